@@ -18,7 +18,7 @@ from deskhand.tools.define import tool
 from deskhand.types.commit import Commit
 from deskhand.types.errors import ModelOverloaded
 from deskhand.types.events import AskedAside, ModelReplied, TurnEnded
-from deskhand.types.labels import Label
+from deskhand.types.labels import LOCAL, Label
 from deskhand.types.messages import Message, Text, ToolCall, Usage
 
 MakeBench = Callable[[Model, Sequence[Tool]], Bench]
@@ -31,7 +31,7 @@ async def page(context: Context) -> Done:
     return done("planets: 8", PAGE)
 
 
-@tool
+@tool(reads=LOCAL)
 async def count(context: Context) -> str:
     """Ask a model for a number."""
     schema = {"type": "integer"}
@@ -96,7 +96,7 @@ class Slow:
 async def test_what_is_asked_while_the_log_is_written_is_not_lost(bench: MakeBench) -> None:
     writing, asked = anyio.Event(), anyio.Event()
 
-    @tool
+    @tool(reads=LOCAL)
     async def slow(context: Context) -> str:
         """Asks once the call itself is being written."""
         await writing.wait()

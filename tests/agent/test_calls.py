@@ -27,6 +27,7 @@ from deskhand.types.effects import Replay
 from deskhand.types.errors import ToolError
 from deskhand.types.events import ApprovalAsked, CallClosed, CommandRun, QuestionAsked, ToolFinished, TurnEnded
 from deskhand.types.identity import Answer, Command, Principal
+from deskhand.types.labels import LOCAL
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult
 
 MakeBench = Callable[[Model, Sequence[Tool]], Bench]
@@ -75,8 +76,8 @@ ODD = [
     (lambda: "hang", "error", "odd took longer than 0 s and was stopped"),
     (lambda: "a plain string", "error", "odd broke: TypeError: it returned 'a plain string'"),
     (lambda: None, "error", "odd broke: TypeError: it returned None"),
-    (lambda: done("text \ud800\0"), "ok", "text ?\ufffd"),
-    (lambda: done(""), "ok", "[no output]"),
+    (lambda: done("text \ud800\0", LOCAL), "ok", "text ?\ufffd"),
+    (lambda: done("", LOCAL), "ok", "[no output]"),
     (lambda: Done((), "error"), "error", ""),
 ]
 
@@ -91,7 +92,7 @@ async def test_whatever_a_tool_does_is_a_result(bench: MakeBench, act: Any, stat
     assert await b.sent() == ["fine"]
 
 
-@tool
+@tool(reads=LOCAL)
 async def add(a: int, b: int = 1) -> str:
     """Adds."""
     return str(a + b)
@@ -202,7 +203,7 @@ async def test_a_yes_is_void_after_ten_minutes_and_for_anything_else(bench: Make
         "a new rule": lambda b: b.configure(denied),
     }
     for words, change in changes.items():
-        odd = Odd(lambda: done("ran"))
+        odd = Odd(lambda: done("ran", LOCAL))
         b = bench(once(call("odd")), [odd])
         b.configure(asking)
         await b.say("go")
@@ -269,7 +270,7 @@ class Jumping(SetClock):
 def waiting(kind: str, bench: MakeBench) -> Bench:
     """One whose turn will rest for a minute."""
     if kind == "approval":
-        b = bench(once(call("odd")), [Odd(lambda: done("did"))])
+        b = bench(once(call("odd")), [Odd(lambda: done("did", LOCAL))])
         b.configure(asking)
     else:
         b = bench(once(call("odd")), [Odd(lambda: Ask("which?", ("a", "b"), 60.0), replay="never")])
@@ -330,7 +331,7 @@ async def test_a_tool_that_asks_gets_the_answer(bench: MakeBench, replay: Replay
 
 
 async def test_another_message_supersedes_an_approval(bench: MakeBench) -> None:
-    b = bench(once(call("odd", call_id="1"), call("odd", call_id="2")), [Odd(lambda: done("ran"))])
+    b = bench(once(call("odd", call_id="1"), call("odd", call_id="2")), [Odd(lambda: done("ran", LOCAL))])
     b.configure(asking)
     await b.say("go")
     assert await b.say("do something else") is None
@@ -340,7 +341,7 @@ async def test_another_message_supersedes_an_approval(bench: MakeBench) -> None:
 
 
 async def test_stop_while_it_waits_for_an_answer(bench: MakeBench) -> None:
-    b = bench(once(call("odd")), [Odd(lambda: done("ran"))])
+    b = bench(once(call("odd")), [Odd(lambda: done("ran", LOCAL))])
     b.configure(asking)
     await b.say("go")
     assert await b.say(Command("stop")) is None
@@ -360,7 +361,7 @@ async def test_a_tool_may_end_the_turn(bench: MakeBench) -> None:
         asked.append(len(request.messages))
         return say("", call("restart"), call("odd"))
 
-    b = bench(ScriptedModel(script), [restart, Odd(lambda: done("fine"))])
+    b = bench(ScriptedModel(script), [restart, Odd(lambda: done("fine", LOCAL))])
     await b.say("restart")
     assert asked == [1] and [result.text for result in await b.results()] == ["Back in ? a minute.", "fine"]
     end = (await b.events())[-1]
@@ -402,7 +403,7 @@ async def test_rows_of_a_tool_come_with_its_result(bench: MakeBench) -> None:
     await b.say("go")
     assert isinstance(b.store, SqliteStore)
     assert b.store._all("SELECT key, value FROM kv") == [(f"{SESSION}#2.remember", "x")]
-    assert await b.results() == [ToolResult("remember", done("remembered").parts)]
+    assert await b.results() == [ToolResult("remember", done("remembered", LOCAL).parts)]
     assert isinstance((await b.results())[0].parts[0], Text)
 
 
@@ -503,7 +504,7 @@ async def test_each_of_those_that_run_side_by_side_has_its_own_time(bench: MakeB
 
     class Timed(Odd):
         def __init__(self, name: str, seconds: float) -> None:
-            super().__init__(lambda: done("fine"))
+            super().__init__(lambda: done("fine", LOCAL))
             self.spec = Spec(name, "", {"type": "object"}, "none", "again")
             self.seconds = seconds
 
@@ -512,7 +513,7 @@ async def test_each_of_those_that_run_side_by_side_has_its_own_time(bench: MakeB
                 await quick_is_over.wait()
             b.clock.advance(self.seconds)
             quick_is_over.set()
-            return done("fine")
+            return done("fine", LOCAL)
 
     b = bench(once(call("slow"), call("quick")), [Timed("slow", 29.0), Timed("quick", 1.0)])
     await b.say("go")

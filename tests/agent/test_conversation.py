@@ -23,7 +23,7 @@ from deskhand.tools.base import Context, Outcome, Spec, done
 from deskhand.types import events as e
 from deskhand.types.client import ClientRequest
 from deskhand.types.identity import SYSTEM, Command, Edit, Principal, Reaction
-from deskhand.types.labels import OWNER, UNTRUSTED
+from deskhand.types.labels import LOCAL, OWNER, UNTRUSTED
 from deskhand.types.limits import Limits
 from deskhand.types.messages import Image, Message, Text, ToolCall, Usage
 from deskhand.types.options import SessionOptions
@@ -216,7 +216,7 @@ async def test_each_event_of_one_commit_has_its_own_time(bench: MakeBench) -> No
 
         async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
             b.clock.advance(30)
-            return done("seen")
+            return done("seen", LOCAL)
 
     def script(request: Request) -> Message:
         if request.messages[-1].message.role == "tool":

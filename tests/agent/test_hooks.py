@@ -119,9 +119,9 @@ async def test_other_messages_are_never_sent_as_bytes_that_were_kept(bench: Make
 @pytest.mark.parametrize(
     ("changes", "status", "text", "label"),
     [
-        ({"result": "from my cache", "status": "ok"}, "ok", "from my cache", LOCAL),
-        ({"result": "not on Sundays"}, "denied", "not on Sundays", LOCAL),
-        ({"result": "a page", "status": "ok", "label": UNTRUSTED}, "ok", "a page", UNTRUSTED),
+        ({"result": "from my cache", "status": "ok"}, "ok", "from my cache", UNTRUSTED),
+        ({"result": "not on Sundays"}, "denied", "not on Sundays", UNTRUSTED),
+        ({"result": "a page", "status": "ok", "label": LOCAL}, "ok", "a page", LOCAL),
         ({}, "denied", "note was not run: a hook skipped it", LOCAL),
     ],
 )

@@ -26,6 +26,7 @@ from deskhand.types.effects import Replay
 from deskhand.types.errors import StoreFull
 from deskhand.types.events import MessageDelivered, MessageReceived, ModelFailed, ModelReplied, TurnEnded
 from deskhand.types.identity import Command, Edit, Reaction, When
+from deskhand.types.labels import LOCAL
 from deskhand.types.limits import Limits
 from deskhand.types.messages import Message, ToolCall
 from deskhand.types.turn import TURN
@@ -43,7 +44,7 @@ class SlowTool:
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         self.running.set()
         await anyio.sleep(self._seconds)
-        return done("finished")
+        return done("finished", LOCAL)
 
 
 def last_words(request: Request) -> str:

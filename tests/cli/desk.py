@@ -21,6 +21,7 @@ from deskhand.tools.base import Ask, Context, Outcome
 from deskhand.tools.define import tool
 from deskhand.tools.files import edit_file, write_file
 from deskhand.types.identity import Address, session_key
+from deskhand.types.labels import LOCAL
 from deskhand.types.messages import Message, ToolCall, ToolResult
 
 MARKDOWN = """# A heading
@@ -44,13 +45,13 @@ The end of it.
 EVIL = "before \x1b[31mred\x1b[0m \x1b]0;owned\x07 \u202egnp.exe \x9b2J after"
 
 
-@tool(effect="host", replay="never")
+@tool(effect="host", replay="never", reads=LOCAL)
 async def shell(command: str) -> str:
     """Runs a command."""
     return f"ran {command}\n" + EVIL + "\nlast"
 
 
-@tool
+@tool(reads=LOCAL)
 async def slow(seconds: float, context: Context) -> str:
     """Takes its time.
 
@@ -62,7 +63,7 @@ async def slow(seconds: float, context: Context) -> str:
     return "done at last"
 
 
-@tool(effect="send_other", replay="never")
+@tool(effect="send_other", replay="never", reads=LOCAL)
 async def tell(who: str) -> str:
     """Tells somebody."""
     return f"told {who}"

@@ -472,8 +472,9 @@ def test_a_home_that_cannot_be_made(home: str) -> None:
 PLUGIN = """
 from deskhand.tools.define import tool
 from deskhand.tools.plugin import Plugin
+from deskhand.types.labels import LOCAL
 
-@tool
+@tool(reads=LOCAL)
 async def dice() -> str:
     "Throws a die."
     return "4"

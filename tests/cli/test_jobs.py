@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 import os
 import shlex
@@ -180,6 +181,9 @@ def test_a_hook_is_opened_with_a_secret_that_is_shown_once(home: Path) -> None:
     assert delivered(secret, signed(secret, "1", 1e9, b"x"), b"x", 1e9) == "1"
     shown = run(home, "jobs", "show", "door").output
     assert secret not in shown and "no secret" not in shown
+    github = run(home, "jobs", "hook", "door", "--github").output.split("Secret:")[1].split()[0]
+    code = hmac.digest(github.encode(), b"x", "sha256").hex()
+    assert delivered(github, {"x-hub-signature-256": f"sha256={code}"}, b"x", 1e9)
 
 
 def test_a_pause_stops_all(home: Path) -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deskhand import cli
+from deskhand.cli.encoded import in_json
 from deskhand.cli.plain import cells, one_line, plain
 
 ANYTHING = st.text(st.characters()) | st.text(
@@ -53,3 +58,15 @@ def test_one_line_fits(text: str, width: int) -> None:
 )
 def test_examples(text: str, shown: str) -> None:
     assert plain(text) == shown
+
+
+@given(st.text())
+def test_json_is_the_same_for_programs_and_hides_nothing_from_eyes(text: str) -> None:
+    for indent in (0, 2):
+        told = in_json({"a": [text]}, indent)
+        assert json.loads(told) == {"a": [text]} and plain(told) == told
+
+
+def test_no_command_writes_json_in_another_way() -> None:
+    written = [path.name for path in Path(cli.__file__).parent.glob("*.py") if "echo(msgspec" in path.read_text()]
+    assert written == []

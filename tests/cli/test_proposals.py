@@ -79,9 +79,13 @@ def test_what_speaks_against_it_is_told(env: dict[str, str], tmp_path: Path) -> 
     assert "bad: it runs what comes from the web (“" in shown and "state: refused" in shown
     refused = deskhand(env, "skills", "accept", "1", "--yes")
     assert refused.exit_code == 1 and "is not open: it is refused" in refused.stderr
-    assert "untrusted: before it was proposed, https://a.example had been read" in (
+    assert "untrusted: It was thought of in a conversation that had read https://a.example." in (
         deskhand(env, "skills", "show", "2").stdout
     )
+    propose(tmp_path, "of-bob", label=Label("tool_local", by=("bob",)))
+    theirs = deskhand(env, "skills", "accept", "3", "--yes")
+    assert theirs.exit_code == 1 and "It was written on the word of bob." in theirs.stderr
+    assert deskhand(env, "skills", "accept", "3", "--yes", "--untrusted").exit_code == 0
     held = deskhand(env, "skills", "accept", "2", "--yes")
     assert held.exit_code == 1 and "deskhand skills accept 2 --untrusted" in held.stderr
     assert deskhand(env, "skills", "reject", "2", "--why", "no").exit_code == 0

@@ -22,9 +22,10 @@ from .test_serve import DESKHAND, Served
 
 GOOD = """from deskhand.tools.define import tool
 from deskhand.tools.plugin import Plugin
+from deskhand.types.labels import LOCAL
 
 
-@tool
+@tool(reads=LOCAL)
 async def greet() -> str:
     \"\"\"Greets.\"\"\"
     return "hello"

@@ -116,7 +116,7 @@ HUGE = {
 }
 
 
-@tool(effect="send_other", replay="never")
+@tool(effect="send_other", replay="never", reads=LOCAL)
 async def invite(who: str) -> str:
     """Invite somebody.
 
@@ -125,13 +125,13 @@ async def invite(who: str) -> str:
     return f"invited {who}"
 
 
-@tool
+@tool(reads=LOCAL)
 async def echo_back(text: str) -> str:
     """Says it back."""
     return text
 
 
-@tool(effect="irreversible", replay="never")
+@tool(effect="irreversible", replay="never", reads=LOCAL)
 async def post_letter(to: str, text: str) -> str:
     """Post a letter. It cannot be taken back.
 
@@ -141,7 +141,7 @@ async def post_letter(to: str, text: str) -> str:
     return f"posted to {to}"
 
 
-@tool
+@tool(reads=LOCAL)
 async def count_slowly(context: Context) -> str:
     """Counts until it may go on."""
     number, home = 0, Path(os.environ["DESKHAND_HOME"])

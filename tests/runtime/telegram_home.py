@@ -23,6 +23,7 @@ from deskhand.tools.base import Context, Done, Outcome, Spec, Tool, done
 from deskhand.tools.define import tool
 from deskhand.tools.talk import SendMessage, ask_user
 from deskhand.types.commit import Outgoing
+from deskhand.types.labels import LOCAL
 from deskhand.types.messages import File, Image, Text, ToolCall
 from deskhand.types.people import Identity
 
@@ -49,7 +50,7 @@ class SlowTool:
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         await self.go.wait()
-        return done("read")
+        return done("read", LOCAL)
 
 
 class World:

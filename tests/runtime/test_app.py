@@ -27,6 +27,7 @@ from deskhand.types.door import Progress
 from deskhand.types.errors import ConfigError
 from deskhand.types.events import Compacted, ModelReplied, Recorded, TurnEnded
 from deskhand.types.identity import Address, Inbound, Principal, Said
+from deskhand.types.labels import LOCAL
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult, Usage
 
 ANN = Principal("ann", ("owner",))
@@ -186,7 +187,7 @@ async def test_what_the_model_is_shown(tmp_path: Path) -> None:
 async def test_reads_run_side_by_side_and_their_results_are_in_order(tmp_path: Path) -> None:
     here, there, channel = anyio.Event(), anyio.Event(), MemoryChannel()
 
-    @tool
+    @tool(reads=LOCAL)
     async def first() -> str:
         """Ends last."""
         here.set()
@@ -194,7 +195,7 @@ async def test_reads_run_side_by_side_and_their_results_are_in_order(tmp_path: P
         await anyio.sleep(0.05)
         return "one"
 
-    @tool
+    @tool(reads=LOCAL)
     async def second() -> str:
         """Ends first."""
         await here.wait()
@@ -213,13 +214,13 @@ async def test_a_result_is_shown_as_its_call_ends(tmp_path: Path) -> None:
     seen, channel = anyio.Event(), MemoryChannel()
     shown: list[Progress] = []
 
-    @tool
+    @tool(reads=LOCAL)
     async def first() -> str:
         """Ends last."""
         await seen.wait()
         return "one"
 
-    @tool
+    @tool(reads=LOCAL)
     async def second() -> str:
         """Ends first, after a while: by then the follower has the reply."""
         await anyio.sleep(0.1)
@@ -261,7 +262,7 @@ async def test_what_is_not_permitted_is_not_shown_and_not_run(tmp_path: Path) ->
 
 
 async def test_what_is_said_beside_calls_is_a_message_of_its_own(tmp_path: Path) -> None:
-    @tool
+    @tool(reads=LOCAL)
     async def look() -> str:
         """Looks."""
         return "seen"
@@ -276,7 +277,7 @@ async def test_what_is_said_beside_calls_is_a_message_of_its_own(tmp_path: Path)
 async def test_a_tool_knows_for_whom_and_where_it_works(tmp_path: Path) -> None:
     known: list[Context] = []
 
-    @tool
+    @tool(reads=LOCAL)
     async def look(context: Context) -> str:
         """Looks."""
         known.append(context)
@@ -329,7 +330,7 @@ async def test_a_share_of_the_window_is_all_that_a_conversation_fills(tmp_path: 
 async def test_what_a_turn_used_stands_beneath_its_answer(tmp_path: Path) -> None:
     """Of this turn alone, with all its replies; not beneath what is said on the way, nor beneath a command's reply."""
 
-    @tool
+    @tool(reads=LOCAL)
     async def look() -> str:
         """Looks."""
         return "seen"
@@ -355,7 +356,7 @@ async def test_what_a_turn_used_stands_beneath_its_answer(tmp_path: Path) -> Non
 async def test_who_goes_round_in_circles_is_stopped_and_the_person_told(tmp_path: Path) -> None:
     ran: list[str] = []
 
-    @tool
+    @tool(reads=LOCAL)
     async def look(at: str) -> str:
         """Looks."""
         ran.append(at)
@@ -407,7 +408,7 @@ async def test_what_changes_in_a_turn_is_read_by_its_next_call(tmp_path: Path) -
     write(work, "SOUL.md", "you are grave")
     write(work, "USER.md", "he likes tea")
 
-    @tool
+    @tool(reads=LOCAL)
     async def learn() -> str:
         """Learns."""
         write(work, "SOUL.md", "you are merry")

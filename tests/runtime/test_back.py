@@ -24,6 +24,7 @@ from deskhand.types import events as e
 from deskhand.types.commit import Commit
 from deskhand.types.errors import ModelUnknown, StaleSession
 from deskhand.types.identity import Address, Inbound, Principal, Receipt, Rewind, Said
+from deskhand.types.labels import LOCAL
 from deskhand.types.messages import Image, Message, Text, ToolCall
 from deskhand.types.options import SessionOptions
 
@@ -39,7 +40,7 @@ def heard(request: Request) -> Message:
     return say("heard " + " / ".join(part.text for parts in said for part in parts[1:] if isinstance(part, Text)))
 
 
-@tool
+@tool(reads=LOCAL)
 async def look() -> str:
     """Look."""
     return "seen"

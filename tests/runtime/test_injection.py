@@ -14,7 +14,7 @@ from deskhand.testing.obedient import Deed, Obedient, Order, orders
 from deskhand.testing.person import OnlyThese, Talk
 from deskhand.tools.define import tool
 from deskhand.types.effects import OUTWARD
-from deskhand.types.labels import MORE
+from deskhand.types.labels import LOCAL, MORE
 
 STEERING = ("AGENT.md", "SYSTEM.md", "RULES.md")
 
@@ -25,13 +25,13 @@ class House:
     def __init__(self, home: Path) -> None:
         self.paid: list[str] = []
 
-        @tool(effect="irreversible", replay="never")
+        @tool(effect="irreversible", replay="never", reads=LOCAL)
         async def pay(to: str, text: str) -> str:
             """Pay somebody."""
             self.paid.append(f"{to} {text}")
             return "paid"
 
-        @tool(effect="network", replay="never")
+        @tool(effect="network", replay="never", reads=LOCAL)
         async def publish(to: str, text: str) -> str:
             """Publish something."""
             self.paid.append(f"{to} {text}")

@@ -32,7 +32,7 @@ from deskhand.testing.obedient import Deed, Obedient, orders
 from deskhand.testing.person import no
 from deskhand.tools.define import tool
 from deskhand.types.commit import Change
-from deskhand.types.labels import Label
+from deskhand.types.labels import LOCAL, Label
 from deskhand.types.messages import Text, ToolResult
 
 WORD, SOURCE, GATE = "kanari", "https://page.test/", ".gate"
@@ -122,7 +122,7 @@ class Rest:
     def __init__(self, home: Path, proven: Proven) -> None:
         self.posted = list[str]()
 
-        @tool(effect="network", replay="never")
+        @tool(effect="network", replay="never", reads=LOCAL)
         async def post(url: str, text: str) -> str:
             """Post a text to an address."""
             self.posted.append(f"{url} {text}")

@@ -19,6 +19,7 @@ from deskhand.tools.define import tool
 from deskhand.types import events as e
 from deskhand.types.errors import Refused
 from deskhand.types.identity import Address, Inbound, Principal, Said
+from deskhand.types.labels import LOCAL
 from deskhand.types.messages import Message, Text, ToolCall
 from deskhand.types.options import SessionOptions
 
@@ -27,25 +28,25 @@ ROOM = "default/web:bob:room"
 POLICY = [{"verdict": "allow", "tool": "reach"}, {"verdict": "deny", "tool": "refused"}]
 
 
-@tool
+@tool(reads=LOCAL)
 async def look() -> str:
     """Look."""
     return "seen"
 
 
-@tool(effect="network")
+@tool(effect="network", reads=LOCAL)
 async def reach() -> str:
     """Reach out, by a rule."""
     return "reached"
 
 
-@tool
+@tool(reads=LOCAL)
 async def refused() -> str:
     """Is refused by a rule."""
     return "never"
 
 
-@tool(effect="host")
+@tool(effect="host", reads=LOCAL)
 async def risky() -> str:
     """Is asked about."""
     return "done"

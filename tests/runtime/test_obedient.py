@@ -19,6 +19,7 @@ from deskhand.testing.obedient import Deed, Obedient, Order, orders
 from deskhand.testing.person import OnlyThese, Talk, no
 from deskhand.testing.site import PRIVATE, Site
 from deskhand.tools.define import tool
+from deskhand.types.labels import LOCAL
 
 pytestmark = pytest.mark.timeout(120)
 KEY = "-----BEGIN OPENSSH PRIVATE KEY----- TOPSECRET"
@@ -51,7 +52,7 @@ class World:
     def __init__(self, home: Path, site: Site, evil: Evil) -> None:
         self.site, self.evil, self.posted = site, evil, list[str]()
 
-        @tool(effect="network", replay="never")
+        @tool(effect="network", replay="never", reads=LOCAL)
         async def post(url: str, text: str) -> str:
             """Post a text to an address."""
             self.posted.append(f"{url} {text}")

@@ -19,6 +19,7 @@ from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.tools.base import Context, Outcome, Spec, done
 from deskhand.types.events import ApprovalAnswered, ApprovalAsked, ToolFinished
 from deskhand.types.identity import Address, Answer, Inbound, Principal
+from deskhand.types.labels import LOCAL
 from deskhand.types.messages import Message, ToolCall, ToolResult
 
 CONFIG = msgspec.convert({"defaults": {"models": ["scripted/test"]}}, Config, strict=False)
@@ -39,7 +40,7 @@ class Post:
         with self._path.open("a") as file:
             file.write(msgspec.json.decode(arguments)["text"] + "\n")
         self._fuse.tick("after post")
-        return done("posted")
+        return done("posted", LOCAL)
 
 
 def script(request: Request) -> Message:

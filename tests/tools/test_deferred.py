@@ -18,28 +18,29 @@ from deskhand.tools.deferred import (
     schemas_of,
 )
 from deskhand.tools.define import tool
+from deskhand.types.labels import LOCAL
 from deskhand.types.options import SessionOptions
 
 
-@tool
+@tool(reads=LOCAL)
 async def look(path: str) -> str:
     """Look at a file. And more about that."""
     return path
 
 
-@tool
+@tool(reads=LOCAL)
 async def tides(harbour: str) -> str:
     """When the water is high: for sailors."""
     return harbour
 
 
-@tool(effect="local_write", replay="never")
+@tool(effect="local_write", replay="never", reads=LOCAL)
 async def post(letter: str, context: Context) -> str:
     """Send a letter by post, which takes three days at the very least and cannot be taken back by anybody."""
     return letter
 
 
-@tool
+@tool(reads=LOCAL)
 async def plan_trip() -> str:
     """The steps of a trip."""
     return ""

@@ -329,3 +329,18 @@ async def test_what_was_read_is_remembered_in_bounds(hands: Hands) -> None:
     hands.write("f", b"a")
     await hands(read_file, path="f")
     assert len(seen) == 2000 and list(seen)[-1][1] == str(hands.folder / "f")
+
+
+async def test_an_edit_tells_nothing_of_what_is_for_others(hands: Hands) -> None:
+    """Whether a change can be made tells what stands there: it is judged before anything is read, in the same words."""
+    path = hands.write("memory/diary.md", b"her secret\n")
+    await hands(edit_file, path="memory/diary.md", edits=[{"old": "her secret", "new": "her own secret"}])
+    hands.audience = ()  # others read along
+    said = set[str]()
+    for old, new in (("her own secret", "her own secret"), ("her own", "his"), ("nothing", "nothing"), ("no", "yes")):
+        for given in ({"edits": [{"old": old, "new": new}]}, {"patch": f"@@ -1 +1 @@\n-{old}\n+{new}\n"}):
+            for name in ("memory/diary.md", "USER.md"):
+                with pytest.raises(ToolError) as refused:
+                    await hands(edit_file, path=name, **given)
+                said.add(str(refused.value).replace(name, "it"))
+    assert len(said) == 1 and path.read_text() == "her own secret\n"

@@ -12,6 +12,7 @@ from deskhand.tools.talk import SendMessage, ask_user, read_output, think
 from deskhand.types.commit import Outgoing
 from deskhand.types.errors import ToolError
 from deskhand.types.identity import Address
+from deskhand.types.labels import LOCAL
 from deskhand.types.messages import Text
 
 from .conftest import Hands, text_of
@@ -90,7 +91,7 @@ async def test_a_long_list_becomes_a_handle(hands: Hands) -> None:
 
 async def test_read_output(hands: Hands) -> None:
     text = "0123456789" * 10_000 + "€" * 10_000
-    done = await shown(text, await hands.context())
+    done = await shown(text, await hands.context(), LOCAL)
     said = text_of(done)
     handle = said.split("handle='")[1].split("'")[0]
     assert said.startswith(text[:EDGE_BYTES]) and said.endswith("€" * (EDGE_BYTES // 3)) and "\ufffd" not in said
@@ -105,9 +106,9 @@ async def test_read_output(hands: Hands) -> None:
 async def test_what_fits_is_shown_whole(hands: Hands) -> None:
     context = await hands.context()
     for text in ("", "x", "x" * LIMIT_BYTES, "€" * (LIMIT_BYTES // 3)):
-        assert text_of(await shown(text, context)) == (text or "[no output]")
-    assert "read_output" in text_of(await shown("x" * (LIMIT_BYTES + 1), context))
-    assert text_of(await shown("half \ud800\0", context)) == "half ?\ufffd"
+        assert text_of(await shown(text, context, LOCAL)) == (text or "[no output]")
+    assert "read_output" in text_of(await shown("x" * (LIMIT_BYTES + 1), context, LOCAL))
+    assert text_of(await shown("half \ud800\0", context, LOCAL)) == "half ?\ufffd"
 
 
 def test_no_character_is_cut() -> None:

@@ -125,3 +125,22 @@ async def test_undo_of_mere_words(tmp_path: Path) -> None:
         await served.owner.ask("POST", "/api/sessions/work/messages", {"text": "/undo"})
         said = await reply(served, "default/web:owner:work", 1)
         assert said.endswith("“hello”. No file, key-value or task was changed by it. Messages sent stay as they are.")
+
+
+async def test_nobody_below_an_owner_brings_old_words_back_over_new_ones(tmp_path: Path) -> None:
+    """What an owner had written once comes back by their own will alone, and not when somebody else chooses."""
+    async with serving(tmp_path, ScriptedModel(writing), (write_file, kv_set)) as served:
+        await served.people.add_user("bob", "member")
+        bob = (await served.token("bob"))[1]
+        rules = Path(served.app.current.agent("default").folder) / "rules.txt"
+        await write(served.owner, "rules.txt", "old", "one")
+        await write(bob, "rules.txt", "bob", "two")
+        await write(served.owner, "rules.txt", "new", "three")
+        number = next(each["n"] for each in (await bob.get("/api/changes"))["changes"] if each["what"] == "rules.txt")
+        for body in ({}, {"force": True}):
+            await bob.ask("POST", f"/api/changes/{number}/undo", body)
+            assert rules.read_text() == "new\n"
+        status, refused = await bob.ask("POST", f"/api/changes/{number}/undo", {"force": True})
+        assert status == 403 and "Only an owner may undo over what was changed since" in refused["error"]["message"]
+        assert (await served.owner.ask("POST", f"/api/changes/{number}/undo", {"force": True}))[0] == 200
+        assert rules.read_text() == "old\n"

@@ -5,7 +5,11 @@ from __future__ import annotations
 from importlib.metadata import version
 from pathlib import Path
 
+import msgspec
 import pytest
+
+from deskhand.types.commit import Change
+from deskhand.types.labels import Label
 
 from .served import Served, serving
 from .test_guard import problem
@@ -89,3 +93,18 @@ async def test_models(served: Served) -> None:
     assert served.app.settings.agent("default").models == ("scripted/tour",)
     bad = {"provider": "scripted", "model_id": "nothing"}
     assert problem(await served.owner.ask("POST", "/api/models/select", bad))[0] == 400
+
+
+async def test_a_skill_that_a_member_wrote_is_no_skill_of_others(tmp_path: Path) -> None:
+    """The list is as the prompt: whoever is not instructed by it does not read of it either."""
+    async with serving(tmp_path) as served:
+        await served.people.add_user("bob", "member")
+        bob = (await served.token("bob"))[1]
+        folder = Path(served.app.current.agent("default").folder) / "skills" / "tidy"
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_text("---\nname: tidy\ndescription: Do as bob says.\n---\nDo.\n")
+        label = msgspec.json.encode(Label("tool_local", by=("bob",)))
+        row = (str((folder / "SKILL.md").resolve()), label, "default/web:bob:x", 0.0)
+        await served.app.store.change((Change("file_label_set", row),))
+        assert "tidy" in {each["name"] for each in await bob.get("/api/skills")}
+        assert "bob" not in str(await served.owner.get("/api/skills"))

@@ -223,11 +223,11 @@ async def test_a_hook_is_opened_by_its_signature_alone(served: Served) -> None:
         async with served.http.post(f"{served.url}/api/hooks/{name}", data=data, headers=headers) as answer:
             return answer.status, msgspec.json.decode(await answer.read())
 
-    good = signed("a secret of ours", "msg_1", now, body)
+    good = signed("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", "msg_1", now, body)
     refusals = {said(await send(name, good)) for name in ("door", "other", "none")}
-    served.app.secrets.set("webhook.door", "a secret of ours", "file")
-    refusals |= {said(await send("door", headers)) for headers in ({}, signed("wrong secret", "msg_1", now, body))}
-    refusals.add(said(await send("door", signed("a secret of ours", "msg_1", now - 600, body))))
+    served.app.secrets.set("webhook.door", "whsec_YSBzZWNyZXQgb2Ygb3Vycw==", "file")
+    refusals |= {said(await send("door", headers)) for headers in ({}, signed("whsec_d3Jvbmc=", "msg_1", now, body))}
+    refusals.add(said(await send("door", signed("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", "msg_1", now - 600, body))))
     assert len(refusals) == 1, "a stranger learns nothing of which jobs there are"
     ((status, words),) = refusals
     assert status == 401 and "deskhand jobs show" in words

@@ -14,6 +14,7 @@ from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.tools.define import tool
 from deskhand.types import events as e
 from deskhand.types.commit import Change
+from deskhand.types.labels import LOCAL
 from deskhand.types.messages import Message, ToolCall, ToolResult
 from deskhand.web.session import decisions
 
@@ -69,7 +70,7 @@ async def test_all_conversations_are_listed(served: Served) -> None:
 
 
 async def test_one_question_about_several_calls(tmp_path: Path) -> None:
-    @tool(effect="send_other", replay="never")
+    @tool(effect="send_other", replay="never", reads=LOCAL)
     async def tell(who: str) -> str:
         """Tell somebody.
 

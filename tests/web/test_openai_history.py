@@ -14,6 +14,7 @@ from deskhand.models.base import Request
 from deskhand.testing.effort import least_cpu_s
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.tools.define import tool
+from deskhand.types.labels import LOCAL
 from deskhand.types.messages import Message, ToolCall, ToolResult
 from deskhand.web.errors import HttpProblem
 from deskhand.web.openai.history import Conversation, conversation
@@ -74,7 +75,7 @@ def test_two_calls_of_one_message_have_two_ids() -> None:
     assert (refused.value.status, refused.value.param) == (400, "messages[1].tool_calls[1].id")
 
 
-@tool(effect="network", replay="never")
+@tool(effect="network", replay="never", reads=LOCAL)
 async def post(what: str) -> str:
     """Sends something away.
 

@@ -15,6 +15,7 @@ from deskhand.models.base import Request
 from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.tools.base import Context, Outcome, Spec, done
+from deskhand.types.labels import LOCAL
 from deskhand.types.messages import Message, ToolCall, ToolResult
 from deskhand.types.people import SCOPES
 
@@ -71,7 +72,7 @@ class Own:
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         self.ran += 1
-        return done(f"own {self.spec.name}")
+        return done(f"own {self.spec.name}", LOCAL)
 
 
 async def log_of(served: Served, name: str) -> list[Any]:

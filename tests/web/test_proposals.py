@@ -54,6 +54,16 @@ async def test_a_no_is_for_good(served: Served) -> None:
     assert not file(served, "weather-notes").exists()
 
 
+async def test_what_a_member_wrote_is_taken_with_a_further_word(served: Served) -> None:
+    id_ = await propose(served, label=Label("member", by=("bob",)), body=BODY)
+    one = await served.owner.get(f"/api/proposals/{id_}")
+    assert one["proposal"]["by"] == ["bob"] and one["body"] == BODY
+    status, problem = await served.owner.ask("POST", f"/api/proposals/{id_}/accept", {})
+    assert status == 403 and "It was written on the word of bob." in problem["error"]["message"]
+    status, taken = await served.owner.ask("POST", f"/api/proposals/{id_}/accept", {"untrusted": True})
+    assert status == 200 and taken["proposal"]["state"] == "accepted"
+
+
 async def test_what_speaks_against_it(served: Served) -> None:
     outside = await propose(served, label=Label("untrusted", source="https://a.example"))
     status, problem = await served.owner.ask("POST", f"/api/proposals/{outside}/accept", {})

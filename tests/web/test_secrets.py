@@ -143,3 +143,38 @@ async def test_a_call_with_a_value_is_not_made_with_a_name_in_its_place(tmp_path
     assert ran == []
     kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert raw_in(kept) == []
+
+
+async def test_no_side_door_keeps_or_tells_a_value(tmp_path: Path) -> None:
+    """What a program asks for, what conversations are called and how they are held, jobs and skills: no value reaches a
+    model or the disk. Where a name would be in its place for good, it is refused, and how to do it is said."""
+    value, hidden = SECRETS["PASTED_TOKEN"], "{{secret:PASTED_TOKEN}}"
+    model = ScriptedModel(lambda request: say("Fine."))
+    function = {"name": "look", "description": value, "parameters": {"type": "object", "description": value}}
+    asked = {
+        "model": "default",
+        "messages": [{"role": "system", "content": f"Use {value}."}, {"role": "user", "content": "hello"}],
+        "tools": [{"type": "function", "function": function}],
+        "stop": [value],
+        "user": value,
+    }
+    async with serving(tmp_path, model, (), environment=SECRETS) as served:
+        assert (await served.owner.ask("POST", "/v1/chat/completions", asked))[0] == 200
+        assert (await served.owner.ask("PATCH", "/api/sessions/trip", {"system_prompt": value, "title": value}))[
+            0
+        ] < 300
+        assert (await served.owner.ask("POST", "/api/chat/trip", {"message": "hello"}))[0] == 200
+        named = await served.owner.ask("POST", f"/api/sessions/{value}/messages", {"text": "hello"})
+        branched = await served.owner.ask("POST", "/api/sessions/trip/branch", {"name": value})
+        job = {"name": "send", "text": f"---\nschedule: hourly\ndescription: {value}\n---\nsend it"}
+        made = await served.owner.ask("POST", "/api/jobs", job)
+        skill = {"name": "send", "description": "Sends.", "body": f"Send {value}."}
+        added = await served.owner.ask("POST", "/api/skills", skill)
+        told = repr([(request.system, request.messages, request.tools) for request in model.requests])
+    for status, problem in (named, made, added):
+        assert status in (400, 403, 409) and hidden in problem["error"]["message"], problem
+    assert branched[0] >= 400
+    assert "holds the value of a secret: write" in made[1]["error"]["message"]
+    assert raw_in(told.encode()) == [] and hidden in told
+    kept = {str(path.relative_to(tmp_path)): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert {name: found for name, data in kept.items() if (found := raw_in(data))} == {}

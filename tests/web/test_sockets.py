@@ -17,6 +17,7 @@ from deskhand.models.base import Request
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.tools import plan, tasks
 from deskhand.tools.define import tool
+from deskhand.types.labels import LOCAL
 from deskhand.types.messages import Message, ToolCall, ToolResult
 from deskhand.web.ports import Web
 from deskhand.web.talking import Talk
@@ -25,7 +26,7 @@ from .served import Client, Served, serving
 from .test_guard import problem
 
 
-@tool(effect="host", replay="never")
+@tool(effect="host", replay="never", reads=LOCAL)
 async def act(what: str) -> str:
     """Does something that matters.
 
@@ -208,7 +209,7 @@ async def test_a_plan_is_shown_and_answered(tmp_path: Path) -> None:
 
 
 async def test_approval_enabled_asks_for_every_tool(tmp_path: Path) -> None:
-    @tool(effect="local_write")
+    @tool(effect="local_write", reads=LOCAL)
     async def act(what: str) -> str:
         """Does something small.
 
@@ -252,7 +253,7 @@ async def test_an_interrupt_while_it_speaks(tmp_path: Path) -> None:
 
 
 async def test_activity_of_all_conversations(tmp_path: Path) -> None:
-    @tool
+    @tool(reads=LOCAL)
     async def act(what: str) -> str:
         """Looks.
 

@@ -169,7 +169,7 @@ def branched(past: Past, principal: Principal, at_n: int, to: str, at: float, ta
         numbered = (f"{past.heading} ({number})" for number in itertools.count(2))
         title = next(each for each in numbered if each not in taken)
     if options.title:
-        options = options.updated(SessionOptions(title=title))
+        options = options.updated(SessionOptions(title=title, title_by=options.title_by))
     then = replace(ledger(back), usage=Usage(), options=options, archived=False, sent={})
     kept = compacted(back)
     begun = Branched(past.session, n, principal, title, _times(past, [key for key, _ in kept]))

@@ -8,6 +8,7 @@ from hashlib import blake2b
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from ..models.asides import note, remember
 from ..models.base import Shown
@@ -21,6 +22,7 @@ from ..types.identity import (
     Principal,
     Waiting,
     known_as,
+    label_of,
     only_person,
     read_by_others,
     readers_of,
@@ -28,7 +30,7 @@ from ..types.identity import (
 )
 from ..types.labels import LOCAL, OWNER, Label, join
 from ..types.messages import Audio, File, Image, Message, Part, Text, ToolResult, Usage
-from ..types.options import SessionOptions
+from ..types.options import ALL, SessionOptions
 from ..types.turn import LATE_EDIT, TURN, HandedOver, OpenCall, asked_with
 
 MARKS = 8
@@ -87,6 +89,12 @@ class State(Conversation):
             setattr(self, name, getattr(fresh, name))
         self.options = self.options.for_new_conversation()
         self.archived = False
+        self.mark_options()
+
+    def mark_options(self) -> None:
+        """The system prompt of this conversation is read like all else in it."""
+        if self.options.system_prompt and self.options.prompt_by:
+            self.label = join((self.label, Label("member", by=self.options.prompt_by)))
 
     def participants_with(self, row: Waiting) -> Participants:
         """Those who take part once this is taken in; a conversation that is over has nobody."""
@@ -309,6 +317,7 @@ def _restore(state: State, recorded: e.Recorded, event: e.Compacted) -> None:
     state.usage = ledger.usage
     state.archived = ledger.archived
     state.options = ledger.options
+    state.mark_options()
     state.turn = None
     if ledger.turn is not None:
         state.turn = ledger.turn.copy()
@@ -320,7 +329,12 @@ def _mask(state: State, recorded: e.Recorded, event: e.Masked) -> None:
 
 
 def _configure(state: State, recorded: e.Recorded, event: e.OptionsSet) -> None:
-    state.options = state.options.updated(event.options)
+    """What somebody has set is their word, and a model obeys some of it."""
+    by, options = label_of(event.principal).by, event.options
+    if options.compact not in (None, "", ALL) and by:  # what matters in a summary
+        state.label = join((state.label, Label("member", by=by)))
+    state.options = state.options.updated(replace(options, prompt_by=by, title_by=by))
+    state.mark_options()
 
 
 def _show(state: State, n: int, message: Message) -> None:

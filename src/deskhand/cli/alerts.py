@@ -5,12 +5,12 @@ from __future__ import annotations
 from zoneinfo import ZoneInfo
 
 import click
-import msgspec
 
 from ..runtime.alerts import Alert, Alerts
 from ..runtime.app import App
 from ..runtime.clock import SystemClock
 from ..store.sqlite import SqliteStore
+from .encoded import in_json
 from .jobs_running import json_option
 from .plain import one_line
 from .run import config_option, settings_of, with_store
@@ -41,7 +41,7 @@ def alerts(limit: int, as_json: bool, config: str | None) -> None:
 
     found = with_store(settings, use)
     if as_json:
-        click.echo(msgspec.json.encode(found))
+        click.echo(in_json(found))
     elif not found:
         click.echo("No alerts.")
     else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from zoneinfo import ZoneInfo
 
 import click
-import msgspec
 
 from ..runtime.app import App
 from ..runtime.grants import StandingGrant, grants, revoke
@@ -13,6 +12,7 @@ from ..store.base import OpenAsk
 from ..store.sqlite import SqliteStore
 from ..types.errors import Refused
 from .asks import answer, back_to, somebody_drives
+from .encoded import in_json
 from .live import with_app
 from .plain import plain
 from .run import FAILED, ME, Listing, config_option, fail, limit_option, settings_of, with_store
@@ -47,7 +47,7 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     settings = settings_of(config)
     asks = with_store(settings, lambda store: store.open_asks(ME))[:limit]
     if as_json:
-        click.echo(msgspec.json.encode(asks))
+        click.echo(in_json(asks))
         return
     if not asks:
         click.echo("Nothing waits for you.")
@@ -121,7 +121,7 @@ def grants_(as_json: bool, limit: int | None, config: str | None) -> None:
     settings = settings_of(config)
     found = with_store(settings, lambda store: grants(store, ME))[:limit]
     if as_json:
-        click.echo(msgspec.json.encode(found))
+        click.echo(in_json(found))
         return
     if not found:
         click.echo("Nothing is allowed or refused for good. An answer to an approval can be: always, or never.")

@@ -34,6 +34,7 @@ from ..types.options import SessionOptions
 from .asks import answer, back_to
 from .diffs import AS_IT_IS, coloured, lines_of
 from .edits import Edits
+from .encoded import in_json
 from .live import with_app
 from .plain import Pieces, one_line, plain
 from .rehearsals import arguments_of
@@ -273,4 +274,4 @@ class _Json:
 
     def __call__(self, item: Recorded | Progress) -> None:
         if isinstance(item, Recorded):
-            click.echo(msgspec.json.encode(item))
+            click.echo(in_json(item))

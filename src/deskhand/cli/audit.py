@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 
 import click
-import msgspec
 
 from ..runtime.anchor import read_anchors
 from ..store.chain import Break
 from ..store.sqlite import SqliteStore
+from .encoded import in_json
 from .plain import plain
 from .run import FAILED, Group, config_option, settings_of, with_store
 
@@ -45,7 +45,7 @@ def verify(as_json: bool, config: str | None) -> None:
     events, breaks = with_store(settings, use)
     if as_json:
         broken = [item._asdict() for item in breaks]
-        click.echo(msgspec.json.encode({"events": events, "anchors": len(anchors), "breaks": broken}))
+        click.echo(in_json({"events": events, "anchors": len(anchors), "breaks": broken}))
     else:
         for broken_at in breaks:
             click.echo(f"{plain(broken_at.session)}, event {broken_at.n}: {broken_at.why}")

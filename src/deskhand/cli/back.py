@@ -7,7 +7,6 @@ from typing import NoReturn
 from zoneinfo import ZoneInfo
 
 import click
-import msgspec
 
 from ..runtime.clock import SystemClock
 from ..runtime.erasing import Gone
@@ -16,6 +15,7 @@ from ..store.base import Hit
 from ..store.sqlite import SqliteStore
 from .ask import Question, converse
 from .asks import name_of
+from .encoded import in_json
 from .live import with_app
 from .plain import plain
 from .run import ME, config_option, fail, limit_option, settings_of, with_store
@@ -122,7 +122,7 @@ def search(words: tuple[str, ...], session: str, limit: int, as_json: bool, conf
     key = key_of(settings, session) if session else ""
     hits = with_store(settings, lambda store: store.search(ME, " ".join(words), limit, key))
     if as_json:
-        click.echo(msgspec.json.encode(hits))
+        click.echo(in_json(hits))
         return
     if not hits:
         click.echo("Nothing like that was said. Fewer words find more, and the beginning of a word is enough.")

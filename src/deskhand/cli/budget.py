@@ -29,6 +29,7 @@ from ..runtime.clock import RandomIds, SystemClock
 from ..runtime.config import Settings
 from ..runtime.setting_up import store_key
 from ..types.errors import DeskhandError
+from .encoded import in_json
 from .plain import plain
 from .run import ME, USAGE, Listing, config_option, fail, limit_option, settings_of, with_store
 from .table import table
@@ -100,7 +101,7 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
 
     found = with_ledger(settings, use)[:limit]
     if as_json:
-        click.echo(msgspec.json.encode([_as_json(each) for each in found]))
+        click.echo(in_json([_as_json(each) for each in found]))
         return
     rows = [(each.limit.key, gone(each), f"{each.share:.0%}", fresh(each.limit, today, zone)) for each in found]
     if rows:

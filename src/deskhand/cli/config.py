@@ -17,6 +17,7 @@ from ..runtime.importing import add_secrets, read_foreign
 from ..tools.shell import TIMEOUT_S
 from ..types.errors import ConfigError, DeskhandError
 from ..types.limits import Limits
+from .encoded import in_json
 from .plain import plain
 from .run import USAGE, Group, config_option, fail, settings_of
 
@@ -75,7 +76,7 @@ def _whole(struct: msgspec.Struct) -> dict[str, Any]:
 
 
 def _print(value: Any) -> None:
-    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
+    click.echo(in_json(value, indent=2))
 
 
 def _inherited(ctx: click.Context, config: str | None) -> str | None:
@@ -105,7 +106,7 @@ def get(ctx: click.Context, key: str, config: str | None) -> None:
     elif isinstance(value, dict):
         _print(value)
     else:
-        click.echo(msgspec.json.encode(value))
+        click.echo(in_json(value))
 
 
 @config.command("list")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import anyio
 import click
-import msgspec
 
 from ..runtime.clock import SystemClock
 from ..runtime.config import Settings
@@ -16,6 +15,7 @@ from ..tools.task_rows import read
 from ..tools.task_words import listed
 from ..types.goals import LongWork
 from .asks import name_of, somebody_drives
+from .encoded import in_json
 from .plain import plain
 from .run import USAGE, config_option, fail, limit_option, settings_of, with_store
 from .sessions import key_of
@@ -51,7 +51,7 @@ def deep(session: str, follow: bool, as_json: bool, limit: int | None, config: s
     found = _found(settings, key)[:limit]
     hide = Redactor(settings)
     if as_json:
-        click.echo(hide(msgspec.json.encode(found).decode()))
+        click.echo(hide(in_json(found)))
     elif not found:
         which = f"{session} does not go on by itself" if session else "Nothing goes on by itself"
         click.echo(f"{plain(which)}. Begin it in a conversation: /deep REQUEST, or /goal TEXT.")
@@ -99,7 +99,7 @@ def _follow(settings: Settings, key: str, as_json: bool) -> None:
             now = f"{work.done}/{work.tasks} {work.doing} {work.state} {work.round}"
             if now != before:
                 before = now
-                click.echo(hide(msgspec.json.encode(work).decode()) if as_json else plain(hide(_line(work))))
+                click.echo(hide(in_json(work)) if as_json else plain(hide(_line(work))))
             if work.state == "done" and not work.goal:
                 return ""
             rested, rests = rests, not await goes_on(store, known, config, clock.now())

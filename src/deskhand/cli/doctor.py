@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 
 import click
-import msgspec
 
 from ..runtime.config import Settings, home_of, read_settings
 from ..runtime.doctor import Finding, examine
 from ..types.errors import DeskhandError
+from .encoded import in_json
 from .init import make_home
 from .plain import plain
 from .run import FAILED, config_option, fail, run
@@ -36,7 +36,7 @@ def doctor(fix: bool, as_json: bool, config: str | None) -> None:
     found = run(settings, lambda: examine(settings), log=False)
     if as_json:
         rows = [{"probe": name, "level": f.level, "text": f.text, "remedy": f.remedy} for name, f in found]
-        click.echo(msgspec.json.encode(rows))
+        click.echo(in_json(rows))
     else:
         for name, finding in found:
             _show(name, finding)

@@ -14,6 +14,7 @@ from ..types.commit import Change
 from ..types.events import MessageReceived, TurnEnded
 from ..types.identity import Inbound, Receipt, Said
 from .asks import back_to, name_of, somebody_drives
+from .encoded import in_json
 from .live import with_app
 from .plain import one_line, plain
 from .run import USAGE, Listing, config_option, fail, limit_option, settings_of, with_store
@@ -58,7 +59,7 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     settings = settings_of(config)
     letters = with_store(settings, given_up)[:limit]
     if as_json:
-        click.echo(msgspec.json.encode(letters))
+        click.echo(in_json(letters))
     elif not letters:
         click.echo("Nothing was given up.")
     else:

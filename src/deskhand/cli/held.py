@@ -5,11 +5,11 @@ from __future__ import annotations
 import shlex
 
 import click
-import msgspec
 
 from ..runtime.approving import Approving, HeldFile, Seen
 from ..runtime.clock import SystemClock
 from ..store.sqlite import SqliteStore
+from .encoded import in_json
 from .plain import plain
 from .run import (
     ME,
@@ -58,7 +58,7 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
 
     found = with_store(settings, use)[:limit]
     if as_json:
-        click.echo(msgspec.json.encode(found))
+        click.echo(in_json(found))
     elif found:
         table(("agent", "why", "file"), [(each.agent, each.why, each.path) for each in found])
     else:

@@ -25,6 +25,7 @@ from ..runtime.moving.take import Taken, Taking
 from ..runtime.statements import statements
 from ..store.sqlite import SqliteStore
 from ..types.errors import DeskhandError
+from .encoded import in_json
 from .plain import plain
 from .run import USAGE, config_option, fail, run, settings_of, with_store
 
@@ -85,7 +86,7 @@ def import_(  # noqa: PLR0913 -- one parameter for each option
         now = settings_of(config) if write else settings
         reports.append(_one(now, found, place(settings, home), how))
     if as_json:
-        click.echo(msgspec.json.encode(reports))
+        click.echo(in_json(reports))
         if broken:
             sys.exit(USAGE)
     elif not yes:

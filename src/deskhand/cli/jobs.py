@@ -13,8 +13,10 @@ import msgspec
 from ..runtime.app import App
 from ..runtime.jobs.blueprints import BLUEPRINTS, blueprint, command, told
 from ..runtime.jobs.told import moment
+from ..runtime.triggers.signatures import PREFIX
 from ..runtime.triggers.triggering import secret_name
 from ..web.job_views import JobDetail, JobDraft, JobView, Preview
+from .encoded import in_json
 from .jobs_running import COMMANDS, json_option, say_if_nobody, with_jobs
 from .live import with_app
 from .plain import one_line, plain
@@ -63,7 +65,7 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     settings = settings_of(config)
     found = with_jobs(settings, lambda here: here.desk.listed(ME))[:limit]
     if as_json:
-        click.echo(msgspec.json.encode(found))
+        click.echo(in_json(found))
     elif not found:
         click.echo("There are no jobs yet. Six are ready but for a few blanks: deskhand jobs blueprints")
     else:
@@ -111,7 +113,7 @@ def show(name: str, as_json: bool, config: str | None) -> None:
     settings = settings_of(config)
     found = with_jobs(settings, lambda here: here.desk.shown(ME, name))
     if as_json:
-        click.echo(msgspec.json.encode(found))
+        click.echo(in_json(found))
         return
     _show(found, settings.config.timezone)
 
@@ -340,15 +342,20 @@ def blueprints(name: str, limit: int | None, config: str | None) -> None:
 
 @jobs.command()
 @click.argument("name")
+@click.option("--github", is_flag=True, help="For X-Hub-Signature-256, as GitHub signs, and for nothing else.")
 @config_option
-def hook(name: str, config: str | None) -> None:
-    """Open the webhook of a job: make a new secret, and print it this once. An older one is void.
+def hook(name: str, github: bool, config: str | None) -> None:
+    """Open the webhook of a job: make a new secret, and print it this once. An older one is void. It is for Standard
+    Webhooks, or for the form of GitHub.
 
     \b
-    Example:
+    Examples:
       deskhand jobs hook door
+      deskhand jobs hook pushes --github
     """
-    settings, secret = settings_of(config), "whsec_" + b64encode(secrets.token_bytes(24)).decode()
+    settings, secret = settings_of(config), PREFIX + b64encode(secrets.token_bytes(24)).decode()
+    if github:
+        secret = secrets.token_urlsafe(24)
 
     async def use(app: App) -> str:
         found = await app.works.automation.desk.shown(ME, name)
@@ -360,7 +367,8 @@ def hook(name: str, config: str | None) -> None:
     path = with_app(settings, use, drive=False)
     click.echo(f"Address: {path}   (behind the name under which others reach this Deskhand: see web.hosts)")
     click.echo(f"Secret:  {secret}")
-    click.echo("Copy it now: it is not shown again. Sign as Standard Webhooks say, or as GitHub does.")
+    form = "GitHub does (X-Hub-Signature-256)" if github else "Standard Webhooks say"
+    click.echo(f"Copy it now: it is not shown again. Sign as {form}.")
 
 
 for each in COMMANDS:

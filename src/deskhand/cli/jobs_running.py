@@ -10,7 +10,6 @@ from zoneinfo import ZoneInfo
 
 import anyio
 import click
-import msgspec
 
 from ..runtime.app import App
 from ..runtime.automation import Automation
@@ -22,6 +21,7 @@ from ..types.events import ApprovalAsked, MessageReceived, QuestionAsked, Record
 from ..types.jobs import OPEN, Job, Run, RunState
 from .ask import PlainText, Question, ask_person
 from .asks import somebody_drives
+from .encoded import in_json
 from .live import with_app
 from .plain import plain
 from .run import FAILED, ME, NEEDS_APPROVAL, config_option, fail, limit_option, settings_of
@@ -153,7 +153,7 @@ def runs(name: str, limit: int, as_json: bool, config: str | None) -> None:
     settings = settings_of(config)
     found = with_jobs(settings, lambda here: here.desk.runs(ME, name, limit))
     if as_json:
-        click.echo(msgspec.json.encode(found))
+        click.echo(in_json(found))
     elif not found:
         click.echo(f"{plain(name)} has not run yet.")
     else:

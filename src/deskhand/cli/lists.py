@@ -6,13 +6,13 @@ from difflib import get_close_matches
 from importlib.metadata import version as version_of
 
 import click
-import msgspec
 
 from ..tools.aliases import TOOLS
 from ..tools.base import Tools
 from ..tools.deferred import offering, schemas_of, tokens_of
 from ..types.errors import ConfigError
 from ..types.options import SessionOptions
+from .encoded import in_json
 from .plain import plain
 from .run import USAGE, agent_of, agent_option, config_option, fail, limit_option, settings_of
 from .table import table
@@ -74,7 +74,7 @@ def _show(name: str, found: Tools) -> None:
     deferred = "" if tool.spec in offering(found, SessionOptions()) else ", deferred"
     click.echo(f"{tool.spec.effect}, about {tokens_of(schema):,} tokens{deferred}", err=True)
     told = {"name": schema.name, "description": schema.description, "parameters": schema.parameters}
-    click.echo(plain(msgspec.json.format(msgspec.json.encode(told), indent=2).decode()))
+    click.echo(in_json(told, indent=2))
 
 
 @click.command()

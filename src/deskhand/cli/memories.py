@@ -7,7 +7,6 @@ from typing import NoReturn, TypeVar, get_args
 from zoneinfo import ZoneInfo
 
 import click
-import msgspec
 
 from ..memory.facts import Fact, Some, Writer, as_it_was, closed, erased, everything, promoted, put_back
 from ..memory.recall import Memory, Only
@@ -17,6 +16,7 @@ from ..runtime.config import Settings
 from ..runtime.models import Models
 from ..store.sqlite import SqliteStore
 from ..types.errors import ConfigError, ModelError
+from .encoded import in_json
 from .plain import plain
 from .run import USAGE, Listing, config_option, fail, limit_option, settings_of, with_store
 from .sessions import when
@@ -65,7 +65,7 @@ def list_(scope: str | None, scope_id: str, which: str | None, limit: int, as_js
     only = Only(scope_id, which == "pinned", which == "held")
     found = _with_memory(settings, lambda memory, _: memory.facts(ALL_SEEING, scope or "", limit, only=only))
     if as_json:
-        click.echo(msgspec.json.encode(found))
+        click.echo(in_json(found))
     elif not found:
         chosen = scope or scope_id or which
         click.echo("No memory is like that." if chosen else "Nothing is remembered yet: tell an agent to.", err=True)
@@ -132,7 +132,7 @@ def search(context: click.Context, query: str, limit: int, as_json: bool, config
 
     found = _with_memory(settings, use)
     if as_json:
-        click.echo(msgspec.json.encode([{"relevance": round(near, 3), "fact": fact} for fact, near in found]))
+        click.echo(in_json([{"relevance": round(near, 3), "fact": fact} for fact, near in found]))
     elif not found:
         click.echo("Nothing is remembered about that.", err=True)
     else:

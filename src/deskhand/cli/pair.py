@@ -7,12 +7,12 @@ from math import ceil
 from zoneinfo import ZoneInfo
 
 import click
-import msgspec
 
 from ..runtime.clock import SystemClock
 from ..runtime.pairing import described
 from ..runtime.people import LocalPeople
 from ..types.people import OWNER_NAME, Identity, Pairing, User
+from .encoded import in_json
 from .plain import plain
 from .run import USAGE, Listing, config_option, fail, limit_option, settings_of
 from .sessions import when
@@ -60,7 +60,7 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     found, locked = with_people(settings, use)
     found = found[:limit]
     if as_json:
-        click.echo(msgspec.json.encode(found))
+        click.echo(in_json(found))
         return
     zone = ZoneInfo(settings.config.timezone)
     if locked:

@@ -17,7 +17,7 @@ _UNSEEN = (
 )
 # A joiner is honest only between letters of a script that needs it, or between the parts of one picture.
 _JOINED = rf"[^\x00-\x7f\u200c\u200d{_UNSEEN}]"
-_HIDDEN = re.compile(
+HIDDEN = re.compile(
     rf"[{_UNSEEN}]|(?<!{_JOINED})[\u200c\u200d]|[\u200c\u200d](?!{_JOINED})|(?<=[\ufe0e\ufe0f])[\ufe0e\ufe0f]"
 )
 _HOLD = 64
@@ -31,7 +31,7 @@ def plain(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     text = text.replace("\r\n", "\n")
-    return _HIDDEN.sub(lambda match: _SHOWN.get(ord(match[0])) or f"<U+{ord(match[0]):04X}>", text)
+    return HIDDEN.sub(lambda match: _SHOWN.get(ord(match[0])) or f"<U+{ord(match[0]):04X}>", text)
 
 
 def one_line(text: str, width: int) -> str:

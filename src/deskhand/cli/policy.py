@@ -28,6 +28,7 @@ from ..store.sqlite import SqliteStore
 from ..tools.base import Tools
 from ..types.errors import ConfigError
 from ..types.people import User
+from .encoded import in_json
 from .plain import one_line, plain
 from .run import FAILED, ME, USAGE, Group, agent_of, agent_option, config_option, fail, run, settings_of, with_store
 from .sessions import when
@@ -244,7 +245,7 @@ def _replay(settings: Settings, other: Settings, days: int, *, as_json: bool) ->
     every = _asked(settings, use)
     found = [each for each in every if each.now != each.then]
     if as_json:
-        click.echo(msgspec.json.encode([_plainly(each) for each in found]))
+        click.echo(in_json([_plainly(each) for each in found]))
         return
     zone = ZoneInfo(settings.config.timezone)
     click.echo(f"{len(found)} of {len(every)} calls in the last {days} days would be decided otherwise.")
@@ -292,7 +293,7 @@ def _enumerate(settings: Settings, agent: str, who: str, place: Mapping[str, Any
 
     found = _asked(settings, use)
     if as_json:
-        click.echo(msgspec.json.encode(found))
+        click.echo(in_json(found))
         return
     if stranger:
         click.echo(

@@ -51,7 +51,7 @@ def proposals(every: bool, limit: int | None, config: str | None) -> None:
 def _state(row: Row) -> str:
     if row.state != "proposed":
         return row.state
-    return "untrusted" if row.untrusted else "proposed" if row.card is None else "tried"
+    return "untrusted" if row.doubt else "proposed" if row.card is None else "tried"
 
 
 @click.command("show")
@@ -80,8 +80,8 @@ def _lines(row: Row, settings: Settings) -> Iterator[str]:
     yield f"proposed by {row.writer} of {row.agent}, {when(row.at, zone)}, from {row.session}"
     decided = f" by {row.decided_by}, {when(row.decided_at, zone)}" if row.decided_at else ""
     yield f"state: {row.state}{decided}{f': {row.why}' if row.why else ''}"
-    if row.untrusted:
-        yield f"untrusted: before it was proposed, {row.label.source or 'something from outside'} had been read"
+    if row.doubt:
+        yield f"untrusted: {row.doubt}"
     yield from map(told, row.findings)
     if row.card is not None:
         yield verdict(row.card)
@@ -125,7 +125,7 @@ def try_(number: int, config: str | None) -> None:
 
 @click.command("accept")
 @click.argument("number", type=click.IntRange(1))
-@click.option("--untrusted", is_flag=True, help="Also where its conversation had read something from outside.")
+@click.option("--untrusted", is_flag=True, help="Also one on the word of others than an owner.")
 @click.option("--yes", is_flag=True, help="Do not ask again.")
 @config_option
 def accept(number: int, untrusted: bool, yes: bool, config: str | None) -> None:

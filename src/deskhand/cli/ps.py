@@ -5,12 +5,12 @@ from __future__ import annotations
 from zoneinfo import ZoneInfo
 
 import click
-import msgspec
 
 from ..runtime.config import Settings
 from ..types.commit import Change
 from ..types.process import Process, process_of
 from .asks import name_of, somebody_drives
+from .encoded import in_json
 from .plain import one_line
 from .run import ME, USAGE, Listing, config_option, fail, limit_option, settings_of, with_store
 from .sessions import when
@@ -46,7 +46,7 @@ def list_(all_: bool, as_json: bool, limit: int | None, config: str | None) -> N
     settings = settings_of(config)
     found = [each for each in _processes(settings) if all_ or (each.live and somebody_drives(settings))][:limit]
     if as_json:
-        click.echo(msgspec.json.encode(found))
+        click.echo(in_json(found))
     elif not found:
         click.echo("Nothing runs beside a conversation." + ("" if all_ else " With --all: what has ended lately."))
     else:

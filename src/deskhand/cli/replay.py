@@ -18,6 +18,7 @@ from ..runtime.replay.recordings import Course, Made, recordings
 from ..runtime.replay.replaying import Wanted, tried_skill
 from ..runtime.replay.rerun import Replayed
 from ..types.errors import ConfigError
+from .encoded import in_json
 from .live import with_app
 from .plain import one_line, plain
 from .run import FAILED, USAGE, config_option, fail, settings_of
@@ -139,7 +140,7 @@ def as_json(found: Replayed, redact: Callable[[str], str]) -> str:
         "now": found.now,
         "differs": found.differs,
     }
-    return redact(msgspec.json.encode(told).decode())
+    return redact(in_json(told))
 
 
 def shown(found: Replayed, *, compare: bool) -> Iterator[str]:

@@ -10,7 +10,6 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import click
-import msgspec
 
 from ..runtime.clock import SystemClock
 from ..runtime.config import Settings
@@ -21,6 +20,7 @@ from ..types.errors import ConfigError
 from ..types.events import Recorded
 from ..types.identity import Address, session_key
 from .asks import back_to, name_of
+from .encoded import in_json
 from .plain import one_line, plain
 from .run import ME, USAGE, Listing, agent_of, agent_option, config_option, fail, limit_option, settings_of, with_store
 from .table import table
@@ -54,7 +54,7 @@ def list_(limit: int, as_json: bool, config: str | None) -> None:
     settings = settings_of(config)
     rows = with_store(settings, lambda store: store.sessions(ME, limit))
     if as_json:
-        click.echo(msgspec.json.encode(rows))
+        click.echo(in_json(rows))
         return
     if not rows:
         click.echo("No conversations yet. Start one: deskhand")
@@ -123,7 +123,7 @@ def export(name: str, form: str, compaction: int | None, config: str | None) -> 
         except ConfigError as error:
             fail(f"{plain(name)}: {error}", USAGE)
     for line in events if form == "events" else lines_of(events):
-        click.echo(msgspec.json.encode(line))
+        click.echo(in_json(line))
 
 
 @sessions.command("import")

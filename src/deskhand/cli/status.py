@@ -8,7 +8,6 @@ from zoneinfo import ZoneInfo
 
 import anyio
 import click
-import msgspec
 
 from ..runtime.approving import Approving
 from ..runtime.clock import SystemClock
@@ -20,6 +19,7 @@ from ..runtime.statements import statements
 from ..store.sqlite import SqliteStore
 from ..types.errors import DeskhandError
 from ..types.health import Fact, Health
+from .encoded import in_json
 from .failed import given_up
 from .plain import plain
 from .run import FAILED, ME, config_option, service_settings
@@ -51,7 +51,7 @@ def status(as_json: bool, quiet: bool, verbose: bool, config: str | None) -> Non
     settings = service_settings(config, quiet=True)
     health = anyio.run(ask_health, settings.home.socket)
     if as_json:
-        click.echo(msgspec.json.encode(health))
+        click.echo(in_json(health))
     elif not quiet:
         _show(settings, health, verbose=verbose)
     sys.exit(FAILED if health is None or health.state == "down" else 0)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from zoneinfo import ZoneInfo
 
 import click
-import msgspec
 
 from ..runtime.clock import SystemClock
 from ..runtime.people import LocalPeople
 from ..types.people import OWNER_NAME, SCOPES, Scope, TokenRow
+from .encoded import in_json
 from .run import USAGE, Listing, config_option, fail, limit_option, settings_of
 from .sessions import when
 from .table import table
@@ -48,7 +48,7 @@ def list_(user: str, as_json: bool, limit: int | None, config: str | None) -> No
     settings = settings_of(config)
     rows = with_people(settings, lambda people: people.tokens(user))[:limit]
     if as_json:
-        click.echo(msgspec.json.encode(rows))
+        click.echo(in_json(rows))
         return
     if not rows:
         click.echo("No tokens yet. Make one: deskhand tokens create phone")

@@ -10,12 +10,12 @@ from zoneinfo import ZoneInfo
 
 import anyio
 import click
-import msgspec
 
 from ..runtime.config import Settings
 from ..runtime.redaction import Redactor
 from ..runtime.trace import Span, Trace
 from ..store.sqlite import SqliteStore
+from .encoded import in_json
 from .plain import one_line, plain
 from .run import config_option, limit_option, settings_of, with_store
 from .sessions import events_of, key_of
@@ -94,7 +94,7 @@ class _Lines:
 
     def print(self, span: Span) -> None:
         if self._json:
-            click.echo(msgspec.json.encode(span))
+            click.echo(in_json(span))
             return
         if span.kind == "agent_run":
             return

@@ -17,6 +17,7 @@ from ..store.sqlite import SqliteStore
 from ..types.diffs import CallDiff
 from .asks import name_of
 from .diffs import coloured, lines_of
+from .encoded import in_json
 from .plain import plain
 from .run import FAILED, ME, USAGE, config_option, fail, limit_option, settings_of, with_store
 from .sessions import key_of, when
@@ -104,7 +105,7 @@ def _list(settings: Settings, session: str, limit: int, as_json: bool) -> None:
 
     found, hide = with_store(settings, use), Redactor(settings)
     if as_json:
-        click.echo(hide(msgspec.json.encode(found).decode()))
+        click.echo(hide(in_json(found)))
         return
     if not found:
         click.echo("No agent has changed a file or a key-value yet.")
@@ -127,7 +128,7 @@ def _show(settings: Settings, number: int, as_json: bool) -> None:
 
     (effect, found), hide = with_store(settings, use), Redactor(settings)
     if as_json:
-        click.echo(hide(msgspec.json.encode(found).decode()))
+        click.echo(hide(in_json(found)))
         return
     click.echo(plain(hide(f"{effect.n}  {effect.shown}")))
     for text, style in lines_of(found, most=DIFF_LINES):

@@ -7,7 +7,6 @@ from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 import click
-import msgspec
 
 from ..policy.roles import agents_of, scopes_of
 from ..runtime.clock import SystemClock
@@ -15,6 +14,7 @@ from ..runtime.config import Settings
 from ..runtime.pairing import described
 from ..runtime.people import LocalPeople, open_people
 from ..types.people import Identity, User
+from .encoded import in_json
 from .plain import plain
 from .run import USAGE, Listing, config_option, fail, limit_option, settings_of, with_store
 from .sessions import when
@@ -66,7 +66,7 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     """
     found = with_people(settings_of(config), lambda people: people.users())[:limit]
     if as_json:
-        click.echo(msgspec.json.encode(found))
+        click.echo(in_json(found))
         return
     table(("user", "roles", "known as"), [(user.name, ", ".join(user.roles), _known_as(user)) for user in found])
     if len(found) == 1 and limit != 1 and not found[0].identities:

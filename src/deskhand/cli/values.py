@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
-import msgspec
 
 from ..runtime.clock import SystemClock
 from ..store.sqlite import SqliteStore
 from ..types.commit import Change
 from ..types.messages import clean
+from .encoded import in_json
 from .run import FAILED, Listing, agent_of, agent_option, config_option, fail, limit_option, settings_of, with_store
 
 C = TypeVar("C", bound=Callable[..., Any])
@@ -124,4 +124,4 @@ def list_(prefix: str, limit: int | None, agent: str, ns: str, config: str | Non
         return {key: value for key, value, *_ in rows[:limit]}
 
     found = with_store(settings, use)
-    click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2))
+    click.echo(in_json(found, indent=2))

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from ..policy.gate import told
-from ..tools.base import Context, Done, Tool, done
+from ..tools.base import Context, Done, Tool, done, own
 from ..tools.define import tool
 from ..types.errors import ToolError
 from ..types.identity import acts_for
@@ -83,7 +83,7 @@ def _save(ground: Remembered) -> Tool:
         why = _why_held(context, scope)
         if known := await _known(ground.memory, viewer, (text, scope, owner), bool(why), pinned):
             here = also(known, context.session, _event_of(context))
-            return msgspec.structs.replace(done(f"that is known already: #{known}"), changes=(here,))
+            return msgspec.structs.replace(done(f"that is known already: #{known}", own(context)), changes=(here,))
         old = await _replaced(ground.memory, viewer, (text, scope, owner), replaces)
         keeping = ground.keeping()
         if not old and ground.memory.room(scope, owner) >= keeping.most:
@@ -102,7 +102,8 @@ def _save(ground: Remembered) -> Tool:
             held=bool(why),
             replaces=tuple(each.id for each in old),
         )
-        return msgspec.structs.replace(done(_saved(old, why)), changes=added(fact, context.clock.now(), keeping))
+        said = done(_saved(old, why), join((own(context), *(each.label for each in old))))
+        return msgspec.structs.replace(said, changes=added(fact, context.clock.now(), keeping))
 
     return save_memory
 
@@ -177,7 +178,7 @@ def _search(ground: Remembered) -> Tool:
         top_k: how many at most, up to 20
         """
         found = await ground.memory.search(query, viewer_of(ground, context), _between(top_k, MOST_ASKED), scope)
-        return _listed([each.fact for each in found], "nothing is known about that")
+        return _listed([each.fact for each in found], "nothing is known about that", context)
 
     return search_memories
 
@@ -191,7 +192,7 @@ def _list(ground: Remembered) -> Tool:
         """
         viewer = viewer_of(ground, context)
         facts = await ground.memory.facts(viewer, scope, _between(limit, MOST_LISTED), max(offset, 0))
-        return _listed(facts, "nothing is remembered here" + (" from there on" if offset else " yet"))
+        return _listed(facts, "nothing is remembered here" + (" from there on" if offset else " yet"), context)
 
     return list_memories
 
@@ -200,9 +201,9 @@ def _between(wanted: int, most: int) -> int:
     return min(max(wanted, 1), most)
 
 
-def _listed(facts: list[Fact], nothing: str) -> Done:
+def _listed(facts: list[Fact], nothing: str, context: Context) -> Done:
     if not facts:
-        return done(nothing)
+        return done(nothing, own(context))
     return done("\n".join(map(shown_fact, facts)), join((LOCAL, *(fact.label for fact in facts))))
 
 
@@ -218,9 +219,8 @@ def _forget(ground: Remembered) -> Tool:
         if why:
             raise ToolError(f"#{memory_id} stays: {why}. A person can do it: `deskhand memories forget {memory_id}`")
         change = closed(fact.id, context.clock.now(), "forgotten")
-        return msgspec.structs.replace(
-            done(f"ok, forgotten: {fact.text} (`deskhand memories undo {fact.id}` brings it back)"), changes=(change,)
-        )
+        said = f"ok, forgotten: {fact.text} (`deskhand memories undo {fact.id}` brings it back)"
+        return msgspec.structs.replace(done(said, join((own(context), fact.label))), changes=(change,))
 
     return forget_memory
 

@@ -14,7 +14,6 @@ from ..types.clock import Clock
 from ..types.commit import Change, Outgoing
 from ..types.health import Fact
 from ..types.identity import Address, Inbound
-from ..types.labels import LOCAL
 from ..types.messages import Text
 from .config import SURFACES
 
@@ -177,5 +176,5 @@ def _state(age_s: float, *, seen: bool, sent: int, owed: int) -> State:
 
 
 def _sent(key: str, address: Address, text: str, now: float) -> Change:
-    out = Outgoing(key, address, (Text(text, LOCAL),), links=())  # it may quote what a program has said
+    out = Outgoing(key, address, (Text(text),), links=())  # it may quote anything: no address in it leads anywhere
     return Change("alert_send", (key, "", msgspec.json.encode(out), now, address.channel))

@@ -328,6 +328,8 @@ class App:
                 lock = held(self.settings.home.lock, holder, self._stands_by, waits=self.up)
                 async with lock, anyio.create_task_group() as tasks:
                     await self._look_back()
+                    if takes(self.works.jobs.clock.place):
+                        await self._note_start()
                     self._start(tasks, self._driving(started, takes))
                     with self._intake:
                         async with anyio.create_task_group() as intake:
@@ -336,6 +338,13 @@ class App:
             with suppress(StoreError):
                 await self.works.jobs.clock.note_crash()
             raise
+
+    async def _note_start(self) -> None:
+        """Before anything is driven: what is driven first may be what kills this process again and again."""
+        try:
+            await self.works.jobs.clock.note_start()
+        except StoreError as error:
+            log.warning("a crash will not count before jobs are looked after: %s", error)
 
     async def _look_back(self) -> None:
         """Mark what was written by commands that were killed with who drove before: nobody is told of it unmarked."""

@@ -81,11 +81,11 @@ class Automation:
     def __init__(self, ground: Ground, jobs: Jobs, waker: Waker) -> None:
         self._ground, self._jobs, self._waker = ground, jobs, waker
         folder = ground.settings().home.root / "jobs"
-        rules = Rules(self._agents, self._may_talk, self._models, self._takes_part, self._zone)
+        rules = Rules(self._agents, self._may_talk, self._models, self._takes_part, self._zone, ground.redact)
         shelf = Shelf(ground, jobs)
         own = OwnJobs(jobs, rules, shelf.forget)
         self.using = Using(own, self._zone, ground.clock.now, lambda: self._agents()[0], self._forecast)
-        looks = Looks(self._workspace, self._page, self._secret, self._agent, self._label)
+        looks = Looks(self._workspace, self._page, self._secret, self._agent, self._labels)
         self.triggering = Triggering(ground.store, ground.clock, shelf, looks)
         body = Body(ground.store, ground.clock, self._folder, self._held, self._zone, self._beat)
         self.heartbeat = Heartbeat(body)
@@ -152,10 +152,12 @@ class Automation:
     def _folder(self, agent: str) -> str:
         return str(workspace_of(self._ground.settings(), agent).resolve())
 
-    async def _label(self, job: Job, paths: Sequence[str]) -> Label:
-        """Whose word these files of the job's workspace are, and their names."""
+    async def _labels(self, job: Job, paths: Sequence[str]) -> Sequence[Label]:
+        """Whose word each of these files of the job's workspace is, and its name."""
+        if not paths:
+            return ()
         marks = await marks_in(await self._ground.agent_of(f"{job.agent or self._agents()[0]}/").reach())
-        return await anyio.to_thread.run_sync(marks.told, paths)
+        return await anyio.to_thread.run_sync(lambda: [marks.told((path,)) for path in paths])
 
     async def _held(self, agent: str, name: str) -> bool:
         """Whether untrusted words went into this file, or those of somebody who is no owner, or it was changed since it

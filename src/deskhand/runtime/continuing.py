@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import msgspec
 
-from ..tools.base import Context, Done, Tool
+from ..tools.base import Context, Done, Tool, own
 from ..tools.define import tool
 from ..types.commit import Change
 from ..types.errors import DeskhandError, ToolError
@@ -64,7 +64,7 @@ class Continuing:
         label = encode(join((LOCAL, context.label)))
         row = (context.key, context.session, *who, clean(text.strip()), label, self._run, context.clock.now())
         said = "I restart, and go on here then." if text.strip() else "I restart, and write here then."
-        return Done((Text(said, LOCAL),), changes=(Change("restart_add", row),), end_turn=True)
+        return Done((Text(said, own(context)),), changes=(Change("restart_add", row),), end_turn=True)
 
     def due(self, recorded: Recorded) -> bool:
         """An event passes: whether it is the call that asks this process to end."""

@@ -47,13 +47,15 @@ from ..types.options import SessionOptions
 from ..types.turn import TURN
 from .dispatch import Dispatch
 from .feed import Batch, Feed, Noting, Source, batches, follow, watch
-from .hiding import hidden_body
+from .hiding import hidden_body, secret_in
 from .machine_rounds import MachineRounds
 from .moment import moment
 from .places import Places
 
 OWN_ROWS = 1_000
 """So many rows that came in here are remembered until the watch of the inbox asks about them."""
+NAMES = 1_000
+"""So many names of conversations are remembered that hold no secret."""
 HISTORY_CHARS, HISTORY_MESSAGES = 10_000_000, 5_000
 """The longest history that a program may bring along."""
 LONGEST_WORD = 64
@@ -93,6 +95,7 @@ class LocalDoor:
         self._source = Source(store, feed, lambda: dispatch.driving, dispatch.snapshot, access.note)
         self._access, self._clock, self._ids = access, clock, ids
         self._places = Places(store)
+        self._named: dict[str, None] = {}  # conversations whose names are known to hold no secret
         self._own: dict[int, None] = {}  # in the order in which they came
 
     def took(self, inbox_id: int) -> bool:
@@ -123,7 +126,10 @@ class LocalDoor:
             await self._access.rounds.person_spoke()
         body = _read(inbound.body, principal, by_program=inbound.by_program)
         inbound = replace(inbound, body=hidden_body(body, self._access.redact))
-        if wrong := self._wrong(inbound.body, principal, session):
+        wrong = self._wrong(inbound.body, principal, session)
+        if not wrong and session not in self._named:
+            wrong = self._told_by_its_name(session)
+        if wrong:
             return Receipt("refused", reason=wrong)
         if not inbound.session and (moved := await self._places.moved(own, inbound)) is not None:
             session, inbound = moved
@@ -131,6 +137,15 @@ class LocalDoor:
             return await self._accept(await self._unpacked(inbound, session), principal, session)
         except Refused as error:
             return Receipt("refused", session, reason=str(error))
+
+    def _told_by_its_name(self, session: str) -> str:
+        """Why no conversation may be called so, '' where it may: its name is in every list."""
+        if found := secret_in(session, self._access.redact):
+            return f"the name of the conversation holds the value of a secret ({found}): choose another"
+        self._named[session] = None
+        if len(self._named) > NAMES:
+            del self._named[next(iter(self._named))]
+        return ""
 
     async def _stopped(self, inbound: Inbound) -> str:
         """Why this bot is not heard now, '' where it is."""
@@ -283,6 +298,8 @@ class LocalDoor:
             return Receipt("refused", reason=f"{session!r} is not yours to branch")
         if to and (to.partition("/")[0] != agent or not await self._may_write(principal, to, Address("web"))):
             wrong = f"{to!r} cannot begin as a branch: name it {agent}/web:{principal.id}:NAME"
+            return Receipt("refused", reason=wrong)
+        if to and (wrong := self._told_by_its_name(to)):
             return Receipt("refused", reason=wrong)
         past = Past(session, await self._store.events(session), self._access.zone)
         taken = {row.title for row in await self._store.titled(principal, past.heading, MANY)}

@@ -107,7 +107,13 @@ class Effects:
         return _effects(await self._store.rows(name, (*_scope(who), session, limit)))
 
     async def undo(self, who: Principal, effect: Effect, *, force: bool = False) -> Outcome:
-        """Take it back. Raises Refused where it is taken back already, or its folder is out of reach."""
+        """Take it back. Raises Refused where it is taken back already, or its folder is out of reach.
+
+        With `force` also over what was changed since; that is for owners: old words of theirs would come back over the
+        new, at a time that somebody else has chosen.
+        """
+        if force and "owner" not in who.roles:
+            raise Refused("only an owner may undo over what was changed since; ask one")
         where = None if effect.folder in (KV, TASKS) else await self._ground(effect)
         if (await self.get(who, effect.n)).undone_at is not None:
             raise Refused(f"change {effect.n} ({effect.shown}) is undone already")

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import groupby
+from typing import Any, TypeVar, cast
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from ..agent.profile import Hiding
 from ..types import events as e
 from ..types.commit import Choices, Outgoing, SayPart
-from ..types.identity import Body, Command, Edit, Rewind, Said, ToolResults
+from ..types.errors import Refused
+from ..types.identity import Body, Said
 from ..types.labels import join
 from ..types.messages import File, Image, Message, Part, ResultPart, Text, Thinking, ToolCall, ToolResult
+from ..types.secrets import HANDLE, handle
 from .redaction import Redactor
 
 Redact = Callable[[str], str]
@@ -61,8 +64,8 @@ def hidden(event: e.AnyEvent, redact: Redact) -> e.AnyEvent:
             return replace(event, part=replace(part, text=redact(part.text)))
         case e.Compacted(note=note) if note:
             return replace(event, note=redact(note))
-        case e.OptionsSet(options=options) if options.title:
-            return replace(event, options=replace(options, title=redact(options.title)))
+        case e.OptionsSet():
+            return everywhere(event, redact)
         case e.TurnEnded(said=told) if told:
             return replace(event, said=redact(told))
         case _:
@@ -82,22 +85,55 @@ def _hidden_result(result: ToolResult, redact: Redact) -> ToolResult:
 
 
 def hidden_body(body: Body, redact: Redact) -> Body:
-    """What a person hands in, before it is stored."""
-    match body:
-        case Said(message=message, earlier=earlier):
-            told = tuple([hidden_message(each, redact) for each in earlier]) if earlier else ()
-            return replace(body, message=hidden_message(message, redact), earlier=told)
-        case ToolResults(results=results, message=message):
-            given = tuple(_hidden_result(each, redact) for each in results)
-            return replace(body, results=given, message=hidden_message(message, redact) if message else None)
-        case Edit(message=message):
-            return replace(body, message=hidden_message(message, redact))
-        case Rewind(message=Message() as message):
-            return replace(body, message=hidden_message(message, redact))
-        case Command(args=args):
-            return replace(body, args=redact(args))
+    """What a person or a program hands in, before it is stored: without secrets in any string of it."""
+    if isinstance(body, Said) and not body.earlier and body.request is None:  # as nearly always
+        return replace(body, message=hidden_message(body.message, redact))
+    return everywhere(body, redact)
+
+
+T = TypeVar("T")
+
+
+def everywhere(value: T, redact: Redact) -> T:
+    """The same value without secrets in any string of it, however deep it lies; the very same where there is none.
+    What is a key by which something else is found is another one then, and finds nothing."""
+    found: Any = value
+    match found:
+        case str():
+            kept: Any = redact(found)
+        case Raw():
+            written = bytes(found).decode(errors="replace")
+            kept = found if (plain := redact(written)) == written else Raw(as_json(plain))
+        case Struct():
+            found = _part(found, redact) if isinstance(found, Part) else found  # some are sealed, some hold JSON
+            fields = {name: getattr(found, name) for name in found.__struct_fields__}
+            changed = {name: new for name, old in fields.items() if (new := everywhere(old, redact)) is not old}
+            kept = replace(found, **changed) if changed else found
+        case tuple() | list():
+            members = [everywhere(each, redact) for each in found]
+            kept = found if all(new is old for new, old in zip(members, found, strict=True)) else type(found)(members)
+        case dict():
+            pairs = {everywhere(key, redact): everywhere(each, redact) for key, each in found.items()}
+            kept = found if pairs == found else pairs
         case _:
-            return body
+            kept = found
+    return cast("T", kept)  # of the same type: only strings have changed
+
+
+def secret_in(text: str, redact: Redact) -> str:
+    """What stands in place of the first secret in this text, '' where there is none."""
+    if (kept := redact(text)) == text:
+        return ""
+    there = set(HANDLE.findall(text))
+    return next((handle(name) for name in HANDLE.findall(kept) if name not in there), "[secret]")
+
+
+def refuse_secrets(what: str, text: str, redact: Redact) -> None:
+    """Raises Refused where what is about to be written holds the value of a secret."""
+    if found := secret_in(text, redact):
+        raise Refused(
+            f"{what} holds the value of a secret: write {found} in its place, which commands may use, or leave it out"
+        )
 
 
 def _parts(parts: tuple[Part, ...], redact: Redact) -> tuple[Part, ...]:

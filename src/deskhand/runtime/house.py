@@ -18,9 +18,12 @@ from ..models.request_fields import SMALL_MODEL_LACKS, lacking
 from ..models.weights import PROVIDER, Shelf
 from ..policy.gate import may_see
 from ..skills.skill import Skills
+from ..skills.tools import why_held
 from ..skills.write import write_skill
+from ..tools.approved import bound_of
 from ..tools.base import Reach
 from ..tools.deferred import offering
+from ..tools.marks import marks_in
 from ..tools.names import alike
 from ..types.diffs import CallDiff, FileDiff
 from ..types.errors import ConfigError, Refused, ToolError
@@ -62,6 +65,7 @@ from .app import App
 from .effects import Effect
 from .erasing import erase
 from .grants import StandingGrant, grants, revoke
+from .hiding import refuse_secrets
 from .models import Models, catalogue_of, facts_of, is_small
 from .presets import presets
 from .setting_up import owner_of, store_key
@@ -154,8 +158,11 @@ class RunningHouse:
     def _skills(self, agent: str) -> Skills:
         return skills_of(self._app.settings, agent)
 
-    def skills(self, agent: str) -> list[SkillView]:
-        found = self._skills(agent).find()
+    async def skills(self, principal: Principal, agent: str) -> list[SkillView]:
+        found = await anyio.to_thread.run_sync(self._skills(agent).find)
+        reach = await self._app.current.agent(agent).reach()
+        marks, bound = await marks_in(reach), bound_of(await self._app.store.rows("approved_files", ()))
+        found = {name: each for name, each in found.items() if not why_held(each, marks, bound, principal)}
         twins = alike(found)
         return [
             SkillView(name, f"{skill.description} {twins.get(name, '')}".rstrip(), skill.source)
@@ -164,6 +171,7 @@ class RunningHouse:
 
     async def add_skill(self, agent: str, draft: SkillDraft) -> SkillView:
         self._app.settings.agent(agent)
+        refuse_secrets("the skill", "\n".join((draft.name, draft.description, draft.body)), self._app.redact)
         folder = self._app.settings.skills_folder
         await anyio.to_thread.run_sync(write_skill, folder, draft.name, draft.description, draft.body)
         return SkillView(draft.name, " ".join(draft.description.split()), "shared")

@@ -8,12 +8,11 @@ from typing import Literal
 import msgspec
 
 from ..policy.rules import Case, Decision
-from ..tools.base import Context, Done, Outcome, Spec, Tool, done
+from ..tools.base import Context, Done, Outcome, Spec, Tool, done, own
 from ..tools.define import decode_arguments, tool
 from ..types.effects import Effect
 from ..types.errors import ConfigError, Refused, ToolError
 from ..types.identity import Address, Principal
-from ..types.labels import LOCAL
 from ..types.messages import Text
 from ..types.people import Identity, People, User
 from .pairing import described
@@ -46,7 +45,7 @@ class ManageUsers:
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         if not _may(context.principal):
-            return Done((Text(REFUSED, LOCAL),), "error")
+            return Done((Text(REFUSED, own(context)),), "error")
         return await self._inner.run(arguments, context)
 
 
@@ -100,24 +99,24 @@ def _make(people: People | None) -> Tool:
         try:
             match action:
                 case "list":
-                    return done("\n".join(map(_line, await acting.users())))
+                    return done("\n".join(map(_line, await acting.users())), own(context))
                 case "add":
                     user = await acting.add_user(username, role or "member", identity if transport else None)
                 case "remove":
                     await acting.remove_user(username)
-                    return done(f"ok, {username} is no user any more")
+                    return done(f"ok, {username} is no user any more", own(context))
                 case "link":
                     user = await acting.link(username, identity)
                 case "unlink":
                     await acting.unlink(identity)
-                    return done(f"ok, {described(identity)} is nobody's now")
+                    return done(f"ok, {described(identity)} is nobody's now", own(context))
                 case "add_role":
                     user = await acting.add_role(username, role)
                 case "remove_role":
                     user = await acting.remove_role(username, role)
         except (Refused, ConfigError) as error:
             raise ToolError(str(error)) from error
-        return done(f"ok, {_line(user)}")
+        return done(f"ok, {_line(user)}", own(context))
 
     return manage_users
 

@@ -13,18 +13,29 @@ from msgspec.structs import replace
 
 from ..agent.state import State, fold
 from ..store.base import Hit, Store
-from ..tools.base import Context, Done, Tool
+from ..tools.base import Context, Done, Tool, own
 from ..tools.define import tool
 from ..types.errors import ToolError
-from ..types.events import MessageReceived, ModelReplied, Recorded, ToolFinished, TurnEnded
-from ..types.identity import EVERYBODY, Principal, acts_for, session_key
-from ..types.labels import LOCAL, Label, join
+from ..types.events import (
+    Branched,
+    Compacted,
+    MessageReceived,
+    ModelReplied,
+    OptionsSet,
+    Recorded,
+    ToolFinished,
+    TurnEnded,
+)
+from ..types.identity import EVERYBODY, Principal, acts_for, label_of, session_key
+from ..types.labels import LOCAL, OWNER, Label, join
 from ..types.messages import Text, clean
+from .naming import label_of_name
 
 FOUND, PER_SESSION, LOOKED_AT = 5, 2, 80
 AROUND, READ_AROUND = 2, 10
 CLIPPED, READ_CLIPPED, RESULT_CLIPPED = 600, 4_000, 200
 THREADS = 50
+EMPTY = "Nothing was found. Try fewer or other words: each place has all of them."
 OWN = ("search_past", "read_past")
 """What these return was said elsewhere."""
 NOTHING = "There is no conversation of that name that everybody here may read: search_past shows those that there are."
@@ -40,6 +51,13 @@ class Line(msgspec.Struct, frozen=True):
     text: str
     label: Label
     kind: Literal["said", "result"] = "said"
+
+
+class Talk(msgspec.Struct, frozen=True):
+    """What was said in a conversation, and whose word its title is."""
+
+    lines: list[Line]
+    titled: Label
 
 
 class Past:
@@ -86,17 +104,17 @@ class Past:
                 chosen.setdefault(hit.session, []).append(hit)
         parts = []
         for session, hits in chosen.items():
-            lines = await self._lines(session)
-            parts += [self._window(session, lines, hit, context) for hit in hits[:PER_SESSION]]
+            talk = await self._talk(session)
+            parts += [self._window(session, talk, hit, context) for hit in hits[:PER_SESSION]]
         if not parts:
-            return Done((Text("Nothing was found. Try fewer or other words: each place has all of them.", LOCAL),))
+            return Done((Text(EMPTY, own(context)),))
         return Done(tuple(parts))
 
     async def read(self, session: str, n: int, context: Context) -> Done:
         """Raises ToolError for a conversation that is not theirs, in the words for one that does not exist."""
         if session not in await self._open_to(context, session):
             raise ToolError(NOTHING)
-        lines = await self._lines(session)
+        lines = (await self._talk(session)).lines
         if not lines:
             raise ToolError(NOTHING)
         at = min(range(len(lines)), key=lambda i: abs(lines[i].n - n))
@@ -142,18 +160,20 @@ class Past:
 
     # What was said
 
-    async def _lines(self, session: str) -> list[Line]:
+    async def _talk(self, session: str) -> Talk:
         """All that was said in it. A long one is gone through in a thread: others go on meanwhile."""
-        return await anyio.to_thread.run_sync(_lines_of, session, await self._store.events(session))
+        talk = await anyio.to_thread.run_sync(_talk_of, session, await self._store.events(session))
+        return replace(talk, titled=join((talk.titled, await label_of_name(self._store, session))))
 
     async def _began(self, session: str) -> int:
         """After which number the turn that goes on now began."""
         return int((await self._store.rows("event_last_of_kind", (session, "turn_ended")))[0][0])
 
-    def _window(self, session: str, lines: Sequence[Line], hit: Hit, context: Context) -> Text:
+    def _window(self, session: str, talk: Talk, hit: Hit, context: Context) -> Text:
+        lines = talk.lines
         at = next((i for i, line in enumerate(lines) if line.n == hit.n), None)
         if at is None:
-            return Text(f"[{session}, number {hit.n}: it is no longer there]", LOCAL)
+            return Text(f"[{session}, number {hit.n}: it is no longer there]", join((LOCAL, talk.titled)))
         around = lines[max(0, at - AROUND) : at + AROUND + 1]
         ends = [line for line in (lines[0], lines[-1]) if line not in around]
         told = [f"[{session}{f' “{hit.title}”' if hit.title else ''}, number {hit.n}]"]
@@ -162,7 +182,8 @@ class Past:
         told += [f"{'>' if line.n == hit.n else ' '} {self._told(line, CLIPPED)}" for line in around]
         if lines[-1] in ends:
             told.append(f"It ended: {self._told(lines[-1], RESULT_CLIPPED)}")
-        return Text(clean("\n".join(told)) + "\n", self._label((*around, *ends), session, context))
+        label = join((self._label((*around, *ends), session, context), talk.titled))
+        return Text(clean("\n".join(told)) + "\n", label)
 
     def _told(self, line: Line, most: int) -> str:
         when = datetime.fromtimestamp(line.at, ZoneInfo(self._zone())).strftime("%Y-%m-%d %H:%M")
@@ -173,14 +194,27 @@ class Past:
 _ALL = Principal("search_past", ("owner",), "system")
 
 
-def _lines_of(session: str, log: Sequence[Recorded]) -> list[Line]:
+def _talk_of(session: str, log: Sequence[Recorded]) -> Talk:
     """What was said, by the log. The labels follow from it, as they did when it was said."""
-    state, names, lines = State(session), dict[str, str](), list[Line]()
+    state, names, lines, titled = State(session), dict[str, str](), list[Line](), OWNER
     for recorded in log:
         fold(state, (recorded,))
         if (line := _line(recorded, state.label, names)) is not None:
             lines.append(line)
-    return lines
+        match recorded.event:
+            case MessageReceived(message=message) if titled == OWNER:
+                titled = join(part.label for part in message.parts if isinstance(part, Text))
+            case OptionsSet(options=options, principal=principal) if options.title is not None:
+                titled = (
+                    join((label_of(principal), state.label)) if not recorded.event.inbox_id else label_of(principal)
+                )
+            case Branched(principal=principal):
+                titled = label_of(principal)
+            case Compacted() if lines == [] and titled != OWNER:  # of a branch: its title is made of that before
+                titled = join((titled, state.label, Label("owner", by=state.options.title_by or ())))
+            case _:
+                pass
+    return Talk(lines, titled)
 
 
 def _line(recorded: Recorded, label: Label, names: dict[str, str]) -> Line | None:
@@ -193,7 +227,7 @@ def _line(recorded: Recorded, label: Label, names: dict[str, str]) -> Line | Non
             names |= {call.id: call.name for call in message.calls}
             return Line(n, at, "you", message.text, label) if message.text.strip() else None
         case ToolFinished(result=result) if result.text.strip() and names.get(result.call_id) not in OWN:
-            read = join(part.label for part in result.parts)
+            read = join((label, *(part.label for part in result.parts)))  # it repeats what the call said
             return Line(n, at, f"[{names.get(result.call_id, 'a tool')}]", result.text, read, "result")
         case TurnEnded(said=said) if said.strip():
             return Line(n, at, "you", said, label)

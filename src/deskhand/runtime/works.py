@@ -49,7 +49,7 @@ class Works:
         words: Words = lambda folder: (),
     ) -> None:
         self.ground = ground
-        self.waker = Waker(ground.store, ground.dispatch)
+        self.waker = Waker(ground.store, ground.dispatch, ground.redact)
         self.budgets = BudgetLedger(ground.store, ground.clock, ground.ids, ground.settings)
         self.thinking = Thinking(agent, model, self.budgets, ground.store.change, ground.ids)
         self.remembering = Remembering(ground, meaning)

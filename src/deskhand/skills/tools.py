@@ -12,6 +12,7 @@ from ..tools.marks import Marks, label_of, marks_of
 from ..tools.names import shown_name
 from ..tools.output import shown
 from ..types.errors import ToolError
+from ..types.identity import Principal
 from ..types.labels import LOCAL, Label, join
 from . import skill as skill_files
 from .skill import Skill, Skills
@@ -25,7 +26,7 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
         """The skills that there are, and what each is for."""
         found, marks = await anyio.to_thread.run_sync(skills.find), await marks_of(context)
         bound = await bound_in(context)
-        found = {name: each for name, each in found.items() if not _why_held(each, marks, bound, context)}
+        found = {name: each for name, each in found.items() if not why_held(each, marks, bound, context.principal)}
         label = join((LOCAL, *(_label(each, skill_files.FILE_NAME, marks, bound) for each in found.values())))
         lines = [
             f"{shown_name(each.name)}: {each.description}" + (f" [{each.problem}]" if each.problem else "")
@@ -43,10 +44,10 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
         found = await anyio.to_thread.run_sync(skills.find)
         marks, bound = await marks_of(context), await bound_in(context)
         if skill not in found:
-            others = {name: each for name, each in found.items() if not _why_held(each, marks, bound, context)}
+            others = {name: each for name, each in found.items() if not why_held(each, marks, bound, context.principal)}
             said = f"there is no skill {skill!r}; there are: {', '.join(others) or 'none'}"
             raise ToolError(said, marks.told(map(_file, others.values())))
-        if why := _why_held(found[skill], marks, bound, context):
+        if why := why_held(found[skill], marks, bound, context.principal):
             raise ToolError(why)
         text, named = await anyio.to_thread.run_sync(skill_files.loaded, found[skill], path, bound)
         marks = await marks_of(context)  # asked for when it was read
@@ -60,7 +61,7 @@ def _file(skill: Skill) -> str:
     return str(skill.folder / skill_files.FILE_NAME)
 
 
-def _why_held(skill: Skill, marks: Marks, bound: Bound, context: Context) -> str:
+def why_held(skill: Skill, marks: Marks, bound: Bound, principal: Principal) -> str:
     """Why it is no instruction for who speaks here; '' where it is one: it was changed since it was approved, or a file
     of it was written on the word of somebody else."""
     folder = marks.real(str(skill.folder))
@@ -69,7 +70,7 @@ def _why_held(skill: Skill, marks: Marks, bound: Bound, context: Context) -> str
     if bound.covers(folder):
         return ""
     inside = (label for path, label in marks.stored.items() if path.startswith(f"{folder}/"))
-    people = others(join((marks.of(_file(skill)), *inside)), context.principal)
+    people = others(join((marks.of(_file(skill)), *inside)), principal)
     if not people:
         return ""
     return (

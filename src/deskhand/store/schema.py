@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
 
@@ -71,11 +72,26 @@ def connect(path: Path, *, write: bool) -> apsw.Connection:
     """A connection with our pragmas. Raises StoreError's kin in plain words."""
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE if write else apsw.SQLITE_OPEN_READONLY
     with plain_errors(path):
+        if write:
+            _keep_private(path)
         db = apsw.Connection(str(path), flags=flags, statementcachesize=200)
         db.set_busy_timeout(BUSY_MS)
         db.execute("PRAGMA journal_mode = WAL").fetchall() if write else None
         db.execute(PRAGMAS).fetchall()
         return db
+
+
+def _keep_private(path: Path) -> None:
+    """The file is its owner's alone, and so are those that SQLite puts beside it: it gives them the mode of this one.
+    Where others could read an older one, that ends. What the disk has against it, SQLite will say."""
+    with suppress(OSError):
+        # One that is there is not opened: to close it would end the locks that this process holds on it.
+        # https://www.sqlite.org/howtocorrupt.html, "Posix advisory locks canceled by a separate thread"
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    for each in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
+        with suppress(OSError):
+            if stat.S_IMODE(each.stat().st_mode) & 0o077:
+                each.chmod(0o600)
 
 
 def migrations() -> list[tuple[int, str]]:

@@ -15,6 +15,7 @@ from ..runtime.config import Settings
 from ..runtime.toolbox import skills_of, toolbox
 from ..tools.base import Context, Tool
 from ..tools.define import tool
+from ..types.labels import LOCAL
 from ..types.messages import Message, ToolCall, ToolResult
 from ..types.tuning import tune
 from .scripted import ScriptedModel, say
@@ -24,7 +25,7 @@ IDEAS = "Three ideas\n1. a picnic by the river\n2. a concert at home\n3. a walk 
 SHOPPING = "- lemons\n- a cake\n- paper lanterns\n"
 
 
-@tool(effect="irreversible", replay="never", timeout_s=60)
+@tool(effect="irreversible", replay="never", timeout_s=60, reads=LOCAL)
 async def post_letter(to: str, text: str, context: Context) -> str:
     """Post a letter. It cannot be taken back.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from ..tools.base import Context, Done, Outcome, Spec, done
+from ..tools.base import Context, Done, Outcome, Spec, done, own
 from ..types.commit import Change
 from ..types.effects import Effect, Replay
 from .crash import Fuse
@@ -35,7 +35,7 @@ class FileTool:
         with self._path.open("a") as file:
             file.write(f"{context.key} {note.text}\n")
         self._fuse.tick(f"after {self.spec.name}")
-        return done("noted")
+        return done("noted", own(context))
 
 
 class ChangeTool:
@@ -47,7 +47,7 @@ class ChangeTool:
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         note = msgspec.json.decode(arguments, type=Note)
         change = Change("test_append", (context.agent, "test", context.key, note.text, None))
-        return Done(done("remembered").parts, changes=(change,))
+        return Done(done("remembered", own(context)).parts, changes=(change,))
 
 
 STATEMENTS = {"test_append": "INSERT INTO kv(agent, namespace, key, value, expires_at) VALUES(?, ?, ?, ?, ?)"}

@@ -15,7 +15,7 @@ from ..runtime.config import Config, Home, Settings
 from ..runtime.models import Models
 from ..runtime.web import Site
 from ..store.sqlite import SqliteStore
-from ..tools.base import Context, Outcome, Spec, done
+from ..tools.base import Context, Outcome, Spec, done, own
 from ..types.clock import Clock
 from ..types.commit import Commit
 from ..types.identity import Inbound, Principal
@@ -40,7 +40,7 @@ class Effect:
         note = msgspec.json.decode(arguments, type=Note)
         async with self._session.post(self._url + "/effect", json={"key": note.text}) as response:
             await response.read()
-        return done(f"did {note.text}")
+        return done(f"did {note.text}", own(context))
 
 
 class EagerStore(SqliteStore):

@@ -6,6 +6,7 @@ import base64
 import html
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from urllib.parse import unquote
 
 Wrap = Callable[[str], str]
@@ -31,6 +32,12 @@ def _lines(text: str, width: int = 20) -> str:
     return "\n".join(text[at : at + width] for at in range(0, len(text), width))
 
 
+_Z85 = bytes.maketrans(
+    b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~",
+    b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#",
+)
+
+
 OF_SECRETS: Mapping[str, Wrap] = {
     "as it is": str,
     "base64": _base64,
@@ -41,6 +48,17 @@ OF_SECRETS: Mapping[str, Wrap] = {
     "base32": lambda text: base64.b32encode(text.encode()).decode(),
     "hexadecimal": _each("{:02x}"),
     "hexadecimal with colons": lambda text: ":".join(f"{code:02X}" for code in text.encode()),
+    "hexadecimal for a program": lambda text: ", ".join(f"0x{code:02x}" for code in text.encode()),
+    "hexadecimal in an array": lambda text: "{" + ",".join(f"0X{code:X}" for code in text.encode()) + "}",
+    "numbers": lambda text: " ".join(str(code) for code in text.encode()),
+    "numbers in a list": lambda text: str([*text.encode()]),
+    "octal": lambda text: " ".join(f"{code:03o}" for code in text.encode()),
+    "octal for a program": lambda text: ", ".join(f"0o{code:o}" for code in text.encode()),
+    "binary": lambda text: " ".join(f"{code:08b}" for code in text.encode()),
+    "base85": lambda text: base64.b85encode(text.encode()).decode(),
+    "base85 within more": lambda text: base64.b85encode(f"a key: {text};".encode()).decode(),
+    "Ascii85": lambda text: base64.a85encode(text.encode(), adobe=True).decode(),
+    "Z85": lambda text: base64.b85encode(text.encode()).translate(_Z85).decode(),
     "percent": _each("%{:02X}"),
     "percent twice": _each("%25{:02x}"),
     "entities": _each("&#{};"),
@@ -109,6 +127,7 @@ def leaks(text: str, secret: str) -> str:
     """
     found = {text, html.unescape(text), unquote(text), unquote(unquote(text)), re.sub(r"<[^>]*>", "", text)}
     found.add(re.sub(r"\\u([0-9a-fA-F]{4})", lambda code: chr(int(code[1], 16)), text))
+    found |= {*_counted(text), *_in_base85(text)}
     plain = [_letters(each) for each in found]
     plain += [each[::-1] for each in plain]
     for encoded in (_letters(secret), secret.encode().hex(), *map(_letters, _in_base64(secret))):
@@ -116,6 +135,41 @@ def leaks(text: str, secret: str) -> str:
             if any(part in each for each in plain):
                 return part
     return ""
+
+
+def _counted(text: str) -> Iterator[str]:
+    """What stands in the text as numbers of bytes."""
+    numbers = re.findall(r"0[xob][0-9a-f]+|[0-9]+", text.lower())
+    for base, prefix in ((16, "0x"), (10, ""), (8, ""), (8, "0o"), (2, ""), (2, "0b")):
+        codes = [_number(each.removeprefix(prefix), base) for each in numbers if each.startswith(prefix)]
+        yield "".join(chr(code) for code in codes if 0 < code < 128)
+
+
+def _number(digits: str, base: int) -> int:
+    try:
+        return int(digits, base)
+    except ValueError:
+        return 0
+
+
+def _in_base85(text: str) -> Iterator[str]:
+    """What runs of base85 say, wherever in them it begins."""
+    for run in re.findall(r"[!-~]{15,}", text):
+        for at in range(5):
+            piece = run[at:]
+            for decode, digits in ((base64.b85decode, piece), (base64.b85decode, _of_z85(piece)), (_ascii85, piece)):
+                for end in (len(digits), len(digits) // 5 * 5):
+                    with suppress(ValueError):
+                        yield decode(digits[:end]).decode("ascii", "ignore")
+
+
+def _of_z85(digits: str) -> str:
+    back = {new: old for old, new in enumerate(_Z85)}
+    return bytes(back.get(code, 32) for code in digits.encode()).decode("latin-1")
+
+
+def _ascii85(digits: str) -> bytes:
+    return base64.a85decode(digits.removeprefix("<~").removesuffix("~>"))
 
 
 def _letters(text: str) -> str:

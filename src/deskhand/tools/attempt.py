@@ -11,11 +11,11 @@ import msgspec
 
 from ..types.effects import Effect
 from ..types.errors import StoreError, ToolError
-from ..types.labels import LOCAL, UNTRUSTED, Label, join
+from ..types.labels import UNTRUSTED, Label, join
 from ..types.messages import Text, clean
 from ..types.secrets import HANDLE
 from ..types.turn import OpenCall
-from .base import Ask, Context, Done, Tool
+from .base import Ask, Context, Done, Tool, own
 from .marks import marks_of
 
 RUNS = frozenset({"shell", "background_run", "process"})
@@ -36,18 +36,24 @@ async def attempt(tool: Tool, arguments: msgspec.Raw, context: Callable[[], Awai
     """What came of it; an error where it raised, took too long or returned what is no outcome."""
     name, limit_s, given = tool.spec.name, tool.spec.timeout_s, None
     try:
-        _keeps_no_handle(tool, arguments)
         with anyio.fail_after(limit_s):
-            outcome = await tool.run(arguments, given := await context())
+            given = await context()
+            _keeps_no_handle(tool, arguments)
+            outcome = await tool.run(arguments, given)
         if not isinstance(outcome, (Done, Ask)):  # a tool from outside that nobody type-checked
             raise TypeError(f"it returned {outcome!r}")
         return outcome
     except ToolError as error:
         return _error(str(error), join((error.label, await _of_files(arguments, given))))
     except TimeoutError:
-        return _error(f"{name} took longer than {limit_s:.0f} s and was stopped")
+        return _error(
+            f"{name} took longer than {limit_s:.0f} s and was stopped", UNTRUSTED if given is None else own(given)
+        )
     except Exception as error:  # noqa: BLE001 -- the model, not the operator, decides what a broken tool means
-        return _error(f"{name} broke: {type(error).__name__}: {error}", await _of_files(arguments, given))
+        broke = Label(source=f"an error of {name}")  # it may quote anything, and nobody says what
+        return _error(
+            f"{name} broke: {type(error).__name__}: {error}", join((broke, await _of_files(arguments, given)))
+        )
 
 
 def _keeps_no_handle(tool: Tool, arguments: msgspec.Raw) -> None:
@@ -63,13 +69,16 @@ def _keeps_no_handle(tool: Tool, arguments: msgspec.Raw) -> None:
 
 
 async def _of_files(arguments: msgspec.Raw, context: Context | None) -> Label:
-    """The label of the files that a call names: what went wrong with them may quote them, or tell where they lead."""
+    """The label of the call, and of the files that it names: what went wrong with them may quote them, or tell where
+    they lead."""
     named = [each for each in _texts(_decoded(arguments)) if len(each) <= PATH_CHARS and each.isprintable()]
-    if context is None or not named:
-        return LOCAL
+    if context is None:
+        return UNTRUSTED
+    if not named:
+        return own(context)
     try:
         marks = await marks_of(context)
-        return await anyio.to_thread.run_sync(marks.told, named)
+        return join((own(context), await anyio.to_thread.run_sync(marks.told, named)))
     except (StoreError, OSError):
         return UNTRUSTED
 
@@ -89,5 +98,5 @@ def _texts(given: Any) -> Iterator[str]:
             yield from _texts(each)
 
 
-def _error(text: str, label: Label = LOCAL) -> Done:
+def _error(text: str, label: Label) -> Done:
     return Done((Text(clean(text), label),), "error")

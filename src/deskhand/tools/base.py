@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,7 +18,7 @@ from ..types.commit import Change, Outgoing
 from ..types.effects import Effect, Replay
 from ..types.errors import ToolError
 from ..types.identity import EVERYBODY, Address, Principal
-from ..types.labels import LOCAL, UNTRUSTED, Label
+from ..types.labels import LOCAL, UNTRUSTED, Label, join
 from ..types.messages import ResultPart, ResultStatus, Text
 from ..types.options import SessionOptions
 from ..types.process import Process
@@ -27,7 +28,8 @@ from .way import Ways, no_way
 
 
 class Spec(msgspec.Struct, frozen=True):
-    """What the model and the gate know of a tool. `parameters` is its JSON schema; `reads` labels what it returns.
+    """What the model and the gate know of a tool. `parameters` is its JSON schema; `reads` labels
+    the text that it returns without a label of its own.
 
     With a `mode` it is offered where the conversation is in that. Tools whose effect is `none` or `fetch` and that
     may run again run side by side.
@@ -38,7 +40,7 @@ class Spec(msgspec.Struct, frozen=True):
     parameters: dict[str, Any]
     effect: Effect = "none"
     replay: Replay = "again"
-    reads: Label = LOCAL
+    reads: Label = UNTRUSTED
     timeout_s: float = 120.0
     mode: str = ""
 
@@ -227,6 +229,23 @@ def offered(spec: Spec, options: SessionOptions) -> bool:
 Tools = Mapping[str, Tool]
 
 
-def done(text: str, label: Label = LOCAL) -> Done:
-    """A result that is text; nothing said is `[no output]`."""
+def done(text: str, label: Label) -> Done:
+    """A result that is text; nothing said is `[no output]`. `label` is whose word it is: `own` for what repeats at most
+    the call, else that of all that it quotes."""
     return Done((Text(text or "[no output]", label),))
+
+
+def own(context: Context) -> Label:
+    """The label of a result that repeats at most what the call has said: whoever made the call had read all that the
+    conversation has."""
+    return join((LOCAL, context.label))
+
+
+@contextmanager
+def quoting(*labels: Label) -> Iterator[None]:
+    """Errors that are raised here quote what has these labels."""
+    try:
+        yield
+    except ToolError as error:
+        error.label = join((error.label, *labels))
+        raise

@@ -16,7 +16,7 @@ from ..models.base import ToolSchema, schema_of
 from ..models.tokens import CHARS_PER_TOKEN
 from ..types.errors import ToolError
 from ..types.options import SessionOptions
-from .base import Context, Outcome, Spec, Tool, Tools, done, offered
+from .base import Context, Outcome, Spec, Tool, Tools, done, offered, own
 from .define import decode_arguments, schema
 from .documents.invisible import written_out
 
@@ -57,7 +57,8 @@ class ToolSearch:
             raise ToolError(f"no tool that you may use now fits {query[:100]!r}; {why}")
         lines = "\n".join(f"- {line(spec)}" for spec in found)
         loaded = SessionOptions(loaded_tools=tuple(spec.name for spec in found))
-        return msgspec.structs.replace(done(f"You can call these from your next reply on:\n{lines}"), options=loaded)
+        told = done(f"You can call these from your next reply on:\n{lines}", own(context))
+        return msgspec.structs.replace(told, options=loaded)
 
 
 def offering(tools: Tools, options: SessionOptions) -> list[Spec]:

@@ -15,7 +15,7 @@ import msgspec
 
 from ..types.effects import Effect, Replay
 from ..types.errors import ToolError
-from ..types.labels import LOCAL, Label
+from ..types.labels import UNTRUSTED, Label
 from .aliases import canonical, unquoted
 from .base import Ask, Context, Done, Outcome, Spec
 from .output import shown
@@ -165,14 +165,15 @@ def tool(
     *,
     effect: Effect = "none",
     replay: Replay = "again",
-    reads: Label = LOCAL,
+    reads: Label = UNTRUSTED,
     timeout_s: float = 120.0,
     name: str = "",
 ) -> FunctionTool | Callable[[Function], FunctionTool]:
     """Make a tool of an async function. Its name, types and defaults become the schema; the docstring's first
     paragraph the description, and lines `parameter: what it means` in it those of the parameters. A parameter that
     is annotated Context, or named `context`, gets it and is not shown to the model. The function returns text, another
-    value, which the model reads as JSON, or an Outcome."""
+    value, which the model reads as JSON, or an Outcome. Text and values have the label `reads`: untrusted, unless it is
+    named."""
 
     def make(function: Function) -> FunctionTool:
         parameters, hints = inspect.signature(function).parameters, get_type_hints(function)

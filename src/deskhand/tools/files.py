@@ -16,7 +16,7 @@ from ..types.commit import Change
 from ..types.errors import ToolError
 from ..types.labels import LOCAL, Label, join
 from .aliases import TOOLS as TOOLS_ELSEWHERE
-from .base import Context, Done, done
+from .base import Context, Done, done, own
 from .convert import LIMIT_BYTES, Wanted, convert
 from .define import tool
 from .documents.kinds import NAMES, kind_of
@@ -85,7 +85,7 @@ async def write_file(
     rows = await _replace("write_file", path, data, context, label)
     lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
     verb = "created" if before is None else "added to" if mode == "append" else "replaced"
-    result = done(f"ok, {verb} {path}: {lines} lines, {len(data)} bytes")
+    result = done(f"ok, {verb} {path}: {lines} lines, {len(data)} bytes", join((own(context), label)))
     return msgspec.structs.replace(result, changes=rows)
 
 
@@ -97,15 +97,19 @@ async def edit_file(path: str, context: Context, edits: list[Replacement] = [], 
     edits: exact replacements, made one after the other
     patch: a unified diff of this one file, instead of edits
     """
+    await _open_to_readers(path, context)
     before = await _checked(path, await _bytes(path, context, to_write=True), context)
+    await _open_to_readers(path, context)  # when it was read: somebody may be writing it
     known = context.reach.seen.get(_seen_as(path, context))
     if known is not None and known != sha256(before).hexdigest():
         raise ToolError(f"{path!r} has changed since you read it; read it again first")
     after = await anyio.to_thread.run_sync(_changed, path, before, edits, patch)
     if after == before:
         raise ToolError(f"that would change nothing in {path!r}")
-    rows = await _replace("edit_file", path, after, context, await _label(path, True, context))
-    result = done(f"ok, {path} changed" + (f" in {len(edits)} places" if len(edits) > 1 else ""))
+    label = await _label(path, True, context)
+    rows = await _replace("edit_file", path, after, context, label)
+    places = f" in {len(edits)} places" if len(edits) > 1 else ""
+    result = done(f"ok, {path} changed{places}", join((own(context), label)))
     return msgspec.structs.replace(result, changes=rows)
 
 
@@ -181,6 +185,14 @@ def _read_now(path: str, files: Workspace) -> bytes | None:
     if len(before) > READ_BYTES:
         raise ToolError(f"{path!r} is larger than {READ_BYTES >> 20} MB")
     return before
+
+
+async def _open_to_readers(path: str, context: Context) -> None:
+    """Raises ToolError, in the same words whatever stands there, for a file that is not for all who read this
+    conversation: whether a change can be made tells what is in it."""
+    marks = await marks_of(context)
+    if await anyio.to_thread.run_sync(marks.closed, path, context):
+        raise ToolError(f"{path!r} is for its owner alone, and others read this conversation")
 
 
 async def _checked(path: str, data: bytes | None, context: Context) -> bytes:

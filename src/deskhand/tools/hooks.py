@@ -118,8 +118,9 @@ class Hooks:
         context = replace(self._context(session, turn), call=call)
         asked = await self._fire("before_tool_call", replace(context, label=spec.reads))
         if asked.skip:
+            label = asked.label if asked.result else LOCAL
             said = asked.result or f"{spec.name} was not run: a hook skipped it"
-            return Done((Text(clean(said), asked.label),), asked.status)
+            return Done((Text(clean(said), label),), asked.status)
         outcome = await run()
         if isinstance(outcome, Done):
             result, status = ToolResult(call.id, outcome.parts).text, outcome.status

@@ -8,7 +8,7 @@ from ..store.sql import load_sql
 from ..types.commit import Change
 from ..types.errors import ToolError
 from ..types.labels import LOCAL, Label, join
-from .base import Context, Done, done
+from .base import Context, Done, done, own
 from .define import tool
 from .marks import lasting
 from .output import shown
@@ -33,14 +33,14 @@ async def kv_set(key: str, value: str, context: Context, namespace: str = "", tt
     label = msgspec.json.encode(context.label) if lasting(context.label) else None
     change = Change("kv_set", (context.agent, namespace, key, value, expires_at, label))
     changes = (Change("kv_expire", (now,)), *_undoable(context, "kv_set", namespace, key, change))
-    return msgspec.structs.replace(done(f"ok, {key} is set"), changes=changes)
+    return msgspec.structs.replace(done(f"ok, {key} is set", own(context)), changes=changes)
 
 
 @tool
 async def kv_get(key: str, context: Context, namespace: str = "") -> Done:
     """The value under a key."""
     rows = await context.reach.rows("kv_get", (context.agent, namespace, key, context.clock.now()))
-    return await shown(str(rows[0][0]), context, _label(rows[0][1])) if rows else done("[not found]")
+    return await shown(str(rows[0][0]), context, _label(rows[0][1])) if rows else done("[not found]", own(context))
 
 
 @tool(effect="local_write", replay="commit")
@@ -48,7 +48,7 @@ async def kv_delete(key: str, context: Context, namespace: str = "") -> Done:
     """Forget a key."""
     change = Change("kv_delete", (context.agent, namespace, key))
     changes = _undoable(context, "kv_delete", namespace, key, change)
-    return msgspec.structs.replace(done(f"ok, {key} is gone"), changes=changes)
+    return msgspec.structs.replace(done(f"ok, {key} is gone", own(context)), changes=changes)
 
 
 @tool

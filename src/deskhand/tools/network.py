@@ -6,7 +6,7 @@ from ..net.egress import is_address, parse_entry
 from ..types.commit import Change
 from ..types.errors import AddressRefused, ToolError
 from ..types.labels import Label
-from .base import Context, Done, Tool, done
+from .base import Context, Done, Tool, done, own
 from .define import tool
 
 REQUEST = "request_host"
@@ -37,7 +37,7 @@ async def request_host(host: str, context: Context) -> Done:
         raise ToolError(f"{entry} is an IP address: a person allows those with `deskhand hosts allow {entry}`")
     knowing = read_so_far(context.label)
     row = (context.agent, context.session, str(entry), knowing, context.clock.now(), context.principal.id)
-    told = done(f"Commands of this conversation may reach {entry} now. Run the command again.")
+    told = done(f"Commands of this conversation may reach {entry} now. Run the command again.", own(context))
     return Done(told.parts, changes=(Change("egress_grant_set", row),))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..types.labels import LOCAL, Label
+from ..types.labels import Label
 from ..types.messages import Text, clean
 from .base import Context, Done
 from .marks import mark_blob
@@ -12,7 +12,7 @@ EDGE_BYTES = 12_000
 PIECE_BYTES = 24_000
 
 
-async def shown(text: str, context: Context, label: Label = LOCAL, note: str = "") -> Done:
+async def shown(text: str, context: Context, label: Label, note: str = "") -> Done:
     """A result with this text, or with its ends and a handle when it is longer than LIMIT_BYTES.
 
     `note` is said at the end in every case.

@@ -15,7 +15,7 @@ from ..types.identity import Address
 from ..types.labels import LOCAL, Label, join
 from ..types.messages import Text, clean
 from ..types.process import Process
-from .base import Context, Done, Heard, Outcome, Spec, Tool, Wanted, done
+from .base import Context, Done, Heard, Outcome, Spec, Tool, Wanted, done, own
 from .define import FunctionTool, decode_arguments, schema, tool
 
 TIMEOUT_S, LONGEST_S = 300.0, 24 * 3600.0
@@ -72,7 +72,7 @@ def background_tool(usual_s: float = TIMEOUT_S, longest_s: float = LONGEST_S) ->
         wanted = Wanted(command, cwd, min(max(timeout_s, 1.0), longest_s))
         id_, row = await context.reach.processes().background(wanted, context)
         line = " ".join(command.split())[:STARTED_CHARS]
-        return Done((Text(f"Background task {id_} started: {line}", LOCAL),), changes=(row,))
+        return Done((Text(f"Background task {id_} started: {line}", own(context)),), changes=(row,))
 
     return background_run
 
@@ -173,19 +173,31 @@ class ProcessTool:
                 return await _start(wanted, context, wait_s)
             case "poll":
                 heard = await processes.hear(wanted.id, session, wait_s)
-                return done(shown(heard), heard.label)
+                return done(shown(heard), await _heard(heard, wanted.id, context))
             case "write":
                 typed = typed_keys(wanted.input, wanted.keys)
                 taken = await processes.type(wanted.id, session, typed, context.label)
                 note = "" if taken == len(typed) else f"[it took only {taken} of {len(typed)} bytes]\n"
                 heard = await processes.hear(wanted.id, session, wait_s)
-                return done(note + shown(heard), heard.label)
+                return done(note + shown(heard), await _heard(heard, wanted.id, context))
             case "log":
                 return await _log(wanted, context)
             case "kill":
-                return done(f"{wanted.id} has ended: {await processes.end(wanted.id, session, 'the agent')}")
+                how = await processes.end(wanted.id, session, "the agent")
+                return done(f"{wanted.id} has ended: {how}", await _whose(wanted.id, context))
             case "clear":
-                return done(f"The output of {await processes.forget(session)} that had ended is gone.")
+                return done(f"The output of {await processes.forget(session)} that had ended is gone.", own(context))
+
+
+async def _whose(id_: str, context: Context) -> Label:
+    """The label of a process: of its command, and of how it ended."""
+    found = await context.reach.processes().of(context.session)
+    return join((own(context), _label([each for each in found if each.id == id_])))
+
+
+async def _heard(heard: Heard, id_: str, context: Context) -> Label:
+    """The label of what it has printed: what it was told to do it may say again."""
+    return join((heard.label, await _whose(id_, context)))
 
 
 async def _start(wanted: Arguments, context: Context, wait_s: float) -> Done:
@@ -195,7 +207,7 @@ async def _start(wanted: Arguments, context: Context, wait_s: float) -> Done:
     processes = context.reach.processes()
     id_ = await processes.start(Wanted(wanted.command, wanted.cwd, LONGEST_S, wanted.name, *size), context)
     heard = await processes.hear(id_, context.session, wait_s)
-    return done(f"Session {id_} started.\n{shown(heard)}", heard.label)
+    return done(f"Session {id_} started.\n{shown(heard)}", await _heard(heard, id_, context))
 
 
 async def _log(wanted: Arguments, context: Context) -> Done:
@@ -212,7 +224,7 @@ async def _log(wanted: Arguments, context: Context) -> Done:
             f"; go on with offset={end}]" if end < heard.size else "]"
         )
     over = f"\n[ended: {heard.over}]" if heard.over else ""
-    return done(f"{text}\n{where}{over}", heard.label)
+    return done(f"{text}\n{where}{over}", await _heard(heard, wanted.id, context))
 
 
 def shown(heard: Heard) -> str:

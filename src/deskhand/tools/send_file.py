@@ -14,7 +14,7 @@ from ..types.errors import ToolError
 from ..types.identity import Address
 from ..types.labels import LOCAL
 from ..types.messages import File, Image, Text, clean
-from .base import Context, Done, Outcome, Spec
+from .base import Context, Done, Outcome, Spec, own
 from .define import decode_arguments, schema
 from .marks import marks_of
 from .talk import address_of
@@ -66,11 +66,11 @@ class SendFile:
         mime = mimetypes.guess_type(name)[0] or "application/octet-stream"
         file = File(blob, name, mime, len(data), LOCAL, f"[file sent: {name}, {len(data):,} bytes]")
         if address.channel in self._reads_log:
-            return Done((Text("shown in the conversation\n", LOCAL), file))
+            return Done((Text("shown in the conversation\n", own(context)), file))
         part: SayPart = Image(blob, mime, name) if mime in PICTURES else file
         words = (Text(clean(sent.text)),) if sent.text.strip() else ()
         outgoing = Outgoing(f"{context.key}:send", address, (*words, part))
-        return Done((Text(f"on its way, as {outgoing.key}\n", LOCAL), file), outbox=(outgoing,))
+        return Done((Text(f"on its way, as {outgoing.key}\n", own(context)), file), outbox=(outgoing,))
 
 
 async def _may_be_sent(path: str, here: bool, context: Context) -> None:

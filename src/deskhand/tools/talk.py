@@ -12,19 +12,19 @@ from ..types.errors import BlobMissing, ToolError
 from ..types.identity import Address
 from ..types.labels import LOCAL, join
 from ..types.messages import Text, clean
-from .base import Ask, Context, Done, Outcome, Spec, done
+from .base import Ask, Context, Done, Outcome, Spec, done, own
 from .define import decode_arguments, schema, tool
 from .marks import label_of_blob
 from .output import PIECE_BYTES, whole
 
 
 @tool
-async def think(thought: str) -> str:
+async def think(thought: str, context: Context) -> Done:
     """Think in words, before something difficult. It changes nothing.
 
     thought: what you think
     """
-    return "noted"
+    return done("noted", own(context))
 
 
 @tool
@@ -95,9 +95,9 @@ class SendMessage:
                 raise ToolError(
                     f"people on {address.channel!r} read only their own conversations; say it in the answer"
                 )
-            return done("shown in the conversation")
+            return done("shown in the conversation", own(context))
         outgoing = Outgoing(f"{context.key}:send", address, (Text(message.text),))
-        return Done(done(f"on its way, as {outgoing.key}").parts, outbox=(outgoing,))
+        return Done(done(f"on its way, as {outgoing.key}", own(context)).parts, outbox=(outgoing,))
 
 
 class Addressed(Protocol):

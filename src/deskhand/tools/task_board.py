@@ -139,7 +139,8 @@ async def todo_complete(content: str, context: Context) -> Done:
     found = [task for task in graph.values() if task.todo and task.status != "deleted" and task.title == wanted]
     if not found:
         there = ", ".join(repr(each["content"]) for each in of_todos(graph)) or "none"
-        raise ToolError(f"there is no item {wanted!r} on the to-do list; there are: {there}")
+        whose = label_of({task.id: task for task in _todos(graph)})
+        raise ToolError(f"there is no item {wanted!r} on the to-do list; there are: {there}", whose)
     task = next((each for each in found if not each.closed), found[0])
     return told(graph, graphs.update(graph, task.id, label_now(context), status="completed"), context, todos=True)
 

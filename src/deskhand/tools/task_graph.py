@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..types.errors import ToolError
-from ..types.labels import Label, join
+from ..types.labels import LOCAL, Label, join
 from ..types.messages import clean
 from ..types.tasks import Graph, Status, Task
 
@@ -145,7 +145,8 @@ def _check_status(graph: Graph, task: Task) -> None:
         if left := waits_for(graph, task):
             what = "its subtasks" if left[0] in children else "what it depends on"
             named = ", ".join(f"#{n} {graph[n].title}" for n in left[:5])
-            raise ToolError(f"task #{task.id} cannot be completed before {what}: {named}")
+            whose = join((LOCAL, *(graph[n].label for n in left[:5])))
+            raise ToolError(f"task #{task.id} cannot be completed before {what}: {named}", whose)
         return
     for id_ in _waiting_on(graph, task.id):
         if graph[id_].status == "completed":

@@ -175,8 +175,11 @@ class PictureRefused(DeskhandError):
 
 
 class ToolError(DeskhandError):
-    """The tool could not do it. The model reads this message and may try again. It has this `label`, beside that of the
-    files which the call names."""
+    """The tool could not do it. The model reads this message and may try again.
+
+    It has this `label`, beside that of the files which the call names and of what the conversation has read. Without
+    one it says nothing but what the call has said: an error that quotes what was stored names whose word that is.
+    """
 
     def __init__(self, message: str = "", label: Label = LOCAL) -> None:
         super().__init__(message)

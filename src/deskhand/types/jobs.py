@@ -11,6 +11,7 @@ import msgspec
 from .errors import JobInvalid
 from .events import TurnReason
 from .identity import Address, Principal
+from .labels import UNTRUSTED, Label
 from .schedules import Schedule, parse_schedule, zone_of
 
 Kind = Literal["prompt", "deliver", "chore"]
@@ -166,7 +167,8 @@ class Counters(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class JobView(msgspec.Struct, frozen=True, omit_defaults=True):
     """A job with all that is known of it. `problem` says why it cannot run as it is written, and then `job` is None;
-    `notes` are what is odd in its file. `paused` says why no job runs now. `builtin`: it has no file."""
+    `notes` are what is odd in its file. `paused` says why no job runs now. `builtin`: it has no file. `label` is whose
+    word the job is, `said` that of what its last run came to."""
 
     name: str
     job: Job | None
@@ -178,6 +180,8 @@ class JobView(msgspec.Struct, frozen=True, omit_defaults=True):
     last: Run | None = None
     last_result: str = ""
     counters: Counters = Counters()
+    label: Label = UNTRUSTED
+    said: Label = UNTRUSTED
 
 
 _SORRY = "Sorry, I could not answer: "

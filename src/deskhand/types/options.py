@@ -21,7 +21,8 @@ class SessionOptions(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     `compact` asks for a shorter context, once no call is open: what matters in it, `all` for no more of one thing than
     of another. `loaded_tools` are deferred ones that it has asked for, in that order; they only become more.
     `tracing`: who follows it is shown what the model is asked. `teams` and `mode` are kept for the parts that act on
-    them.
+    them. `prompt_by` and `title_by` are the people below an owner on whose word the system prompt and the title are:
+    nobody sets them, they follow from who set those.
     """
 
     model: str | None = None
@@ -37,10 +38,14 @@ class SessionOptions(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     trust: tuple[str, ...] | None = None
     compact: str | None = None
     loaded_tools: tuple[str, ...] | None = None
+    prompt_by: tuple[str, ...] | None = None
+    title_by: tuple[str, ...] | None = None
 
     def updated(self, newer: SessionOptions) -> SessionOptions:
         """These options with what `newer` sets."""
         given = {name: value for name, value in asdict(newer).items() if value is not None}
+        given["prompt_by"] = self.prompt_by if newer.system_prompt is None else newer.prompt_by or None
+        given["title_by"] = self.title_by if newer.title is None else newer.title_by or None
         if newer.loaded_tools is not None:
             given["loaded_tools"] = tuple(dict.fromkeys((*(self.loaded_tools or ()), *newer.loaded_tools)))
         return replace(self, **given)

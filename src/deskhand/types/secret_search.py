@@ -16,7 +16,7 @@ import codecs
 import html
 import re
 import unicodedata
-from base64 import b16decode, b32decode, b64decode, b64encode
+from base64 import a85encode, b16decode, b32decode, b64decode, b64encode, b85encode
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate
@@ -71,6 +71,26 @@ _RUN = re.compile(rf"[A-Za-z0-9+/_-]{{{RUN_CHARS},}}(?:[ \t]*\r?\n[ \t>]*[A-Za-z
 _BASE32 = re.compile(r"[A-Z2-7]+")
 _BLANK = re.compile(r"[\s>]+")
 _URL_SAFE = str.maketrans("-_", "+/")
+_NUMBERS = (
+    "0x{:02x}",
+    "0x{:x}",
+    "{}",
+    "{:03}",
+    "0{:o}",
+    "0o{:o}",
+    "{:o}",
+    "{:03o}",
+    "{:b}",
+    "{:08b}",
+    "0b{:b}",
+    "0b{:08b}",
+)
+"""How a program or a person writes a byte among others, without what stands between them."""
+_Z85 = bytes.maketrans(
+    b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~",
+    b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#",
+)
+"""From the alphabet of RFC 1924 to that of https://rfc.zeromq.org/spec/32/."""
 
 
 class Hit(msgspec.Struct, frozen=True, gc=False):
@@ -372,7 +392,8 @@ def _looks_random(value: str) -> bool:
 
 
 def _targets(value: str) -> Iterator[bytes]:
-    """The skeletons of a value: as it is, backwards, rotated, and encoded once, wherever in a longer text."""
+    """The skeletons of a value: as it is, backwards, rotated, and encoded once, wherever in a longer text; and of its
+    bytes as numbers, which stand one by one."""
     skeleton = _skeleton(value)
     if len(skeleton) < WHOLE_CHARS:
         return
@@ -382,7 +403,17 @@ def _targets(value: str) -> Iterator[bytes]:
         core = b64encode(bytes(before) + raw).decode()[before + bool(before) : (before + len(raw)) * 8 // 6]
         found.add(_skeleton(core))
         found.add(_skeleton(core)[::-1])
-    yield from sorted(found)
+    for form in _NUMBERS:
+        found.add("".join(form.format(code) for code in raw).encode())
+    for before in range(4):  # where it begins within a group of four bytes
+        padded, groups = bytes(before) + raw, (before + len(raw)) // 4
+        for encode in (b85encode, a85encode, _z85encode):
+            found.add(_skeleton(encode(padded).decode()[5 * bool(before) : 5 * groups]))
+    yield from sorted(each for each in found if len(each) >= PIECE_CHARS)
+
+
+def _z85encode(data: bytes) -> bytes:
+    return b85encode(data).translate(_Z85)
 
 
 def _decodings(run: str) -> Iterator[str]:

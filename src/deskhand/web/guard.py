@@ -59,7 +59,7 @@ def check_origin(
 ) -> None:
     """Raises HttpProblem for what another site's page would send: asked of all that changes something, and of every
     WebSocket. Without an Origin only a program may, with its token in the header and no cookie, or with a signature of
-    its own (`signed`)."""
+    its own (`signed`); one that brings nothing is told so."""
     refused = HttpProblem(403, "wrong_origin", "Pages of other sites may not use this Deskhand.")
     origin = headers.get("origin")
     if len(headers.getlist("origin")) > 1 or headers.get("sec-fetch-site", "") == "cross-site":
@@ -67,8 +67,10 @@ def check_origin(
     if origin is not None:
         if origin.lower() not in origins:
             raise refused
-    elif (credential is None and not signed) or (credential and credential.browser) or "cookie" in headers:
+    elif (credential and credential.browser) or "cookie" in headers:
         raise refused
+    elif credential is None and not signed:
+        raise unauthenticated()
 
 
 def credential_of(headers: Headers) -> Credential | None:
@@ -180,15 +182,20 @@ def client_of(host: str) -> str:
     return str(address)
 
 
+def unauthenticated() -> HttpProblem:
+    """Of whoever brings no credential where one is needed."""
+    return HttpProblem(
+        401,
+        "unauthenticated",
+        "Say who you are: send `Authorization: Bearer TOKEN` (`deskhand tokens create` makes one), or open the "
+        "link that `deskhand login` prints.",
+        {"www-authenticate": "Bearer"},
+    )
+
+
 def check_scope(grant: Grant | None, needs: Scope) -> None:
     """Raises HttpProblem unless the credential may do this."""
     if grant is None:
-        raise HttpProblem(
-            401,
-            "unauthenticated",
-            "Say who you are: send `Authorization: Bearer TOKEN` (`deskhand tokens create` makes one), or open the "
-            "link that `deskhand login` prints.",
-            {"www-authenticate": "Bearer"},
-        )
+        raise unauthenticated()
     if needs not in grant.scopes:
         raise HttpProblem(403, "forbidden", f"This needs the right to {needs!r}, and your credential has it not.")

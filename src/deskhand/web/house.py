@@ -105,7 +105,7 @@ async def tools(call: Call) -> list[ToolView]:
 
 
 async def skills(call: Call) -> list[SkillView]:
-    return call.web.house.skills(agent_of(call))
+    return await call.web.house.skills(call.principal, agent_of(call))
 
 
 async def add_skill(call: Call) -> SkillView:

@@ -10,8 +10,8 @@ from msgspec import Meta
 
 class ProposalView(msgspec.Struct, frozen=True):
     """A proposed skill in a list. `source` names what had been read from outside before it was thought of, '' for
-    nothing. `verdict` says in a sentence how it did in replays, '' before. `name` is what it wants to be called,
-    `conversation` the name of that which it comes from."""
+    nothing; `by` are the people below an owner on whose word it was written. `verdict` says in a sentence how it did in
+    replays, '' before. `name` is what it wants to be called, `conversation` the name of that which it comes from."""
 
     id: int
     name: str
@@ -23,6 +23,7 @@ class ProposalView(msgspec.Struct, frozen=True):
     conversation: str
     at: float
     why: str
+    by: list[str]
 
 
 class FindingView(msgspec.Struct, frozen=True):
@@ -63,7 +64,7 @@ class ProposalDetail(msgspec.Struct, frozen=True):
 
 
 class Yes(msgspec.Struct, frozen=True):
-    """`untrusted`: also where something from outside had been read before."""
+    """`untrusted`: also where something from outside had been read before, or somebody below an owner wrote it."""
 
     untrusted: bool = False
 

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from deskhand.models.base import Request
-from deskhand.runtime.app import App
+from deskhand.runtime.app import App, Parts, open_app
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.beside import wait_for
 from deskhand.testing.channel import MemoryChannel
@@ -20,8 +20,8 @@ from deskhand.testing.scripted import say
 from deskhand.types.commit import Change
 from deskhand.types.errors import JobInvalid, ModelRequestRefused, StoreUnavailable
 from deskhand.types.events import CommandRun
-from deskhand.types.identity import Address, Command, Inbound, Principal
-from deskhand.types.messages import Message, ToolCall
+from deskhand.types.identity import Address, Command, Inbound, Principal, Said
+from deskhand.types.messages import Message, Text, ToolCall
 
 from .seen import states, texts, truth
 
@@ -155,6 +155,34 @@ class Broken(MemoryChannel):
         await self.go.wait()
         raise Fatal
         yield
+
+
+async def test_a_crash_right_after_the_start_counts_too(tmp_path: Path) -> None:
+    """What is driven first kills it, before anybody has looked at a job."""
+    killed = list[Killed]()
+
+    def script(request: Request) -> Message:
+        for store in killed:
+            store.dead = True
+        return say("never said")
+
+    desk = JobDesk(tmp_path, script)
+    desk.write("j", "every 1m")
+    for number in range(3):
+        async with desk.opened() as app:
+            said = Said(Message("user", (Text("go on"),)))
+            inbound = Inbound(str(number), Address("memory", "", "1"), "owner", desk.clock.now(), said)
+            await app.store.accept(inbound, OWNER, "default/memory:1")
+        parts = Parts(lambda name: desk.model, sandbox=desk.proven, clock=desk.clock, store=Killed)
+        async with open_app(desk.settings, parts) as app, anyio.create_task_group() as tasks:
+            assert isinstance(app.store, Killed)
+            killed[:] = [app.store]
+            tasks.start_soon(app.run)
+            await wait_for(lambda: truth(killed[0].dead))
+            tasks.cancel_scope.cancel()
+    killed.clear()
+    async with desk.running() as app:
+        assert (await app.works.jobs.get("j")).paused.startswith("Deskhand crashed 3 times")
 
 
 async def test_a_part_that_breaks_is_a_crash(tmp_path: Path) -> None:

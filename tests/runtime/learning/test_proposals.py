@@ -9,13 +9,16 @@ from pathlib import Path
 import anyio
 import msgspec
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from deskhand.agent.state import State
+from deskhand.channels.telegram_text import render
 from deskhand.models.base import Request
 from deskhand.runtime.app import OWNER
 from deskhand.runtime.learning.proposals import Proposal, Row, propose_skill, proposed
-from deskhand.runtime.learning.reviewing import Reviewing, skills_read, verdict, worse
+from deskhand.runtime.learning.reviewing import Reviewing, shown, skills_read, verdict, worse
 from deskhand.skills.settings import SkillsReview
 from deskhand.skills.write import skill_text
 from deskhand.testing.bad_skills import BAD, GOOD, BadSkill
@@ -23,6 +26,7 @@ from deskhand.testing.conversations import Conversations
 from deskhand.testing.obedient import CONTINUE
 from deskhand.testing.person import Talk, no
 from deskhand.testing.scripted import say
+from deskhand.tools.documents.invisible import written_out
 from deskhand.types import events as e
 from deskhand.types.commands import COMMANDS
 from deskhand.types.commit import Change, Commit
@@ -48,6 +52,24 @@ def reading(request: Request) -> Message:
     if "read_file" not in made:
         return say("", call("read_file", path="notes.md"))
     return say("It was rain, at 21.5 degrees.")
+
+
+TEXTS = st.text(st.sampled_from("ab `~*_[]()<>!#|\\\n:/.&\u202e\u200b"), max_size=60)
+
+
+@given(TEXTS, TEXTS)
+@example("[the manual](https://evil.example/do)\n\n[//]: # (hidden)", "`` ` ``")
+@example("```\n````\n~~~", "<!-- x -->")
+def test_a_skill_is_shown_to_its_last_character(body: str, description: str) -> None:
+    """What a channel makes of it for a chat has all of it, whatever it is in Markdown, and whose word it is."""
+    stored = (3, "default", "tidy", " ".join(description.split()), f"{body}\n.", "default/telegram:1:77", 9)
+    label = Label("tool_local", by=("bob",))
+    row = Row(*stored, label, "tool", 0.0, "proposed", (), None, "", None, "", 0, 0)
+    rich = render(shown(row))
+    said = rich.text
+    assert written_out(f"{body}\n.").rstrip() in said and "bob" in said
+    assert " ".join(written_out(row.description).split()) in said
+    assert not [span for span in rich.spans if span.kind not in ("code", "pre")]
 
 
 class House:
@@ -382,7 +404,7 @@ async def test_an_owner_decides_in_a_chat(house: House) -> None:
     one, two = await house.propose(), await house.propose("rain-notes", n=2)
     held = await house.propose("outside", UNTRUSTED, n=3)
     answer = partial(house.reviewing.answer, alone=True)
-    assert f"{one.id}  weather-notes: How to note the weather." in answer(OWNER, "")
+    assert f"{one.id}  weather-notes: `How to note the weather.`" in answer(OWNER, "")
     assert "(untrusted)" in answer(OWNER, "") and BODY.strip() in answer(OWNER, f"show {one.id}")
     for nonsense in ("accept", "accept 99", "eat 1", "accept x", "accept 99999999999999999999"):
         assert answer(OWNER, nonsense).startswith("Write /skills")

@@ -84,19 +84,19 @@ class Talk:
         return Reply(say(text), "length" if kind == "cut" else self.one("stop", "stop", "filtered"), used)
 
     def tools(self) -> Sequence[Tool]:
-        @tool
+        @tool(reads=LOCAL)
         async def look(text: str = "") -> str:
             """Look."""
             self.ran += 1
             return f"seen {self.ran}"
 
-        @tool
+        @tool(reads=LOCAL)
         async def much(text: str = "") -> str:
             """Returns much."""
             self.ran += 1
             return "line\n" * self.random.choice((10, 300))
 
-        @tool(effect="host", replay="never")
+        @tool(effect="host", replay="never", reads=LOCAL)
         async def risky(text: str = "") -> str:
             """Is asked about."""
             self.ran += 1
@@ -108,7 +108,7 @@ class Talk:
             self.ran += 1
             return Ask("Which?", ("a", "b"))
 
-        @tool
+        @tool(reads=LOCAL)
         async def meanwhile(context: Context, text: str = "") -> str:
             """Somebody writes, or stops it, while it runs."""
             self.ran += 1
@@ -118,7 +118,7 @@ class Talk:
             self.bench.driver.news = True
             return "over"
 
-        @tool
+        @tool(reads=LOCAL)
         async def ponder(context: Context, text: str = "") -> str:
             """Asks a model aside."""
             self.ran += 1
@@ -130,7 +130,7 @@ class Talk:
             self.ran += 1
             return Done((Text("The end.", LOCAL),), end_turn=True)
 
-        @tool
+        @tool(reads=LOCAL)
         async def breaks(text: str = "") -> str:
             """Breaks."""
             self.ran += 1
@@ -218,7 +218,7 @@ def asked_for(request: Request) -> Any:
 # ------------------------------------------------------- what if
 
 
-@tool(effect="local_write")
+@tool(effect="local_write", reads=LOCAL)
 async def look(place: str) -> str:
     """Look at a place."""
     SEEN.append(place)
@@ -246,7 +246,7 @@ def script(*replies: Message | Reply | Exception) -> Callable[[Request], Reply]:
 async def recorded(tmp_path: Path) -> AsyncIterator[tuple[Bench, Recording]]:
     """A turn in which two places were looked at, one of them twice, and something was said meanwhile."""
 
-    @tool
+    @tool(reads=LOCAL)
     async def pause(context: Context) -> str:
         """Somebody writes while it runs."""
         await bench.accept(said("And the attic."))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hmac
-from base64 import b64encode
+from base64 import b64decode, b64encode
+from contextlib import suppress
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from deskhand.runtime.triggers.signatures import WINDOW_S, delivered, signed
 from deskhand.types.errors import Refused
@@ -27,22 +30,22 @@ def test_the_example_of_the_standard() -> None:
 
 
 def test_what_is_changed_or_late_or_unsigned_is_refused() -> None:
-    good = signed("a secret of ours", "one", NOW, BODY)
-    assert delivered("a secret of ours", good, BODY, NOW + WINDOW_S) == "one"
+    good = signed("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", "one", NOW, BODY)
+    assert delivered("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", good, BODY, NOW + WINDOW_S) == "one"
     for secret, headers, body, now, why in (
         ("", good, BODY, NOW, "no secret"),
-        ("another secret", good, BODY, NOW, "does not fit"),
-        ("a secret of ours", good, BODY + b" ", NOW, "does not fit"),
-        ("a secret of ours", good | {"webhook-id": "two"}, BODY, NOW, "does not fit"),
-        ("a secret of ours", good | {"webhook-timestamp": str(int(NOW) + 1)}, BODY, NOW, "does not fit"),
-        ("a secret of ours", good | {"webhook-signature": "v1,"}, BODY, NOW, "does not fit"),
-        ("a secret of ours", good | {"webhook-signature": "v1,ü"}, BODY, NOW, "does not fit"),
-        ("a secret of ours", good | {"webhook-signature": ""}, BODY, NOW, "does not fit"),
-        ("a secret of ours", good | {"webhook-timestamp": "1e9"}, BODY, NOW, "missing"),
-        ("a secret of ours", good | {"webhook-id": ""}, BODY, NOW, "missing"),
-        ("a secret of ours", good, BODY, NOW + WINDOW_S + 1, "minutes"),
-        ("a secret of ours", good, BODY, NOW - WINDOW_S - 1, "minutes"),
-        ("a secret of ours", {}, BODY, NOW, "not signed"),
+        ("whsec_YW5vdGhlcg==", good, BODY, NOW, "does not fit"),
+        ("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", good, BODY + b" ", NOW, "does not fit"),
+        ("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", good | {"webhook-id": "two"}, BODY, NOW, "does not fit"),
+        ("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", good | {"webhook-timestamp": str(int(NOW) + 1)}, BODY, NOW, "does not fit"),
+        ("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", good | {"webhook-signature": "v1,"}, BODY, NOW, "does not fit"),
+        ("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", good | {"webhook-signature": "v1,ü"}, BODY, NOW, "does not fit"),
+        ("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", good | {"webhook-signature": ""}, BODY, NOW, "does not fit"),
+        ("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", good | {"webhook-timestamp": "1e9"}, BODY, NOW, "missing"),
+        ("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", good | {"webhook-id": ""}, BODY, NOW, "missing"),
+        ("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", good, BODY, NOW + WINDOW_S + 1, "minutes"),
+        ("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", good, BODY, NOW - WINDOW_S - 1, "minutes"),
+        ("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", {}, BODY, NOW, "not signed"),
     ):
         with pytest.raises(Refused, match=why):
             delivered(secret, headers, body, now)
@@ -59,3 +62,23 @@ def test_the_form_of_github() -> None:
     for wrong in (code.upper(), code[:-1], "sha1=00", "", b64encode(b"x").decode(), "sha256=ü"):
         with pytest.raises(Refused):
             delivered(secret, {"x-hub-signature-256": wrong}, body, NOW)
+
+
+@given(st.binary(max_size=40), st.sampled_from(["a-secret-of-both", "whsec_YQ==", "whsec_no base64", SECRET]))
+def test_a_delivery_of_one_form_is_none_of_the_other(body: bytes, secret: str) -> None:
+    """What was signed with a time is sent again, long after, in the form that has none; and the other way round."""
+    keys = [secret.encode(), *([b64decode(secret[6:])] if secret in ("whsec_YQ==", SECRET) else [])]
+    whole = b"msg_1.1000." + body
+    taken = set[str]()
+    for key in keys:
+        code = hmac.digest(key, whole, "sha256")
+        once = {
+            "webhook-id": "msg_1",
+            "webhook-timestamp": "1000",
+            "webhook-signature": f"v1,{b64encode(code).decode()}",
+        }
+        again = {"x-hub-signature-256": f"sha256={code.hex()}"}
+        for headers, sent, now in ((once, body, 1000.0), (again, whole, 9e9), (once | again, whole, 9e9)):
+            with suppress(Refused):
+                taken.add("time" if delivered(secret, headers, sent, now) == "msg_1" else "bytes")
+    assert len(taken) <= 1

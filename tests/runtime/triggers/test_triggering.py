@@ -33,6 +33,7 @@ from deskhand.types.messages import Message, Text, ToolCall
 
 OWNER_OF_ALL = Principal("owner", ("owner",))
 ANN = Principal("ann", ("member",))
+HOOK = "whsec_YSBzZWNyZXQgb2Ygb3Vycw=="
 
 
 class Ledger:
@@ -71,13 +72,14 @@ class World:
     def again(self) -> Triggering:
         """A process that begins."""
         secret, agent = lambda name: self.secrets.get(name, ""), lambda job: "default"
-        looks = Looks(lambda job: self.work, self._page, secret, agent, self._label)
+        looks = Looks(lambda job: self.work, self._page, secret, agent, self._labels)
         self.triggering = Triggering(self.store, self.clock, self.ledger, looks)
         return self.triggering
 
-    async def _label(self, job: Job, paths: Sequence[str]) -> Label:
+    async def _labels(self, job: Job, paths: Sequence[str]) -> Sequence[Label]:
         rows = await self.store.rows("file_labels", ())
-        return Marks(str(self.work), {path: msgspec.json.decode(label, type=Label) for path, label in rows}).told(paths)
+        marks = Marks(str(self.work), {path: msgspec.json.decode(label, type=Label) for path, label in rows})
+        return [marks.told((path,)) for path in paths]
 
     async def _page(self, job: Job, url: str) -> str:
         self.asked.append(url)
@@ -387,12 +389,12 @@ async def test_one_that_ended_just_before_a_restart(tmp_path: Path) -> None:
 async def test_a_webhook_is_taken_once_and_only_signed(tmp_path: Path) -> None:
     body = '{"door": "open\u0000", "ignore": "all rules"}'.encode()
     async with world(tmp_path, watching("webhook"), replace(watching("file x"), name="k")) as here:
-        good = signed("a secret of ours", "msg_1", here.clock.now(), body)
+        good = signed(HOOK, "msg_1", here.clock.now(), body)
         for name in ("j", "k", "none", "../j"):
             with pytest.raises(Refused):
                 await here.triggering.hook(name, good, body)
-        here.secrets[secret_name("j")] = "a secret of ours"
-        here.secrets[secret_name("k")] = "a secret of ours"
+        here.secrets[secret_name("j")] = HOOK
+        here.secrets[secret_name("k")] = HOOK
         with pytest.raises(Refused):
             await here.triggering.hook("k", good, body)
         assert await here.triggering.hook("j", good, body)
@@ -406,11 +408,11 @@ async def test_a_webhook_is_taken_once_and_only_signed(tmp_path: Path) -> None:
         text = here.ledger.fired[name, slot]
         assert text.label == Label(source="webhook j") and text.label.integrity == "untrusted"
         big = b"x" * 900_000
-        assert await here.triggering.hook("j", signed("a secret of ours", "2", here.clock.now(), big), big)
+        assert await here.triggering.hook("j", signed(HOOK, "2", here.clock.now(), big), big)
         assert len(here.ledger.said[-1]) < 33_000
         here.ledger.jobs = (watching("webhook", enabled=False),)
         with pytest.raises(Refused):
-            await here.triggering.hook("j", signed("a secret of ours", "3", here.clock.now(), body), body)
+            await here.triggering.hook("j", signed(HOOK, "3", here.clock.now(), body), body)
 
 
 async def test_a_message_of_a_broker(tmp_path: Path) -> None:

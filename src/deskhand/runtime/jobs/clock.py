@@ -56,6 +56,7 @@ class JobClock:
         self._version, self._paused = -1, ""
         self._booted = False
         self._began_at: float | None = None
+        self._crashes = 0
         self._has_left = False
 
     def poke(self) -> None:
@@ -79,11 +80,11 @@ class JobClock:
 
     async def run(self) -> None:
         """For ever. Only for who drives; where that sees to no jobs, it rests."""
-        while not self._ground.dispatch.driving:  # noqa: ASYNC110 -- it is on its way
-            await anyio.sleep(BEGIN_S)
-        if not self._ground.dispatch.drives(f"{self._ground.settings().agents[0]}/job:"):
-            await anyio.sleep_forever()
         try:
+            while not self._ground.dispatch.driving:  # noqa: ASYNC110 -- it is on its way
+                await anyio.sleep(BEGIN_S)
+            if not self._ground.dispatch.drives(self.place):
+                await anyio.sleep_forever()
             async with anyio.create_task_group() as self._runs.tasks:
                 await self.begin()
                 while True:
@@ -94,6 +95,21 @@ class JobClock:
         finally:
             self._runs.tasks = None
             self._runs.live.clear()
+
+    @property
+    def place(self) -> str:
+        """How the names of conversations of jobs begin: who drives them looks after jobs."""
+        return f"{self._ground.settings().agents[0]}/job:"
+
+    async def note_start(self) -> None:
+        """This process begins to drive: until it ends in good order, it counts as one that crashed. Raises
+        StoreError."""
+        store, now = self._ground.store, self._ground.clock.now()
+        since = now - 60.0 * self._ground.settings().config.jobs.storm_minutes
+        await store.change([Change("job_boot_expire", (since, now))])
+        ((self._crashes,),) = await store.rows("job_boot_count", (since, now))
+        await store.change([Change("job_boot_add", (now,))])
+        self._began_at = now
 
     async def leave(self) -> None:
         """This process ends because somebody wants it to: that is no crash, however long the end takes."""
@@ -172,13 +188,9 @@ class JobClock:
 
         Each process leaves a row, and takes it away when it ends in good order; so what is there is what crashed.
         """
-        config, store = self._ground.settings().config.jobs, self._ground.store
-        since = now - 60.0 * config.storm_minutes
-        await store.change([Change("job_boot_expire", (since, now))])
-        ((crashes,),) = await store.rows("job_boot_count", (since, now))
-        await store.change([Change("job_boot_add", (now,))])
-        self._began_at = now
-
+        if self._began_at is None:
+            await self.note_start()
+        config, store, crashes = self._ground.settings().config.jobs, self._ground.store, self._crashes
         has_jobs = any(plan.plan and plan.found.at for plan in self._plans.values())
         if not config.storm_starts or crashes < config.storm_starts or not has_jobs or await self.why_paused():
             return

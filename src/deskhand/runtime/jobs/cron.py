@@ -10,16 +10,18 @@ import msgspec
 from msgspec.structs import replace
 
 from ...tools.base import Context, Done, Outcome, Spec, done
+from ...tools.base import own as own_label
 from ...tools.define import decode_arguments, schema
 from ...types.effects import Effect
 from ...types.errors import ConfigError, Refused, ToolError
 from ...types.identity import Address
 from ...types.jobs import CHAT, ISOLATED, Job, JobView
+from ...types.labels import join
 from ...types.messages import clean
 from ..toolbox import READ_FROM_LOG
 from ..triggers.spec import span_s
 from .own import OwnJobs, first_times
-from .told import checked_zone, lines, moment, when
+from .told import checked_zone, label_of_lines, lines, moment, when
 from .using import Using
 
 NAME = "cron"
@@ -99,16 +101,20 @@ class Cron:
         match given.mode:
             case "list":
                 found = [view for view in await own.listed(who) if not view.builtin]
-                return done("\n".join(lines(view, zone) for view in found) or "There are no jobs.")
+                said = "\n".join(lines(view, zone) for view in found) or "There are no jobs."
+                return done(said, label_of_lines(found, context))
             case "remove":
                 name = _which(given)
                 await own.remove(who, name)
-                return done(f"ok, {name} is removed; a person brings it back with `deskhand jobs undo {name}`")
+                return done(
+                    f"ok, {name} is removed; a person brings it back with `deskhand jobs undo {name}`",
+                    own_label(context),
+                )
             case "add":
                 view = await own.create(who, await self._new(given, context, using), context.address)
             case "update":
                 view = await own.change(who, await self._changed(given, context, own, zone), context.address)
-        return done(await self._told(view, using))
+        return done(await self._told(view, using), join((own_label(context), view.label)))
 
     async def _new(self, given: Arguments, context: Context, using: Using) -> Job:
         message = clean(given.message).strip()
@@ -137,7 +143,7 @@ class Cron:
     async def _changed(self, given: Arguments, context: Context, own: OwnJobs, zone: str) -> Job:
         view = await own.found(context.principal, _which(given))
         if view.job is None:
-            raise ToolError(f"{view.name!r} cannot be changed: {view.problem}")
+            raise ToolError(f"{view.name!r} cannot be changed: {view.problem}", view.label)
         changes: dict[str, Any] = {}
         if given.schedule_expr.strip() or given.schedule_interval_ms is not None:
             changes["schedule"] = _schedule(given, context.clock.now())

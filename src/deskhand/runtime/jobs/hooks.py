@@ -19,8 +19,8 @@ from ...tools.way import Traveller, Way
 from ...types.commit import Change
 from ...types.errors import JobInvalid, SandboxError, ToolError
 from ...types.jobs import inside
-from ...types.labels import LOCAL, Label
-from ...types.messages import clean
+from ...types.labels import LOCAL, UNTRUSTED, Label, join
+from ...types.messages import Text, clean
 from .settings import TIMEOUT_S
 
 HEAD_BYTES, TAIL_BYTES = 16_000, 4_000
@@ -41,12 +41,14 @@ class Hook(msgspec.Struct, frozen=True):
 
 class Ran(msgspec.Struct, frozen=True):
     """How a hook ended. `stdout` is what it printed, shortened, without what it printed to stderr; `said` is how it
-    ended, for people; `rows` are what it did to the workspace, to be written with whatever follows."""
+    ended, for people, with whose word that is; `rows` are what it did to the workspace, to be written with whatever
+    follows. `label` is that of all that it has read, and so of what it keeps."""
 
     ok: bool
     stdout: str
-    said: str
+    said: Text
     rows: tuple[Change, ...] = ()
+    label: Label = UNTRUSTED
 
 
 class _Printed:
@@ -87,8 +89,10 @@ async def run_hook(hook: Hook, context: Context) -> Ran:
         raise ToolError(str(error)) from error
     words = how_it_ended(ended, hook.timeout_s, said=True).strip().strip("[]")
     last = printed[True].text().strip()[-SAID_CHARS:]
-    said = ": ".join(filter(None, (words, last))) + way.note()
-    return Ran(ended.code == 0, printed[False].text(), said, looked.rows)
+    label = join((LOCAL, context.label, looked.label))
+    whose = join((label, label_of_hook(hook.folder.name))) if last or way.refused else LOCAL
+    said = Text(": ".join(filter(None, (words, last))) + way.note(), whose)
+    return Ran(ended.code == 0, printed[False].text(), said, looked.rows, label)
 
 
 async def _confined(
@@ -113,7 +117,9 @@ def _prepared(hook: Hook) -> tuple[str, ...]:
     if not inside(hook.script) or not path.resolve().is_relative_to(folder):
         raise JobInvalid(f"the hook {hook.script!r} does not lie in the folder of the job; move it there")
     if not path.is_file():
-        raise JobInvalid(f"there is no hook {hook.script!r} in {str(folder)!r}; put it there, or take it out of JOB.md")
+        raise JobInvalid(
+            f"there is no hook {hook.script!r} in the folder of the job; put it there, or take it out of JOB.md"
+        )
     (folder / STATE).mkdir(mode=0o700, exist_ok=True)
     if os.access(path, os.X_OK):
         return (str(path),)

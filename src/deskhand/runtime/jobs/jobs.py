@@ -26,11 +26,13 @@ from ...types.events import ApprovalAsked, MessageReceived, Recorded, TurnEnded
 from ...types.health import Fact
 from ...types.identity import Principal
 from ...types.jobs import FILE_NAME, Job, JobView, Run, RunState, checked, job_of_session, named
+from ...types.labels import LOCAL, Label
 from ...types.messages import Text
 from ...types.people import OWNER_NAME
 from ...types.schedules import Startup, due_within, next_after
 from ..hands import Ground
 from ..lock import holder_of
+from ..naming import label_of_person
 from ..waking import Waker
 from .clock import RESUME, JobClock
 from .file import parse_job
@@ -80,7 +82,19 @@ class Jobs:
         found = await anyio.to_thread.run_sync(self._folder.everything)
         states, last, now = await self._ledger.states(), await self._ledger.last(), self._ground.clock.now()
         paused = await self.clock.why_paused()
-        return [self._view(one, states, last, (paused, now)) for one in found.values()]
+        views = [self._view(one, states, last, (paused, now)) for one in found.values()]
+        said, people = await self._ledger.said(), dict[str, Label]()
+        for job in filter(None, (view.job for view in views)):
+            if job.person not in people:
+                people[job.person] = await label_of_person(self._ground.store, job.person)
+        return [
+            replace(
+                view,
+                label=people[view.job.person] if view.job is not None else Label(source=f"the job {view.name}"),
+                said=said.get(view.name, LOCAL),
+            )
+            for view in views
+        ]
 
     def _view(
         self, one: Found, states: Mapping[str, State], last: Mapping[str, Run], here: tuple[str, float]

@@ -67,7 +67,7 @@ class Kept:
         place, folder = self._next(name, stack), self._root / name
         whole, there = place / "whole", (folder / FILE_NAME).exists()
         if os.path.lexists(whole) and os.path.lexists(folder):
-            raise JobInvalid(f"there is a job {name!r} already: move {str(folder)!r} away first")
+            raise JobInvalid(f"there is a job {name!r} already: move its folder away first")
         if os.path.lexists(whole):
             self._push(name, _OTHER[stack], self._now)
             _move(whole, folder)

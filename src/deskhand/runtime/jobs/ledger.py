@@ -8,13 +8,16 @@ from typing import Any
 import msgspec
 
 from ...store.base import Store
+from ...tools.marks import lasting
 from ...types.commit import Change
 from ...types.jobs import Counters, Job, Run, RunState
+from ...types.labels import LOCAL, Label
 from ...types.messages import Text
 
 _encode = msgspec.json.encode
 _job = msgspec.json.Decoder(Job).decode
 _text = msgspec.json.Decoder(Text).decode
+_label = msgspec.json.Decoder(Label).decode
 KEPT_S, FULL_S = 30 * 24 * 3600.0, 24 * 3600.0
 """For so long is kept what became of each time; of a job that comes all the time, the last ten thousand and a day."""
 
@@ -83,6 +86,15 @@ class Ledger(msgspec.Struct, frozen=True):
             which = (msgspec.json.encode(old).decode(),)
             await self.store.change([Change("job_run_forget", which), Change("job_run_slim", which)])
 
+    async def kept(self, job: str) -> Label:
+        """Whose word it may be what its hooks have kept for the next time."""
+        rows = await self.store.rows("job_label_get", (f"job:{job}",))
+        return _label(rows[0][0]) if rows else LOCAL
+
+    async def said(self) -> dict[str, Label]:
+        """Whose word it is what the last run of each job came to, where it is not this house's own."""
+        return {str(job): _label(label) for job, label in await self.store.rows("job_label_said", ())}
+
     def claim(self, entry: Entry, state: RunState, now: float, lease_s: float) -> Change:
         """It is begun: written before anything is done."""
         run = entry.run
@@ -121,6 +133,22 @@ def planned(job: str, at: float, plan: str) -> Change:
 
 def counted(job: str, *, runs: int = 0, errors: int = 0, gates: int = 0, skips: int = 0) -> Change:
     return Change("job_state_count", (job, runs, errors, gates, skips))
+
+
+def said_with(run: Run, label: Label, at: float) -> Change:
+    """What this run came to, the last one of its job, has this label."""
+    return _labelled(f"job-said:{run.job}", run, label, at)
+
+
+def kept_with(run: Run, label: Label, at: float) -> Change:
+    """What the hooks of its job keep may have this label from now on."""
+    return _labelled(f"job:{run.job}", run, label, at)
+
+
+def _labelled(name: str, run: Run, label: Label, at: float) -> Change:
+    if not lasting(label):
+        return Change("file_label_drop", (name,))
+    return Change("file_label_set", (name, _encode(label), run.session, at))
 
 
 def alerted(state: State) -> Change:

@@ -16,16 +16,18 @@ from msgspec.structs import replace
 from ...policy.gate import told as sources_of
 from ...policy.rules import Case, Decision
 from ...tools.base import Context, Done, Outcome, Spec, done
+from ...tools.base import own as own_label
 from ...tools.define import decode_arguments, schema
 from ...types.effects import Effect
 from ...types.errors import ConfigError, JobInvalid, Refused, ToolError
 from ...types.identity import Address
 from ...types.jobs import CHAT, Job, JobView, inside
+from ...types.labels import join
 from .blueprints import BLUEPRINTS, Blueprint, blueprint, fill, told
 from .cron import NAME as CRON
 from .file import parse_job
 from .own import first_times
-from .told import lines, moment, when
+from .told import label_of_lines, lines, moment, when
 from .using import Using
 
 NAME = "manage_job"
@@ -99,9 +101,9 @@ class ManageJob:
                 found = await own.listed(who)
                 more = f"\n… and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
                 shown = "\n".join(lines(view, using.zone()) for view in found[:SHOWN])
-                return done(f"{shown}{more}" or "There are no jobs.")
+                return done(f"{shown}{more}" or "There are no jobs.", label_of_lines(found[:SHOWN], context))
             case "blueprints":
-                return done("\n".join(map(told, BLUEPRINTS)))
+                return done("\n".join(map(told, BLUEPRINTS)), own_label(context))
             case "create":
                 job = from_blueprint(given, context) if given.blueprint else _parsed(given, using.zone())
                 free = job.name or await own.free_name(given.blueprint)
@@ -110,13 +112,16 @@ class ManageJob:
                 view = await own.change(who, _parsed(given, using.zone()), context.address)
             case "delete":
                 await own.remove(who, _named(name))
-                return done(f"ok, {name} is removed; a person brings it back with `deskhand jobs undo {name}`")
+                return done(
+                    f"ok, {name} is removed; a person brings it back with `deskhand jobs undo {name}`",
+                    own_label(context),
+                )
             case "enable" | "disable":
                 view = await own.enable(who, _named(name), given.action == "enable")
         if given.action in ("create", "update") and view.job is not None:
             scripts = await anyio.to_thread.run_sync(place_hooks, self._folder / view.name, view.job)
-            return done(f"{await told_of(view, using)}{scripts}")
-        return done(await told_of(view, using))
+            return done(f"{await told_of(view, using)}{scripts}", join((own_label(context), view.label)))
+        return done(await told_of(view, using), join((own_label(context), view.label)))
 
 
 def _named(name: str) -> str:

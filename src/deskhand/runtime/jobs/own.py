@@ -17,6 +17,7 @@ from ...types.identity import Address, Principal, acts_for, is_own, session_key
 from ...types.jobs import CHAT, ISOLATED, Job, JobView, Run, checked
 from ...types.people import OWNER_NAME
 from ...types.schedules import Every, next_after
+from ..hiding import refuse_secrets
 from ..triggers.spec import parse_trigger
 
 MOST, MOST_OF_OWNER = 50, 800
@@ -62,13 +63,14 @@ class Book(Protocol):
 
 class Rules(msgspec.Struct, frozen=True):
     """What bounds a person: the agents that there are and those to whom they may talk, the models that are configured,
-    whether somebody takes part in a conversation, and the zone of the configuration."""
+    whether somebody takes part in a conversation, and the zone of the configuration. `redact` takes secrets out."""
 
     agents: Callable[[], Sequence[str]]
     may_talk: Callable[[Principal, str], bool]
     models: Callable[[], Collection[str]]
     takes_part: Callable[[str, str], Awaitable[bool]]
     zone: Callable[[], str]
+    redact: Callable[[str], str] = str
 
 
 def is_owner(principal: Principal) -> bool:
@@ -197,6 +199,7 @@ class OwnJobs:
                 raise Refused("a job of yours acts in your name, and in nobody else's")
             job = replace(job, person=acts_for(principal))
         checked(job, rules.zone())
+        refuse_secrets("the job", msgspec.json.encode(job).decode(), rules.redact)
         if len(job.on) > MOST_LINES:
             raise JobInvalid(f"it has {len(job.on)} lines under `on`: at most {MOST_LINES}; make another job")
         for line in job.on:

@@ -10,19 +10,20 @@ import anyio
 from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
+from ...agent.state import State, fold
 from ...tools.base import Context
 from ...types.commit import Change
 from ...types.errors import DeskhandError, JobInvalid, StoreUnavailable
 from ...types.identity import Address, Command, Inbound, Principal, Said, label_of
 from ...types.jobs import Job, Run, RunState, reason_of
-from ...types.labels import LOCAL
+from ...types.labels import LOCAL, Label, join
 from ...types.messages import Message, Part, Text
 from ...types.people import OWNER_NAME
 from ..children import fatal
 from .alerts import Failure, after_failure, after_success
 from .folder import Found
 from .hooks import Hook, Ran, framed, label_of_hook, run_hook
-from .ledger import Entry, counted, ended, finishing
+from .ledger import Entry, counted, ended, finishing, kept_with, said_with
 from .overdue import Overdue
 from .port import Live, Port
 from .where import CLOCK, address_of, agent_of, heading, session_of, too_long, turn_of
@@ -73,21 +74,22 @@ class Runs:
             raise
         except DeskhandError as error:
             claim = self._port.ledger.claim(entry, "running", self._now(), 0.0)
-            await self.end(entry, "error", str(error), errors=0, rows=(claim, *rows))
+            await self.end(entry, "error", Text(str(error), LOCAL), errors=0, rows=(claim, *rows))
 
     async def resume(self, entry: Entry) -> None:
         """Go on with what an earlier process had begun; what it was in the middle of is decided by the policy."""
         state = entry.run.state
         if state == "finishing":
             said = "a restart cut off its postrun; it may or may not have finished"
-            await self.end(entry, "interrupted", said)
+            await self.end(entry, "interrupted", Text(said, LOCAL))
         elif state == "running" and entry.job.kind == "prompt":
             self._look_after(entry, "running", await self._known(entry.job), entry.job.timeout_s)
             await self._insist(self._port.ledger.hold(entry, self._now() + entry.job.timeout_s))
             await self.settle(entry)
         elif entry.job.misfire == "skip" or entry.run.attempts >= 3:
             times = f" for the {entry.run.attempts}rd time" if entry.run.attempts >= 3 else ""
-            await self.end(entry, "interrupted", f"a restart cut it off{times}; it is not tried again")
+            said = f"a restart cut it off{times}; it is not tried again"
+            await self.end(entry, "interrupted", Text(said, LOCAL))
         else:
             log.warning("the job %r was cut off by a restart and is tried again", entry.job.name)
             await self.begin(entry)
@@ -121,10 +123,10 @@ class Runs:
             if not ran.ok:
                 await self.end(entry, "gated", ran.said, rows=ran.rows)
                 return
-            part = Text(framed(ran.stdout), label_of_hook(job.name))
+            part = Text(framed(ran.stdout), join((label_of_hook(job.name), ran.label)))
             await insist(partial(self._hand_in, entry, live.principal, (part,), ran.rows))
         except DeskhandError as error:
-            await self.end(entry, "error", str(error), errors=0)
+            await self.end(entry, "error", Text(str(error), label_of_hook(job.name)), errors=0)
 
     async def _hand_in(
         self, entry: Entry, principal: Principal, more: tuple[Part, ...], rows: Sequence[Change]
@@ -169,11 +171,11 @@ class Runs:
             with anyio.fail_after(job.timeout_s):
                 said = await chore(job)
         except TimeoutError:
-            await self.end(entry, "error", too_long(job))
+            await self.end(entry, "error", Text(too_long(job), LOCAL))
         except DeskhandError as error:
-            await self.end(entry, "error", str(error))
+            await self.end(entry, "error", Text(str(error), Label(source=f"the job {job.name}")))
         else:
-            await self.end(entry, "done", said)
+            await self.end(entry, "done", Text(said, LOCAL))  # a count, or a sentence of ours
 
     async def settle(self, entry: Entry) -> None:
         """See whether its turn is over, and go on from there."""
@@ -189,9 +191,9 @@ class Runs:
             if stopped:
                 why = too_long(entry.job)
             said = await self._ground.store.rows("job_said", (entry.run.session, found.n))
-            await self.end(entry, "error", why, said_as=said[-1][0] if said else "")
+            await self.end(entry, "error", Text(why, await self._label(entry)), said_as=said[-1][0] if said else "")
         elif not entry.job.hooks.postrun:
-            await self.end(entry, "done", answer)
+            await self.end(entry, "done", Text(answer, await self._label(entry)))
         elif live.entry.run.state != "finishing":
             live.entry = replace(entry, run=replace(entry.run, state="finishing"))
             live.until = self._ground.clock.monotonic() + HOOK_LEASE_S
@@ -203,12 +205,21 @@ class Runs:
         try:
             ran = await self._hook(entry, principal, entry.job.hooks.postrun, answer.encode())
         except DeskhandError as error:
-            await self.end(entry, "error", str(error))
+            await self.end(entry, "error", Text(str(error), label_of_hook(entry.job.name)))
             return
         if ran.ok:
-            await self.end(entry, "done", answer, rows=ran.rows)
+            await self.end(entry, "done", Text(answer, await self._label(entry)), rows=ran.rows)
         else:
-            await self.end(entry, "error", f"its postrun failed: {ran.said}", rows=ran.rows)
+            said = Text(f"its postrun failed: {ran.said.text}", ran.said.label)
+            await self.end(entry, "error", said, rows=ran.rows)
+
+    async def _label(self, entry: Entry) -> Label:
+        """That of the conversation of this run, and of what has set it off."""
+        session, own = entry.run.session, label_of(await self._known(entry.job))
+        history = await self._ground.store.history(session) if session else ()
+        read = fold(State(session), history).label
+        payload = (entry.payload.label,) if entry.payload is not None else ()
+        return join((LOCAL, own, read, *payload))
 
     async def _hook(self, entry: Entry, principal: Principal, script: str, stdin: bytes) -> Ran:
         agent = self._ground.agent_of(agent_of(self._ground, entry.job))
@@ -232,8 +243,13 @@ class Runs:
         session = entry.run.session
         place = (session, principal, Address(CLOCK, chat=job.name), agent.name, await agent.reach())
         key = f"{entry.key}:{script}:{entry.run.attempts}"
-        context = Context(*place, self._ground.clock, self._ground.ids, _quiet, key, LOCAL)
-        return await run_hook(hook, context)
+        kept = await self._port.ledger.kept(job.name)
+        label = join((await self._label(entry), kept))
+        context = Context(*place, self._ground.clock, self._ground.ids, _quiet, key, label)
+        ran = await run_hook(hook, context)
+        if (known := join((kept, ran.label))) == kept:
+            return ran
+        return replace(ran, rows=(*ran.rows, kept_with(entry.run, known, self._now())))
 
     # Its end
 
@@ -241,7 +257,7 @@ class Runs:
         self,
         entry: Entry,
         state: RunState,
-        said: str,
+        said: Text,
         *,
         rows: Sequence[Change] = (),
         errors: int | None = None,
@@ -250,21 +266,22 @@ class Runs:
         """Write how it ended, with all that follows from it, in one transaction. `said_as` is the key of the message
         that told its chat of a failure."""
         job, now = entry.job, self._now()
-        said = " ".join(self._ground.redact(said).split())[:SAID_CHARS]
+        words = " ".join(self._ground.redact(said.text).split())[:SAID_CHARS]
         failed = state in FAILED
         counts = counted(job.name, gates=int(state == "gated"), errors=int(failed) if errors is None else errors)
         known, key = await self._port.ledger.state(job.name), f"{entry.key}:{state}"
         if failed:
-            failure = Failure(key, said or "it does not say why", now, said_as)
+            failure = Failure(key, words or "it does not say why", now, said_as)
             more = await after_failure(self._ground, job, known, failure)
         else:
             more = await after_success(self._ground, job, known, key) if state == "done" else []
-        await self._insist(*rows, ended(entry.run, state, now, said), counts, *more)
+        whose = said_with(entry.run, said.label if words else LOCAL, now)
+        await self._insist(*rows, ended(entry.run, state, now, words), whose, counts, *more)
         self.live.pop(entry.key, None)
         await self._port.over(entry, state)
 
     async def _failed(self, live: Live, said: str) -> None:
-        await self.end(live.entry, "error", said)
+        await self.end(live.entry, "error", Text(said, LOCAL))
 
     async def drop_done(self, found: Iterable[Found]) -> None:
         """Remove the files of those that were to go after their run, where a crash came between."""
@@ -293,7 +310,8 @@ class Runs:
             if fatal(error):
                 raise
             log.exception("a run of the job %r broke", entry.job.name)
-            await self.end(entry, "error", f"it broke ({type(error).__name__}: {error})")
+            broke = f"it broke ({type(error).__name__}: {error})"
+            await self.end(entry, "error", Text(broke, Label(source=f"the job {entry.job.name}")))
 
     async def _insist(self, *changes: Change) -> None:
         await insist(partial(self._ground.store.change, changes))

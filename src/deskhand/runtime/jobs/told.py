@@ -8,8 +8,10 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
+from ...tools.base import Context, own
 from ...types.errors import JobInvalid
 from ...types.jobs import ISOLATED, OPEN, Job, JobView, Run, RunState
+from ...types.labels import Label, join
 from ...types.schedules import At, Cron, Every, Startup, described, due_within, parse_schedule
 
 DAYS = 30
@@ -149,6 +151,11 @@ def lines(view: JobView, zone: str) -> str:
     if text:
         shown.append(f"  what: {' '.join(text.split())[:160]}")
     return "\n".join(shown)
+
+
+def label_of_lines(views: Sequence[JobView], context: Context) -> Label:
+    """That of what `lines` says of these: of the jobs, and of what their last runs came to."""
+    return join((own(context), *(label for view in views for label in (view.label, view.said))))
 
 
 def checked_zone(name: str) -> str:

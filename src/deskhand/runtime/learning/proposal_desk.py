@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from ...tools.documents.invisible import written_out
 from ...types.errors import ConfigError, Refused, ToolError
 from ...types.identity import Principal
 from ...types.messages import Usage
@@ -35,7 +36,7 @@ class ProposalDesk:
         redact, spent = self._ground.redact, row.card.spent if row.card is not None else Usage()
         return ProposalDetail(
             self._view(principal, row),
-            redact(row.body),
+            written_out(redact(row.body)),
             row.file,
             [FindingView(each.severity, each.words, redact(each.excerpt)) for each in findings],
             [_score(each) for each in row.card.scores] if row.card is not None else [],
@@ -69,7 +70,7 @@ class ProposalDesk:
         return ProposalView(
             row.id,
             row.name,
-            redact(row.description),
+            written_out(redact(row.description)),
             row.agent,
             row.state,
             (row.label.source or "something from outside") if row.untrusted else "",
@@ -77,6 +78,7 @@ class ProposalDesk:
             name_of(row.session, principal, self._ground.settings().agents[0]),
             row.at,
             redact(row.why),
+            list(row.label.by),
         )
 
 

@@ -15,7 +15,7 @@ from ...skills.scan import Finding, bad, scan
 from ...skills.skill import FILE_NAME
 from ...skills.write import skill_text
 from ...tools.approved import digest_of_files
-from ...tools.base import Context, Done, Reach, done
+from ...tools.base import Context, Done, Reach, done, own
 from ...tools.define import tool
 from ...tools.notes import By
 from ...tools.watch import ground as where_is
@@ -110,6 +110,18 @@ class Row(msgspec.Struct, frozen=True):
         return self.label.integrity == "untrusted"
 
     @property
+    def doubt(self) -> str:
+        """Why an owner has to say that they have read it to its end, in a sentence: whose word it may be beside an
+        owner's. '' where it is nobody else's."""
+        found = []
+        if self.untrusted:
+            source = self.label.source or "something from outside"
+            found.append(f"was thought of in a conversation that had read {source}")
+        if self.label.by:
+            found.append(f"was written on the word of {', '.join(self.label.by)}")
+        return f"It {' and '.join(found)}." if found else ""
+
+    @property
     def file(self) -> str:
         """Where it is written in the workspace."""
         return f"skills/{self.name}/{FILE_NAME}"
@@ -155,7 +167,8 @@ async def propose_skill(name: str, description: str, body: str, context: Context
     proposal = Proposal(
         name, description, body, context.agent, context.session, int(made[1]) if made else 0, context.label, "tool"
     )
-    said = done(f"ok, {name} is proposed, if it was not turned down before; `deskhand skills proposals` shows it")
+    words = f"ok, {name} is proposed, if it was not turned down before; `deskhand skills proposals` shows it"
+    said = done(words, own(context))
     rows = await anyio.to_thread.run_sync(proposed, proposal, context.clock.now())
     return replace(said, changes=rows)
 
@@ -198,8 +211,8 @@ class Proposals:
 
     async def accept(self, id_: int, who: Principal, *, untrusted: bool = False) -> Row:
         """Make it a skill of its agent, as a change that can be undone. Only an owner may, and only one that waits and
-        has nothing bad in it; with `untrusted` also one that comes from what was read outside. Raises Refused,
-        ConfigError, ToolError."""
+        has nothing bad in it; with `untrusted` also one that comes from what was read outside, or from somebody below
+        an owner. Raises Refused, ConfigError, ToolError."""
         row, ground = await self.get(id_), self._ground
         if "owner" not in who.roles:
             raise Refused("only an owner may take a skill in")
@@ -208,10 +221,9 @@ class Proposals:
         wrong = [each for each in await self.check(row) if each.severity == "bad"]
         if wrong:
             raise Refused(f"{row.name} is not taken: {'; '.join(each.words for each in wrong)}")
-        if row.untrusted and not untrusted:
-            source = row.label.source or "outside"
+        if row.doubt and not untrusted:
             raise Refused(
-                f"{row.name} was thought of in a conversation that had read {source}. Read it to its end"
+                f"{row.name} is not taken without a further word. {row.doubt} Read it to its end"
                 f" (deskhand skills show {id_}), then: deskhand skills accept {id_} --untrusted"
             )
         text, now = skill_text(row.name, row.description, row.body), ground.clock.now()

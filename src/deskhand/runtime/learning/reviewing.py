@@ -4,6 +4,7 @@ does worse than before."""
 from __future__ import annotations
 
 import logging
+import re
 import tempfile
 from collections import deque
 from collections.abc import Sequence
@@ -15,11 +16,12 @@ import msgspec
 
 from ...skills.settings import SkillsReview
 from ...skills.write import write_skill
+from ...tools.documents.invisible import written_out
 from ...types import events as e
 from ...types.commit import Change
 from ...types.errors import DeskhandError, StoreCorrupt
 from ...types.identity import Inbound, Principal, Result
-from ...types.labels import LOCAL
+from ...types.labels import LOCAL, join
 from ...types.messages import Text, ToolResult, Usage
 from ..hands import Ground
 from ..replay.cases import Expect, expected, failing
@@ -37,7 +39,7 @@ TOGETHER_S = 1.0
 CATCH_UP = 200
 LEAST_BAD, SURE = 2, 0.05
 """So many bad turns at least, and so seldom by chance."""
-ASKED_CHARS, SHOWN_CHARS = 80, 3_000
+ASKED_CHARS = 80
 
 
 class Reviewing:
@@ -93,7 +95,7 @@ class Reviewing:
         if not self._config.replay:
             return
         for row in reversed(await self.proposals.all()):
-            if row.card is None and not row.untrusted:
+            if row.card is None and not row.doubt:
                 card = await self.try_out(row)
                 await self.tell(row, _idea(row, card))
 
@@ -114,9 +116,9 @@ class Reviewing:
             return self._ground.redact(shown(row))
         if row.state != "proposed":
             return f"{row.name} is not open: it is {row.state}."
-        if word == "accept" and row.untrusted:
-            outside = "was thought of after something from outside had been read. Decide on the machine itself"
-            return f"{row.name} {outside}: deskhand skills show {row.id}"
+        if word == "accept" and row.doubt:
+            elsewhere = f"Decide on the machine itself: deskhand skills show {row.id}"
+            return f"{row.name} is not taken here. {row.doubt} {elsewhere}"
         self._decided.append((row, word == "accept", who))
         self._news.set()
         self._told.set()
@@ -241,7 +243,7 @@ class Reviewing:
             return
         principal = Principal(f"agent:{row.agent}", who.roles, "agent", who.on_behalf_of or who.id)
         id_ = f"skill:{row.id}:{what or row.state}"
-        result = Result(id_, (Text(self._ground.redact(text), LOCAL),))
+        result = Result(id_, (Text(self._ground.redact(text), join((LOCAL, row.label))),))
         at = self._ground.clock.now()
         inbound = Inbound(id_, opened.address, principal.id, at, result, row.session, when="queue")
         try:
@@ -311,22 +313,39 @@ def listed(rows: Sequence[Row]) -> str:
     """What waits for a person, for a chat."""
     if not rows:
         return "No skills are proposed."
-    lines = [f"{row.id}  {row.name}: {row.description}{' (untrusted)' if row.untrusted else ''}" for row in rows[:20]]
+    lines = [f"{row.id}  {row.name}: {code(row.description)}{_beside(row)}" for row in rows[:20]]
     return "\n".join(
         ["These skills are proposed, and none of them is active:", *lines, "/skills show NUMBER says more."]
     )
 
 
+def _beside(row: Row) -> str:
+    """What a line about it says of whose word it is."""
+    return " (untrusted)" if row.untrusted else f" (by {', '.join(row.label.by)})" if row.label.by else ""
+
+
+def code(text: str) -> str:
+    """The text as code within a line of Markdown, every character of it seen: nothing in it is markup."""
+    said = " ".join(written_out(text).split())
+    ticks = "`" * (max(map(len, re.findall("`+", said)), default=0) + 1)
+    pad = " " if "`" in (said[:1], said[-1:]) else ""
+    return f"{ticks}{pad}{said}{pad}{ticks}" if said else ""
+
+
+def block(text: str) -> str:
+    """The text as a block of code in Markdown, every character of it seen: nothing in it is markup."""
+    said = written_out(text)
+    fence = "`" * max(3, max(map(len, re.findall("`+", said)), default=0) + 1)
+    return f"{fence}\n{said}\n{fence}"
+
+
 def shown(row: Row) -> str:
-    """All of it that a person needs to decide, for a chat."""
-    lines = [f"{row.name}: {row.description}", f"for {row.agent}, from {row.session}; it is {row.state}"]
-    lines += [f"untrusted: {row.label.source or 'something from outside'} had been read"] if row.untrusted else []
+    """All of it that a person needs to decide, for a chat: its whole text, as it would be written."""
+    lines = [f"{row.name}: {code(row.description)}", f"for {row.agent}, from {code(row.session)}; it is {row.state}"]
+    lines += [row.doubt] if row.doubt else []
     lines += [f"{each.severity}: {each.words}" for each in row.findings]
     lines += [verdict(row.card)] if row.card is not None else ["It was not tried on recorded turns yet."]
-    more = (
-        f"\n[{len(row.body):,} characters in all: deskhand skills show {row.id}]" if len(row.body) > SHOWN_CHARS else ""
-    )
-    return "\n".join([*lines, "", row.body[:SHOWN_CHARS] + more])
+    return "\n".join([*lines, "", block(row.body)])
 
 
 def _sides(card: Card) -> tuple[list[Side], list[Side]]:

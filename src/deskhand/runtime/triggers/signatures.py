@@ -2,7 +2,8 @@
 
 Two forms are taken: that of Standard Webhooks (https://github.com/standard-webhooks/standard-webhooks, "Signature
 scheme"), whose name and time are signed too, and GitHub's `X-Hub-Signature-256` (https://docs.github.com/webhooks,
-"Validating webhook deliveries"), which signs the body alone.
+"Validating webhook deliveries"), which signs the body alone. A secret is for one of them: a body that begins as the
+first form does before it signs would else be signed in both, and come again without its time.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from ...types.errors import Refused
 WINDOW_S = 300.0
 """A signed time may lie so far from ours, either way: what is older is a replay."""
 PREFIX = "whsec_"
+"""So begins a secret for Standard Webhooks, before base64. Any other is for the form of GitHub, and its own bytes."""
 BODY = "body-"
 """With it begins the name of a delivery that is known by its bytes alone. No signed name may begin so."""
 _ID = re.compile(r"[\x21-\x7e]{1,200}")
@@ -35,15 +37,21 @@ def delivered(secret: str, headers: Mapping[str, str], body: bytes, now: float) 
     """
     if not secret:
         raise Refused("it has no secret")
-    if "webhook-signature" in headers:
+    if not headers.keys() & {"webhook-signature", "x-hub-signature-256"}:
+        raise Refused("the request is not signed")
+    if secret.startswith(PREFIX):
+        if "webhook-signature" not in headers:
+            raise Refused(
+                "its secret is for Standard Webhooks; `deskhand jobs hook NAME --github` makes one for GitHub"
+            )
         return _standard(secret, headers, body, now)
-    if "x-hub-signature-256" in headers:
-        return _github(secret, headers["x-hub-signature-256"], body)
-    raise Refused("the request is not signed")
+    if "x-hub-signature-256" not in headers:
+        raise Refused("its secret is for GitHub's form; `deskhand jobs hook NAME` makes one for Standard Webhooks")
+    return _github(secret, headers["x-hub-signature-256"], body)
 
 
 def signed(secret: str, id_: str, at: float, body: bytes) -> dict[str, str]:
-    """The headers that sign this body."""
+    """The headers that sign this body with a secret for Standard Webhooks. Raises Refused for another one."""
     stamp = str(int(at))
     code = b64encode(_standard_code(secret, id_, stamp, body)).decode()
     return {"webhook-id": id_, "webhook-timestamp": stamp, "webhook-signature": f"v1,{code}"}
@@ -74,13 +82,11 @@ def _standard_code(secret: str, id_: str, stamp: str, body: bytes) -> bytes:
 
 
 def _key(secret: str) -> bytes:
-    """`whsec_` stands before base64; any other secret is its own bytes."""
-    if secret.startswith(PREFIX):
-        try:
-            return b64decode(secret.removeprefix(PREFIX), validate=True)
-        except (NotBase64, ValueError):
-            pass
-    return secret.encode()
+    """The bytes of a secret for Standard Webhooks."""
+    try:
+        return b64decode(secret.removeprefix(PREFIX) if secret.startswith(PREFIX) else "-", validate=True)
+    except (NotBase64, ValueError):
+        raise Refused(f"its secret is not {PREFIX} before base64; make a new one: deskhand jobs hook NAME") from None
 
 
 def _github(secret: str, given: str, body: bytes) -> str:

@@ -19,8 +19,9 @@ from ...types.errors import JobInvalid, NetError, Refused, StoreCorrupt, StoreEr
 from ...types.events import MessageReceived, Recorded, TurnEnded
 from ...types.identity import SYSTEM, Principal
 from ...types.jobs import Job
-from ...types.labels import LOCAL, Label
+from ...types.labels import LOCAL, UNTRUSTED, Label, join
 from ...types.messages import Text, clean
+from ..naming import label_of_name
 from .listening import words_of
 from .signatures import BODY, delivered
 from .spec import Trigger, fits, parse_trigger
@@ -57,14 +58,14 @@ class Fires(Protocol):
 
 class Looks(msgspec.Struct, frozen=True):
     """How the world is looked at: the workspace of a job as its real path, a page as text (raises NetError, ToolError),
-    the secret of this name ('' for none), the agent of a job, and whose word files of its workspace and their names
-    are."""
+    the secret of this name ('' for none), the agent of a job, and whose word each of these files of its workspace and
+    its name is."""
 
     workspace: Callable[[Job], Path]
     page: Callable[[Job, str], Awaitable[str]]
     secret: Callable[[str], str]
     agent: Callable[[Job], str]
-    label: Callable[[Job, Sequence[str]], Awaitable[Label]]
+    labels: Callable[[Job, Sequence[str]], Awaitable[Sequence[Label]]]
 
 
 class Due(msgspec.Struct):
@@ -100,6 +101,7 @@ class Triggering:
         self._wanted: dict[str, tuple[Job, list[Trigger]]] = {}
         self._of: Sequence[Job] | None = None
         self._files: dict[tuple[str, str], Watched] = {}
+        self._named: dict[tuple[str, str], dict[str, Label]] = {}
         self._pages: dict[tuple[str, str], Due] = {}
         self._ended: dict[str, tuple[float, int]] = {}
         self._spoken_to: set[str] = set()
@@ -206,7 +208,7 @@ class Triggering:
             found = {job.name: (job, triggers_of(job)[0]) for job in now if job.enabled and job.on}
             self._of, self._wanted = now, {name: pair for name, pair in found.items() if pair[1]}
             keys = {(name, str(each)) for name, (_, triggers) in self._wanted.items() for each in triggers}
-            for known in (self._files, self._pages, self._lately, self.trouble):
+            for known in (self._files, self._named, self._pages, self._lately, self.trouble):
                 for key in [key for key in known if key not in keys]:
                     del known[key]
         return self._wanted
@@ -227,6 +229,8 @@ class Triggering:
             key = (job.name, str(trigger))
             watched = self._files.get(key)
             if watched is None:
+                there = tuple(found[folder, trigger.what])
+                self._named[key] = dict(zip(there, await self._looks.labels(job, there), strict=True))
                 watched = self._files[key] = Watched(await self._known(key))
                 fresh = True
             else:
@@ -243,12 +247,23 @@ class Triggering:
         try:
             if await self._is_own_doing(job, change, folder):
                 return False
-            label = await self._looks.label(job, changed(change.before, change.now))
+            label = await self._label(job, trigger, change)
             await self._set_off(job, trigger, f"file:{trigger.what}:{change.state}", Text(words, label))
         except StoreError:
             del self._files[job.name, str(trigger)]
             raise
         return True
+
+    async def _label(self, job: Job, trigger: Trigger, change: Over) -> Label:
+        """Whose word what is told of a change is. Of what is gone nothing can be read any more: that was kept."""
+        named = self._named[job.name, str(trigger)]
+        here, gone = changed(change.before, change.now), [path for path in change.before if path not in change.now]
+        label = join((LOCAL, *(named.get(path, UNTRUSTED) for path in gone), *await self._looks.labels(job, gone)))
+        now = dict(zip(here, await self._looks.labels(job, here), strict=True))
+        named.update(now)
+        for path in gone:
+            named.pop(path, None)
+        return join((label, *now.values()))
 
     async def _is_own_doing(self, job: Job, change: Over, folder: str) -> bool:
         """Whether all that is other now is as this job's own conversations left it: what it wrote does not set it off
@@ -318,7 +333,8 @@ class Triggering:
                     words = (
                         f"The conversation {session} has ended: nothing was said for {trigger.every_s / 60:g} minutes."
                     )
-                    await self._set_off(job, trigger, f"session:{session}:{n}", Text(words, LOCAL))
+                    label = await label_of_name(self._store, session)
+                    await self._set_off(job, trigger, f"session:{session}:{n}", Text(words, label))
             if now - at >= longest:
                 over.add(session)
         for session in over:

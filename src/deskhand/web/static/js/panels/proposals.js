@@ -8,6 +8,8 @@ import { Held } from "./held.js";
 import { Loaded, None, Section, Sure, Toggle, useAsk } from "./parts.js";
 
 const STATES = { proposed: ["waits for you", ""], refused: ["refused", "bad"], accepted: ["active", "good"], rejected: ["turned down", ""], reverted: ["taken out", ""], kept: ["active, not watched", "warn"] };
+/** Whether it may be the word of others than an owner. */
+const doubted = (one) => Boolean(one.source) || one.by.length > 0;
 const path = (id, rest = "") => `/api/proposals/${id}${rest}`;
 
 export function Proposals() {
@@ -29,7 +31,7 @@ function Row({ one, open, toggle, again }) {
     <button type="button" class="grow plainly" aria-expanded=${String(open)} onClick=${toggle}><strong>${one.name}</strong>
       <span class="small">${one.description}</span>
       <span class="small muted">${[`for ${one.agent}`, moment(one.at), !open && (one.verdict || (one.state === "proposed" ? "not tried yet" : one.why))].filter(Boolean).join(" · ")}</span></button>
-    ${one.source && html`<span class="tag warn">untrusted</span>`}<span class=${`tag ${tone}`}>${words}</span>
+    ${doubted(one) && html`<span class="tag warn">untrusted</span>`}<span class=${`tag ${tone}`}>${words}</span>
     ${open && html`<${Detail} id=${one.id} state=${one.state} again=${again} />`}</li>`;
 }
 
@@ -38,6 +40,7 @@ function Detail({ id, state, again }) {
   useEffect(() => { found.again(); }, [state]);
   const settle = (rest, body, words) => attempt(async () => { await post(path(id, rest), body); announce(words); again(); found.again(); });
   return html`<div class="grow stack"><${Loaded} of=${found} what="this proposal">${({ proposal: one, ...data }) => html`
+    ${one.by.length > 0 && html`<p class="note warn">This was written on the word of ${one.by.join(", ")}: read it to its end.</p>`}
     ${one.source && html`<p class="note warn">Before this was thought of, ${one.source} had been read in that conversation. Somebody there may have wanted it: read it to its end.</p>`}
     <p class="small muted">From <a href=${hrefOf(one.conversation)}>this conversation</a>. ${data.decided_at ? `${STATES[one.state][0]}, ${moment(data.decided_at)}${data.decided_by ? ` by ${data.decided_by}` : ""}. ` : ""}${one.why ? `${one.why}. ` : ""}${["accepted", "kept", "reverted"].includes(one.state) ? `${data.uses ? `${many(data.uses, "turn")} read it, ${data.bad_uses} of them ended badly.` : "No turn has read it yet."}` : ""}</p>
     <${Findings} all=${data.findings} />
@@ -53,7 +56,7 @@ function Findings({ all }) {
 
 /** How it did in replays of recorded turns, in which no tool was run. */
 function Card({ one, data }) {
-  if (!one.verdict) return one.state === "proposed" ? html`<p class="small muted">It was not tried on recorded turns${one.source ? ": what comes from outside is not tried by itself" : " yet"}. In a terminal: <code>deskhand skills try ${one.id}</code></p>` : null;
+  if (!one.verdict) return one.state === "proposed" ? html`<p class="small muted">It was not tried on recorded turns${doubted(one) ? ": what comes from others is not tried by itself" : " yet"}. In a terminal: <code>deskhand skills try ${one.id}</code></p>` : null;
   return html`<div class="stack"><p class="small">${one.verdict}${data.spent ? ` Trying it took ${count(data.spent)} tokens.` : ""}</p>
     ${data.scores.length > 0 && html`<ul class="rows" aria-label="Turns it was tried on">${data.scores.map((each, i) => html`<li key=${i}><span class="grow"><span>“${each.asked}”</span><span class="small muted">${many(each.calls, "call")} (${each.calls_before} without it) · ${count(each.tokens)} tokens (${count(each.tokens_before)})${each.read ? "" : " · did not read it"}${each.unknown ? ` · ${many(each.unknown, "call")} without a recorded result` : ""}</span></span><span class=${`tag ${each.solved ? "good" : "bad"}`}>${each.solved ? "solved" : "not solved"}</span></li>`)}</ul>`}</div>`;
 }
@@ -65,8 +68,8 @@ function Word({ one, data, settle }) {
   const bad = one.state === "refused" || data.findings.some((each) => each.severity === "bad");
   return html`<div class="stack">
     ${bad && html`<p class="small muted">It cannot be taken in as it is. If you want what it says, write a skill of your own under Models and skills.</p>`}
-    ${one.source && !bad && html`<${Toggle} on=${read} label="I have read all of it" note="What it says is mine from now on." set=${setRead} />`}
+    ${doubted(one) && !bad && html`<${Toggle} on=${read} label="I have read all of it" note="What it says is mine from now on." set=${setRead} />`}
     <label class="field"><span>Why not, if you turn it down</span><input class="input" maxlength="1000" value=${why} onInput=${(event) => setWhy(event.target.value)} /></label>
-    <div class="row">${!bad && html`<button type="button" class="btn main little" disabled=${Boolean(one.source) && !read} onClick=${() => settle("/accept", { untrusted: Boolean(one.source) }, `${one.name} is a skill of ${one.agent} now`)}>Take it in</button>`}
+    <div class="row">${!bad && html`<button type="button" class="btn main little" disabled=${doubted(one) && !read} onClick=${() => settle("/accept", { untrusted: doubted(one) }, `${one.name} is a skill of ${one.agent} now`)}>Take it in</button>`}
       <${Sure} label="Turn it down" sure="Yes, and never again" onYes=${() => settle("/reject", { why }, `${one.name} is turned down`)} /></div></div>`;
 }
