@@ -33,10 +33,12 @@ class By(msgspec.Struct, frozen=True):
 
 class Running:
     """A command that runs, or that is over and whose rows may not be committed yet. What is changed since `begun_ns`,
-    until `over_ns`, may be what it wrote, and on the word of `label` and of what it has `heard` since."""
+    until `over_ns`, may be what it wrote, and on the word of `label` and of what it has `heard` since. `whole`: all
+    that was there was looked at before it. `noted` is what of it is noted for review already, by path."""
 
-    def __init__(self, by: By, label: Label = LOCAL, begun_ns: int = 0) -> None:
-        self.by, self.label, self.begun_ns = by, label, begun_ns
+    def __init__(self, by: By, label: Label = LOCAL, begun_ns: int = 0, *, whole: bool = False) -> None:
+        self.by, self.label, self.begun_ns, self.whole = by, label, begun_ns, whole
+        self.noted: dict[str, str | None] = {}
         self.over_ns: int | None = None
         self.heard: Callable[[], Label] = lambda: LOCAL
         self.items: dict[str, Changed] = {}
@@ -85,6 +87,7 @@ class _Note(msgspec.Struct):
     over: bool
     label: Label = LOCAL
     begun_ns: int = 0
+    whole: bool = False
 
 
 _encode = msgspec.json.Encoder().encode
@@ -98,7 +101,7 @@ class Notes:
 
     def write(self, running: Iterable[Running]) -> None:
         """Note these, and no others, in one write that a kill does not cut. Raises OSError."""
-        notes = [_Note(each.by, _items(each), each.over_at is not None, each.label, each.begun_ns) for each in running]
+        notes = [_note(each) for each in running]
         if self._held < 0:
             if not notes:
                 return
@@ -146,12 +149,16 @@ def _own_file(folder: Path) -> int:
         os.close(held)
 
 
+def _note(one: Running) -> _Note:
+    return _Note(one.by, _items(one), one.over_at is not None, one.label, one.begun_ns, one.whole)
+
+
 def _items(one: Running) -> list[tuple[str, str | None, str | None]]:
     return [(os.fsencode(each.path).hex(), each.before, each.after) for each in one.items.values()]
 
 
 def _running(note: _Note) -> Running:
-    one = Running(note.by, note.label, note.begun_ns)
+    one = Running(note.by, note.label, note.begun_ns, whole=note.whole)
     one.add([Changed(os.fsdecode(bytes.fromhex(name)), before, after) for name, before, after in note.items])
     one.over_at = 0.0 if note.over else None
     return one

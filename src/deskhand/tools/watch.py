@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
+from contextlib import suppress
+from hashlib import sha256
 from typing import Self, TypeVar
 
 import anyio
@@ -26,9 +27,11 @@ from .base import Context, Reach
 from .guarded import put_back
 from .marks import Marks, lasting, marks_in, marks_of
 from .notes import By, Running
+from .paths import Allowed
 from .reads import COARSE_NS, Reads, changed_since, read_since
 from .shadow import Shadow
 from .states import Changed, digest_of
+from .written import closed, newest_below, rows_of_written, watched, why_closed
 
 STATEMENTS = load_sql(__package__, "effects.sql")
 WHAT_CHARS = 300
@@ -41,19 +44,21 @@ T = TypeVar("T")
 class Looked(msgspec.Struct, frozen=True):
     """What a look found. `changed` are the real paths that have changed since the command began, whoever did it; bytes
     that are no UTF-8 are written as escapes. `rows` are committed with the result. `said` is for the result too, and
-    `label` that of whatever the command says: of what it read."""
+    `label` that of whatever the command says: of what it read. `review` is what of it a person has to review."""
 
     changed: tuple[str, ...] = ()
     rows: tuple[Change, ...] = ()
     said: str = ""
     label: Label = LOCAL
+    review: tuple[Changed, ...] = ()
 
 
 class Ground:
-    """The folder that is watched, held open, with its shadow. Its methods block."""
+    """The folder that is watched, held open, with its shadow; `owned`: it is one of the owner's beside the workspace.
+    Its methods block."""
 
-    def __init__(self, shadow: Shadow, root: int, real: str) -> None:
-        self.shadow, self.root, self.real = shadow, root, real
+    def __init__(self, shadow: Shadow, root: int, real: str, *, owned: bool = False) -> None:
+        self.shadow, self.root, self.real, self.owned = shadow, root, real, owned
 
     @property
     def _running(self) -> list[Running]:
@@ -68,11 +73,11 @@ class Ground:
         with self.shadow.lock:
             self._found(self.shadow.look(self.root), guard=True)
             self.shadow.save()
-            return self.enter(by, label)
+            return self.enter(by, label, whole=True)
 
-    def enter(self, by: By, label: Label = LOCAL) -> Running:
+    def enter(self, by: By, label: Label = LOCAL, *, whole: bool = False) -> Running:
         """Note that it begins."""
-        one = Running(by, label, time.time_ns() - COARSE_NS)
+        one = Running(by, label, time.time_ns() - COARSE_NS, whole=whole or self.shadow.whole)
         self._running.append(one)
         self._write()
         return one
@@ -90,6 +95,8 @@ class Ground:
         kept = list(changes)
         if guard:
             kept, said = put_back(self.shadow, self.root, self.real, changes)
+            if self.owned and said:
+                said += self._aside(changes, kept)
         for each in alive:
             each.touched.update(change.path for change in kept)
         whose = by or alive[0]
@@ -98,6 +105,15 @@ class Ground:
         self._write()
         return said
 
+    def _aside(self, changes: Sequence[Changed], kept: Sequence[Changed]) -> list[str]:
+        """Keep what was put back, as a file: it may be what the owner saved just then. Returns what to say of that."""
+        now = {each.path: each.after for each in kept}
+        gone = [each for each in changes if now.get(each.path, each.before) != each.after and digest_of(each.after)]
+        for each in gone:
+            with suppress(OSError):
+                self.shadow.set_aside(each.path, digest_of(each.after))
+        return [f"what stood there is kept in {self.shadow.put_aside}"] if gone else []
+
     def look_at(self, paths: Sequence[str]) -> None:
         """See what these are now. What has changed is nobody's, unless something runs."""
         self._found(self.shadow.look_at(self.root, paths), guard=True)
@@ -105,12 +121,21 @@ class Ground:
     def look(self, one: Running, now: float | None = None) -> Looked:
         """What the command has done until now; at its end, `now`."""
         with self.shadow.lock:
+            if self.owned and now is not None:
+                self._unsettle(one)
             said = self._found(self.shadow.look(self.root), guard=True, by=one)
             looked = self._looked(one, said)
             self.shadow.save()
             if now is not None:
                 self.leave(one, now)
         return looked
+
+    def _unsettle(self, one: Running) -> None:
+        """Read again at the end what was changed while it ran: what is written through a mapping may not tell by its
+        times."""
+        for path in one.touched:
+            if (seen := self.shadow.seen.get(path)) is not None:
+                seen.settled = False
 
     def leave(self, one: Running, now: float) -> None:
         """It is over."""
@@ -144,7 +169,21 @@ class Ground:
         paths = (os.fsencode(f"{self.real}/{path}").decode(errors="backslashreplace") for path in sorted(one.touched))
         lost = [each for each in one.rows if each.before is not None and each.before[0] in "uoh"]
         words = [*said, *self._lost(lost)]
-        return Looked(tuple(paths), self.rows(one), "".join(f"\n[{each}]" for each in words))
+        review = self.for_review(one) if self.owned else ()
+        return Looked(tuple(paths), self.rows(one), "".join(f"\n[{each}]" for each in words), review=review)
+
+    def for_review(self, one: Running) -> tuple[Changed, ...]:
+        """What it has changed, and is not noted for review yet. Of folders into which no look goes it is told that
+        something in them was changed."""
+        found = dict(one.items)
+        for path in self.shadow.unlooked if one.whole else ():
+            if newest := newest_below(f"{self.real}/{path}", one.begun_ns):
+                seen, known = self.shadow.seen.get(path), one.items.get(path)
+                state = seen.state if seen is not None else "h"
+                found[path] = Changed(path, known.before if known is not None else state, f"{state} {newest}")
+        fresh = [each for each in found.values() if one.noted.get(each.path, each.before) != each.after]
+        one.noted.update((each.path, each.after) for each in fresh)
+        return tuple(sorted(fresh, key=lambda each: each.path))
 
     def _lost(self, lost: Sequence[Changed]) -> list[str]:
         """What of it cannot be undone."""
@@ -172,7 +211,7 @@ class Ground:
                 if one.over_at is None and one.by.undoes is not None:
                     self.bring_about(one)
             cut = [one for one in found if one.over_at is None and one.by.undoes is None]
-            if cut and self.shadow.whole:
+            if cut and (self.shadow.whole or any(one.whole for one in cut)):
                 self._running.extend(cut)
                 self._found(self.shadow.look(self.root), guard=True, by=cut[0])
                 self.shadow.save()
@@ -254,29 +293,80 @@ def ground(reach: Reach, path: str = "") -> tuple[Ground, str]:
     if any(root[0] == real for root in inside):
         return Ground(reach.shadow, descriptor, real), place[len(real) + 1 :]
     real, descriptor, _ = max(inside, key=lambda root: len(root[0]))
-    return Ground(reach.shadow.beside(real), descriptor, real), place[len(real) + 1 :]
+    return beside(reach, reach.shadow, (real, descriptor)), place[len(real) + 1 :]
+
+
+def beside(reach: Reach, shadow: Shadow, root: tuple[str, int]) -> Ground:
+    """A folder beside the workspace: its real path, and a descriptor."""
+    real, descriptor = root
+    owned = any(each.path == real for each in reach.owned)
+    return Ground(shadow.beside(real), descriptor, real, owned=owned)
+
+
+def owned_grounds(reach: Reach, folders: Sequence[Allowed]) -> list[Ground]:
+    """These folders of the owner, as far as they can be reached."""
+    if reach.shadow is None:
+        return []
+    names = {each.path for each in folders}
+    found = [(real, descriptor) for real, descriptor, _ in reach.files.roots[1:] if real in names]
+    return [beside(reach, reach.shadow, each) for each in found]
+
+
+def beside_key(key: str, folder: str) -> str:
+    """The key of what a call changed in a folder beside the workspace."""
+    return f"{key}+{sha256(folder.encode(errors='surrogateescape')).hexdigest()[:8]}"
+
+
+def beside_keys(key: str) -> tuple[str, str]:
+    """All such keys of a call: from the first one on, and before the second one."""
+    return f"{key}+", f"{key},"
 
 
 async def changing(context: Context, tool: str, path: str, act: Callable[[], T]) -> tuple[T, tuple[Change, ...]]:
     """Do something to the file at `path`, in a thread; returns what it gave, and the rows that undo it."""
 
-    def do() -> tuple[T, Looked]:
+    doer = by(context, tool, path)
+
+    def do() -> tuple[T, tuple[Change, ...]]:
         where, place = ground(context.reach, path)
-        return where.change(by(context, tool, path), place, act)
+        if any(each.path == where.real for each in closed(context)):
+            raise ToolError(f"{path!r} is not written, as its folder is {why_closed(context)}")
+        done, looked = where.change(doer, place, act)
+        return done, (*looked.rows, *_for_review(where, doer, looked, context.label))
 
     try:
-        done, looked = await anyio.to_thread.run_sync(do)
+        done, rows = await anyio.to_thread.run_sync(do)
     except OSError as error:
         raise ToolError(f"{path!r} is not written, as what was there could not be kept: {error.strerror}") from error
-    return done, looked.rows
+    _tell_later(context.reach, doer, rows)
+    return done, rows
+
+
+def _for_review(where: Ground, by: By, looked: Looked, label: Label) -> tuple[Change, ...]:
+    """The rows that note for review what was found; `label` is that of all that may have gone into it."""
+    outside = label.integrity == "untrusted"
+    return rows_of_written(by, where.real, looked.review, outside=outside, has=where.shadow.has)
+
+
+def _tell_later(reach: Reach, by: By, rows: Sequence[Change]) -> None:
+    """Have the conversation tell, at the end of its turn, that there is something to review."""
+    if any(row.statement == "written_add" for row in rows):
+        reach.untold.add(by.session)
+
+
+class Watched(msgspec.Struct, frozen=True):
+    """A folder in which a command runs, and what it does there."""
+
+    where: Ground
+    one: Running
 
 
 class Watch:
-    """A workspace while a command runs in it. It ends by `over`; where its `async with` ends before, by `cut`. `so_far`
-    may be asked in between."""
+    """A workspace, and the folders of the owner beside it, while a command runs there. It ends by `over`; where its
+    `async with` ends before, by `cut`. `so_far` may be asked in between."""
 
-    def __init__(self, context: Context, where: Ground, one: Running, reads: Reads) -> None:
-        self._context, self._where, self._one, self._reads = context, where, one, reads
+    def __init__(self, context: Context, here: Watched, owned: Sequence[Watched], reads: Reads) -> None:
+        self._context, self._here, self._owned, self._reads = context, here, owned, reads
         self._ended = False
 
     async def __aenter__(self) -> Self:
@@ -290,25 +380,31 @@ class Watch:
     async def of(cls, context: Context, what: str, tool: str = "shell") -> Watch:
         """Look before the command. Raises ToolError."""
         where, _ = ground(context.reach)
-        await make_up(context.reach, where, context.clock.now())
+        owned = owned_grounds(context.reach, watched(context)) if context.reach.owned else []
+        for each in (where, *owned):
+            await make_up(context.reach, each, context.clock.now())
         marks, doer = await marks_of(context), by(context, tool, what)
 
-        def begin() -> tuple[Reads, Running]:
-            return Reads.begun(marks, context), where.begin(doer, context.label)
+        def begin() -> tuple[Reads, list[Watched]]:
+            return Reads.begun(marks, context), _begun((where, *owned), doer, context.label)
 
         try:
-            if not marks.stored and where.same():
-                reads, one = Reads.begun(marks, context), where.enter(doer, context.label)
+            if not owned and not marks.stored and where.same():
+                reads, begun = Reads.begun(marks, context), [Watched(where, where.enter(doer, context.label))]
             else:
-                reads, one = await anyio.to_thread.run_sync(begin)
+                reads, begun = await anyio.to_thread.run_sync(begin)
         except OSError as error:
             raise ToolError(f"nothing is run, as what is there could not be kept: {error.strerror}") from error
-        one.heard = reads.now
-        return cls(context, where, one, reads)
+        begun[0].one.heard = reads.now
+        return cls(context, begun[0], begun[1:], reads)
 
     async def so_far(self) -> Looked:
         """Look while it runs: its rows may be committed now, and again later."""
-        return await self._read(await anyio.to_thread.run_sync(self._where.look, self._one))
+        return await self._read(await anyio.to_thread.run_sync(self._look, None))
+
+    def _look(self, now: float | None) -> list[Looked]:
+        """What it has done until now, in the workspace and in each folder of the owner; at its end, `now`."""
+        return [each.where.look(each.one, now) for each in (self._here, *self._owned)]
 
     async def read(self) -> Label:
         """The label of the files that it has read until now."""
@@ -319,25 +415,34 @@ class Watch:
         """The command has heard from elsewhere, by the network."""
         self._reads.heard = label
 
-    async def _read(self, looked: Looked) -> Looked:
-        """With whose word it all is."""
+    async def _read(self, looked: Sequence[Looked]) -> Looked:
+        """All of that together, with whose word it is."""
         await self._reads.look()
-        rows = (*looked.rows, *self._reads.marks(looked.changed, self._context))
-        return msgspec.structs.replace(looked, rows=rows, label=self._reads.label())
+        label = self._reads.label()
+        changed = tuple(path for each in looked for path in each.changed)
+        rows = [row for each in looked for row in each.rows]
+        rows += self._reads.marks(changed, self._context)
+        for each, found in zip(self._owned, looked[1:], strict=True):
+            rows += _for_review(each.where, each.one.by, found, join((self._context.label, label)))
+        _tell_later(self._context.reach, self._here.one.by, rows)
+        return Looked(changed, tuple(rows), "".join(each.said for each in looked), label)
 
     async def over(self) -> Looked:
         """Look after it, when nothing that it started is left."""
         now = self._context.clock.now()
-        if not self._one.items and not self._one.touched and self._where.same():
-            self._where.leave(self._one, now)
-            looked = Looked()
+        where, one = self._here.where, self._here.one
+        if not self._owned and not one.items and not one.touched and where.same():
+            where.leave(one, now)
+            looked = [Looked()]
         else:
-            looked = await anyio.to_thread.run_sync(partial(self._where.look, self._one, now))
+            looked = await anyio.to_thread.run_sync(self._look, now)
         self._ended = True
         return await self._read(looked)
 
     async def cut(self) -> Looked:
         """The same where there will be no result: the rows are committed now."""
+        for each in self._owned:
+            each.one.noted.clear()
         with anyio.CancelScope(shield=True):
             looked = await self.over()
             if looked.rows and self._context.reach.shadow is not None:
@@ -345,25 +450,48 @@ class Watch:
         return looked
 
 
+def _begun(grounds: Sequence[Ground], doer: By, label: Label) -> list[Watched]:
+    """It begins in all these folders, of which the first is the workspace, or nowhere. Raises OSError."""
+    begun = list[Watched]()
+    try:
+        for where in grounds:
+            key = beside_key(doer.key, where.real) if where.owned else doer.key
+            begun.append(Watched(where, where.begin(msgspec.structs.replace(doer, key=key), label)))
+    except OSError:
+        for each in begun:
+            each.where.leave(each.one, doer.at)
+        raise
+    return begun
+
+
 async def make_up(reach: Reach, where: Ground, now: float) -> None:
     """Commit what is owed: of commands that were killed with their process, and of calls whose result was lost."""
-    shadow, found = reach.shadow, list[Running]()
-    if shadow is None:
-        return
+    shadow, found = where.shadow, list[Running]()
     if first := not shadow.looked_back:
         shadow.looked_back = True
         found += await anyio.to_thread.run_sync(where.lost)
     found += where.owed(now)
-    marks = Marks(where.real, {}) if not found else await marks_in(reach)
+    marks = Marks(where.real, {}) if not found or where.owned else await marks_in(reach)
     for one in found:
         cut = one.over_at is None and one.by.undoes is None
-        if not await reach.rows("effect_known", (one.by.key,)) and (rows := where.rows(one)):
+        known = await reach.rows("effect_known", (one.by.key,))
+        if not known and (rows := where.rows(one)):
             await shadow.commit(rows)
-        if cut and (rows := await anyio.to_thread.run_sync(_marks_of_cut, one, reach, marks, now)):
+        if where.owned:
+            if (cut or not known) and (rows := await anyio.to_thread.run_sync(_review_of_lost, where, one)):
+                await shadow.commit(rows)
+                reach.untold.add(one.by.session)
+        elif cut and (rows := await anyio.to_thread.run_sync(_marks_of_cut, one, reach, marks, now)):
             await shadow.commit(rows)
         where.settled(one)
     if first:
         await anyio.to_thread.run_sync(shadow.notes.forget)
+
+
+def _review_of_lost(where: Ground, one: Running) -> tuple[Change, ...]:
+    """The rows that note for review what it did. What it had read by then, nobody knows any more."""
+    one.noted.clear()
+    return rows_of_written(one.by, where.real, where.for_review(one), outside=True, has=where.shadow.has)
 
 
 def _marks_of_cut(one: Running, reach: Reach, marks: Marks, now: float) -> tuple[Change, ...]:
