@@ -149,7 +149,8 @@ class Reads:
             return ()
         moved = {each.inode: self._marks.of(each.path) for each in self._armed or () if not each.folder}
         rows: list[Change] = []
-        beside = _unwatched(context, self._begun_ns) if tainted(label) else ()
+        unwatched = _unwatched(context, self._begun_ns) if tainted(label) else ()
+        beside = (os.fsencode(path).decode(errors="backslashreplace") for path in unwatched)
         for path in (*changed, *beside):
             try:
                 status = os.lstat(path)
