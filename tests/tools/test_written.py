@@ -49,7 +49,7 @@ async def listed(hands: Hands, where: str = "") -> dict[str, str]:
 async def ticked() -> None:
     """What was changed until now is older than what a command begins with: the times of files are that coarse."""
     until = time.time_ns() + 2 * COARSE_NS
-    while time.time_ns() < until:  # noqa: ASYNC110 -- no clock tells
+    while time.time_ns() < until:
         await anyio.sleep(0.005)
 
 

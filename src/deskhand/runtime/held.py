@@ -178,14 +178,19 @@ class Live:
         at, data = self.spool.read(self.heard, HEARD_BYTES)
         self.heard = at + len(data)
         await self._look_now()  # after that: the label is that of all that it had read when it said this
-        return Heard(data, at, self.spool.size, self.how, self.label)
+        return Heard(data, at, self.spool.size, self.how, self._said)
 
     async def look_back(self, at: int | None, size: int) -> Heard:
         """A piece of all that was printed, the last one without `at`."""
         self.used_at = anyio.current_time()
         begin, data = self.spool.read(max(0, self.spool.size - size if at is None else at), size)
         await self._look_now()
-        return Heard(data, begin, self.spool.size, self.how, self.label)
+        return Heard(data, begin, self.spool.size, self.how, self._said)
+
+    @property
+    def _said(self) -> Label:
+        """The label of what it has printed: while that is nothing, it can repeat nobody's words."""
+        return self.label if self.spool.size else LOCAL
 
     async def type(self, typed: bytes, label: Label) -> int:
         """Raises ToolError where nobody reads it, or it would write in a folder of the owner on words from outside."""
