@@ -34,7 +34,7 @@ class Owner:
         (self.repo / "Makefile").write_text("all:\n\techo built\n")
 
     def __call__(self, *args: str, code: int = 0, typed: str = "") -> str:
-        return self.run(*args, code=code, typed=typed).output
+        return self.run(*args, code=code, typed=typed).stdout
 
     def run(self, *args: str, code: int = 0, typed: str = "") -> Result:
         env = {"DESKHAND_HOME": str(self.home)}
@@ -77,13 +77,13 @@ def test_review_and_accept(owner: Owner) -> None:
     assert owner("written").startswith("Nothing to review")
     assert owner("written", "--check") == "Nothing to review.\n"
     owner.agent("printf '\\techo evil\\n' >> Makefile; echo x > 'a b'; git init -q .")
-    said = owner("written", str(owner.repo))
+    said = owner.run("written", str(owner.repo)).output
     assert f"{owner.repo}/Makefile  changed  (" in said and "    +\techo evil" in said
     assert f"{owner.repo}/a b  made" in said and "of git's own files" in said and "add --accept" in said
     assert f"{owner.repo}/.git/HEAD" not in said and f"{owner.repo}/.git/HEAD" in owner("written", "--all", "--names")
     assert owner("written", "--check", code=1).endswith("to review\n")
     assert owner("written", str(owner.home)).startswith("Nothing")
-    assert "choose one" in owner("written", "--accept", "--discard", code=2)
+    assert "choose one" in owner.run("written", "--accept", "--discard", code=2).stderr
     owner("written", "--accept", code=1, typed="n\n")
     assert "Accepted: " in owner("written", "--accept", typed="y\n")
     assert owner("written").startswith("Nothing to review")
@@ -115,7 +115,7 @@ def test_names_that_are_no_text_and_controls(owner: Owner) -> None:
 
 
 def test_outside_is_for_writing(owner: Owner) -> None:
-    assert "add --write" in owner("allow", "path", str(owner.repo), "--outside", code=2)
+    assert "add --write" in owner.run("allow", "path", str(owner.repo), "--outside", code=2).stderr
     owner("allow", "path", str(owner.repo), "--write", "--outside")
     assert "also after reading from outside" in owner("allow", "list")
     owner("allow", "path", str(owner.repo), "--write")
