@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import partial
+from contextlib import suppress
+from hashlib import sha256
 from typing import Self, TypeVar
 
 import anyio
@@ -26,9 +27,11 @@ from .base import Context, Reach
 from .guarded import put_back
 from .marks import Marks, lasting, marks_in, marks_of, stored_as, words_in
 from .notes import By, Running, Word
+from .paths import Allowed
 from .reads import COARSE_NS, Reads, changed_since, read_since
 from .shadow import Seen, Shadow
 from .states import Changed, digest_of
+from .written import closed, newest_below, rows_of_written, watched, why_closed
 
 STATEMENTS = load_sql(__package__, "effects.sql")
 WHAT_CHARS = 300
@@ -41,20 +44,23 @@ T = TypeVar("T")
 class Looked(msgspec.Struct, frozen=True):
     """What a look found. `changed` are the real paths that have changed since the command began, whoever did it; bytes
     that are no UTF-8 are written as escapes. `rows` are committed with the result. `said` is for the result too, and
-    `label` that of whatever the command says: of what it read."""
+    `label` that of whatever the command says: of what it read. `review` is what of it a person has to review."""
 
     changed: tuple[str, ...] = ()
     rows: tuple[Change, ...] = ()
     said: str = ""
     label: Label = LOCAL
+    review: tuple[Changed, ...] = ()
 
 
 class Ground:
-    """The folder that is watched, held open, with its shadow. `beside` are the folders that commands may write too. Its
-    methods block."""
+    """The folder that is watched, held open, with its shadow. `beside` are the folders that commands may write too;
+    `owned`: it is one of the owner's beside the workspace. Its methods block."""
 
-    def __init__(self, shadow: Shadow, root: int, real: str, beside: Sequence[str] = ()) -> None:
-        self.shadow, self.root, self.real, self.beside = shadow, root, real, tuple(beside)
+    def __init__(
+        self, shadow: Shadow, root: int, real: str, beside: Sequence[str] = (), *, owned: bool = False
+    ) -> None:
+        self.shadow, self.root, self.real, self.beside, self.owned = shadow, root, real, tuple(beside), owned
 
     @property
     def _running(self) -> list[Running]:
@@ -69,11 +75,11 @@ class Ground:
         with self.shadow.lock:
             self._found(self.shadow.look(self.root), guard=True)
             self.shadow.save()
-            return self.enter(by, label)
+            return self.enter(by, label, whole=True)
 
-    def enter(self, by: By, label: Label = LOCAL) -> Running:
+    def enter(self, by: By, label: Label = LOCAL, *, whole: bool = False) -> Running:
         """Note that it begins."""
-        one = Running(by, label, time.time_ns() - COARSE_NS)
+        one = Running(by, label, time.time_ns() - COARSE_NS, whole=whole or self.shadow.whole)
         self._running.append(one)
         self._write()
         return one
@@ -104,6 +110,8 @@ class Ground:
         kept = list(changes)
         if guard:
             kept, said = put_back(self.shadow, self.root, self.real, changes)
+            if self.owned and said:
+                said += self._aside(changes, kept)
         for each in alive:
             each.touched.update(change.path for change in kept)
         whose = by or alive[0]
@@ -112,6 +120,15 @@ class Ground:
         self._write()
         return said
 
+    def _aside(self, changes: Sequence[Changed], kept: Sequence[Changed]) -> list[str]:
+        """Keep what was put back, as a file: it may be what the owner saved just then. Returns what to say of that."""
+        now = {each.path: each.after for each in kept}
+        gone = [each for each in changes if now.get(each.path, each.before) != each.after and digest_of(each.after)]
+        for each in gone:
+            with suppress(OSError):
+                self.shadow.set_aside(each.path, digest_of(each.after))
+        return [f"what stood there is kept in {self.shadow.put_aside}"] if gone else []
+
     def look_at(self, paths: Sequence[str]) -> None:
         """See what these are now. What has changed is nobody's, unless something runs."""
         self._found(self.shadow.look_at(self.root, paths), guard=True)
@@ -119,12 +136,21 @@ class Ground:
     def look(self, one: Running, now: float | None = None) -> Looked:
         """What the command has done until now; at its end, `now`."""
         with self.shadow.lock:
+            if self.owned and now is not None:
+                self._unsettle(one)
             said = self._found(self.shadow.look(self.root), guard=True, by=one)
             looked = self._looked(one, said)
             self.shadow.save()
             if now is not None:
                 self.end(one, now)
         return looked
+
+    def _unsettle(self, one: Running) -> None:
+        """Read again at the end what was changed while it ran: what is written through a mapping may not tell by its
+        times."""
+        for path in one.touched:
+            if (seen := self.shadow.seen.get(path)) is not None:
+                seen.settled = False
 
     def end(self, one: Running, now: float) -> None:
         """It does nothing any more. What others that run may have read of it, they have."""
@@ -177,7 +203,21 @@ class Ground:
         paths = (os.fsencode(f"{self.real}/{path}").decode(errors="backslashreplace") for path in sorted(one.touched))
         lost = [each for each in one.rows if each.before is not None and each.before[0] in "uoh"]
         words = [*said, *self._lost(lost)]
-        return Looked(tuple(paths), self.rows(one), "".join(f"\n[{each}]" for each in words))
+        review = self.for_review(one) if self.owned else ()
+        return Looked(tuple(paths), self.rows(one), "".join(f"\n[{each}]" for each in words), review=review)
+
+    def for_review(self, one: Running) -> tuple[Changed, ...]:
+        """What it has changed, and is not noted for review yet. Of folders into which no look goes it is told that
+        something in them was changed."""
+        found = dict(one.items)
+        for path in self.shadow.unlooked if one.whole else ():
+            if newest := newest_below(f"{self.real}/{path}", one.begun_ns):
+                seen, known = self.shadow.seen.get(path), one.items.get(path)
+                state = seen.state if seen is not None else "h"
+                found[path] = Changed(path, known.before if known is not None else state, f"{state} {newest}")
+        fresh = [each for each in found.values() if one.noted.get(each.path, each.before) != each.after]
+        one.noted.update((each.path, each.after) for each in fresh)
+        return tuple(sorted(fresh, key=lambda each: each.path))
 
     def _lost(self, lost: Sequence[Changed]) -> list[str]:
         """What of it cannot be undone."""
@@ -205,7 +245,7 @@ class Ground:
                 if one.over_at is None and one.by.undoes is not None:
                     self.bring_about(one)
             cut = [one for one in found if _is_cut(one)]
-            if cut and self.shadow.whole:
+            if cut and (self.shadow.whole or any(one.whole for one in cut)):
                 self._running.extend(cut)
                 self._found(self.shadow.look(self.root), guard=True, by=cut[0])
                 self.shadow.save()
@@ -300,7 +340,33 @@ def ground(reach: Reach, path: str = "") -> tuple[Ground, str]:
     if any(root[0] == real for root in inside):
         return Ground(reach.shadow, descriptor, real, beside), place[len(real) + 1 :]
     real, descriptor, _ = max(inside, key=lambda root: len(root[0]))
-    return Ground(reach.shadow.beside(real), descriptor, real), place[len(real) + 1 :]
+    return ground_beside(reach, reach.shadow, (real, descriptor)), place[len(real) + 1 :]
+
+
+def ground_beside(reach: Reach, shadow: Shadow, root: tuple[str, int]) -> Ground:
+    """A folder beside the workspace: its real path, and a descriptor."""
+    real, descriptor = root
+    owned = any(each.path == real for each in reach.owned)
+    return Ground(shadow.beside(real), descriptor, real, owned=owned)
+
+
+def owned_grounds(reach: Reach, folders: Sequence[Allowed]) -> list[Ground]:
+    """These folders of the owner, as far as they can be reached."""
+    if reach.shadow is None:
+        return []
+    names = {each.path for each in folders}
+    found = [(real, descriptor) for real, descriptor, _ in reach.files.roots[1:] if real in names]
+    return [ground_beside(reach, reach.shadow, each) for each in found]
+
+
+def beside_key(key: str, folder: str) -> str:
+    """The key of what a call changed in a folder beside the workspace."""
+    return f"{key}+{sha256(folder.encode(errors='surrogateescape')).hexdigest()[:8]}"
+
+
+def beside_keys(key: str) -> tuple[str, str]:
+    """All such keys of a call: from the first one on, and before the second one."""
+    return f"{key}+", f"{key},"
 
 
 async def changing(
@@ -309,9 +375,13 @@ async def changing(
     """Do something to the file at `path`, in a thread, after which it has this label; returns what it gave, and the
     rows that undo it. The mark is written before anybody is told, as others read the file from now on."""
 
+    doer = by(context, tool, path)
+
     def do() -> tuple[T, Ground, Looked, Running]:
         where, place = ground(context.reach, path)
-        done, looked, one = where.change(by(context, tool, path), place, act, label)
+        if any(each.path == where.real for each in closed(context)):
+            raise ToolError(f"{path!r} is not written, as its folder is {why_closed(context)}")
+        done, looked, one = where.change(doer, place, act, label)
         return done, where, looked, one
 
     try:
@@ -323,15 +393,36 @@ async def changing(
             if marks := (*(await marks_of(context)).written(path, label, context), *mark_effect(context)):
                 await context.reach.shadow.commit((*looked.rows, *marks))
     where.leave(one)
-    return done, looked.rows
+    review = _for_review(where, doer, looked, join((context.label, label)))
+    _tell_later(context.reach, doer, review)
+    return done, (*looked.rows, *review)
+
+
+def _for_review(where: Ground, by: By, looked: Looked, label: Label) -> tuple[Change, ...]:
+    """The rows that note for review what was found; `label` is that of all that may have gone into it."""
+    outside = label.integrity == "untrusted"
+    return rows_of_written(by, where.real, looked.review, outside=outside, has=where.shadow.has)
+
+
+def _tell_later(reach: Reach, by: By, rows: Sequence[Change]) -> None:
+    """Have the conversation tell, at the end of its turn, that there is something to review."""
+    if any(row.statement == "written_add" for row in rows):
+        reach.untold.add(by.session)
+
+
+class Watched(msgspec.Struct, frozen=True):
+    """A folder in which a command runs, and what it does there."""
+
+    where: Ground
+    one: Running
 
 
 class Watch:
-    """A workspace while a command runs in it. It ends by `over`; where its `async with` ends before, by `cut`. `so_far`
-    may be asked in between."""
+    """A workspace, and the folders of the owner beside it, while a command runs there. It ends by `over`; where its
+    `async with` ends before, by `cut`. `so_far` may be asked in between."""
 
-    def __init__(self, context: Context, where: Ground, one: Running, reads: Reads) -> None:
-        self._context, self._where, self._one, self._reads = context, where, one, reads
+    def __init__(self, context: Context, here: Watched, owned: Sequence[Watched], reads: Reads) -> None:
+        self._context, self._here, self._owned, self._reads = context, here, owned, reads
         self._ended = False
 
     async def __aenter__(self) -> Self:
@@ -345,25 +436,38 @@ class Watch:
     async def of(cls, context: Context, what: str, tool: str = "shell") -> Watch:
         """Look before the command. Raises ToolError."""
         where, _ = ground(context.reach)
-        await make_up(context.reach, where, context.clock.now())
+        owned = owned_grounds(context.reach, watched(context)) if context.reach.owned else []
+        for each in (where, *owned):
+            await make_up(context.reach, each, context.clock.now())
         marks, doer = await marks_of(context), by(context, tool, what)
 
-        def begin() -> tuple[Reads, Running]:
-            return Reads.begun(marks, context, where.tell), where.begin(doer, context.label)
+        def begin() -> tuple[Reads, list[Watched]]:
+            return Reads.begun(marks, context, where.tell), _begun((where, *owned), doer, context.label)
 
         try:
-            if not marks.stored and where.same():
-                reads, one = Reads.begun(marks, context, where.tell), where.enter(doer, context.label)
+            if not owned and not marks.stored and where.same():
+                reads = Reads.begun(marks, context, where.tell)
+                begun = [Watched(where, where.enter(doer, context.label))]
             else:
-                reads, one = await anyio.to_thread.run_sync(begin)
+                reads, begun = await anyio.to_thread.run_sync(begin)
         except OSError as error:
             raise ToolError(f"nothing is run, as what is there could not be kept: {error.strerror}") from error
-        one.heard, one.arm, one.noticed = reads.now, reads.add, reads.note
-        return cls(context, where, one, reads)
+        for one in [found.one for found in begun]:
+            one.heard, one.arm, one.noticed = reads.now, reads.add, reads.note
+        return cls(context, begun[0], begun[1:], reads)
 
     async def so_far(self) -> Looked:
         """Look while it runs, and mark what it has done: its rows may be committed now, and again later."""
-        return await self._read(await anyio.to_thread.run_sync(self._where.look, self._one))
+        return await self._read(await anyio.to_thread.run_sync(self._changes, None))
+
+    @property
+    def _all(self) -> tuple[Watched, ...]:
+        """The workspace, and each folder of the owner."""
+        return (self._here, *self._owned)
+
+    def _changes(self, now: float | None) -> list[Looked]:
+        """What it has done until now, in each of them; at its end, `now`."""
+        return [each.where.look(each.one, now) for each in self._all]
 
     async def read(self) -> Label:
         """The label of the files that it has read until now, and of what others wrote that it may have."""
@@ -372,44 +476,56 @@ class Watch:
 
     async def _look(self) -> None:
         """See what it has read."""
-        found = await anyio.to_thread.run_sync(self._where.others, self._one) if self._crowded else []
+        found = await anyio.to_thread.run_sync(self._others) if self._crowded else []
         await self._reads.look(await marks_in(self._context.reach, self._context.key), found)
+
+    def _others(self) -> list[Word]:
+        """Whose words it may have read that nobody has marked. It blocks."""
+        return [word for each in self._all for word in each.where.others(each.one)]
 
     @property
     def _crowded(self) -> bool:
         """Whether anything else ran while it did."""
-        running = self._context.reach.shadow.running if self._context.reach.shadow is not None else ()
-        return len(running) > 1 or bool(self._one.beside)
+        return any(len(each.where.shadow.running) > 1 or each.one.beside for each in self._all)
 
     def hear(self, label: Label) -> None:
         """The command has heard from elsewhere, by the network."""
         self._reads.heard = label
 
-    async def _read(self, looked: Looked) -> Looked:
-        """With whose word it all is."""
+    async def _read(self, looked: Sequence[Looked]) -> Looked:
+        """All of that together, with whose word it is. The marks are written now."""
         await self._look()
-        label = self._reads.label()
-        marks = (*self._reads.marks(looked.changed, self._context), *mark_effect(self._context, label))
-        if marks and self._context.reach.shadow is not None:
-            await self._context.reach.shadow.commit((*looked.rows, *marks))
-        return msgspec.structs.replace(looked, label=label)
+        label, shadow = self._reads.label(), self._context.reach.shadow
+        changed = tuple(path for each in looked for path in each.changed)
+        rows = [row for each in looked for row in each.rows]
+        marks = (*self._reads.marks(changed, self._context), *mark_effect(self._context, label))
+        if marks and shadow is not None:
+            await shadow.commit((*rows, *marks))
+        for each, found in zip(self._owned, looked[1:], strict=True):
+            rows += _for_review(each.where, each.one.by, found, join((self._context.label, label)))
+        _tell_later(self._context.reach, self._here.one.by, rows)
+        return Looked(changed, tuple(rows), "".join(each.said for each in looked), label)
 
     async def over(self) -> Looked:
         """Look after it, when nothing that it started is left, and mark what it has done."""
         now = self._context.clock.now()
+        here = self._here
         with anyio.CancelScope(shield=True):
-            if not self._one.items and not self._one.touched and self._where.same():
-                self._where.end(self._one, now)
-                looked = Looked()
+            if not self._owned and not here.one.items and not here.one.touched and here.where.same():
+                here.where.end(here.one, now)
+                looked = [Looked()]
             else:
-                looked = await anyio.to_thread.run_sync(partial(self._where.look, self._one, now))
+                looked = await anyio.to_thread.run_sync(self._changes, now)
             self._ended = True
-            looked = await self._read(looked)
-            self._where.leave(self._one)
-        return looked
+            told = await self._read(looked)
+            for each in self._all:
+                each.where.leave(each.one)
+        return told
 
     async def cut(self) -> Looked:
         """The same where there will be no result: the rows are committed now."""
+        for each in self._owned:
+            each.one.noted.clear()
         with anyio.CancelScope(shield=True):
             looked = await self.over()
             if looked.rows and self._context.reach.shadow is not None:
@@ -417,26 +533,49 @@ class Watch:
         return looked
 
 
+def _begun(grounds: Sequence[Ground], doer: By, label: Label) -> list[Watched]:
+    """It begins in all these folders, of which the first is the workspace, or nowhere. Raises OSError."""
+    begun = list[Watched]()
+    try:
+        for where in grounds:
+            key = beside_key(doer.key, where.real) if where.owned else doer.key
+            begun.append(Watched(where, where.begin(msgspec.structs.replace(doer, key=key), label)))
+    except OSError:
+        for each in begun:
+            each.where.leave(each.one, doer.at)
+        raise
+    return begun
+
+
 async def make_up(reach: Reach, where: Ground, now: float | None = None) -> None:
     """Commit what is owed: of commands that were killed with their process, and of calls whose result was lost by
     `now`."""
-    shadow, found = reach.shadow, list[Running]()
-    if shadow is None:
-        return
+    shadow, found = where.shadow, list[Running]()
     if first := not shadow.looked_back:
         found += await anyio.to_thread.run_sync(where.lost)
     found += where.owed(now) if now is not None else ()
-    marks = Marks(where.real, {}) if not found else await marks_in(reach)
+    marks = Marks(where.real, {}) if not found or where.owned else await marks_in(reach)
     for one in found:
-        unmarked = not one.marked and one.by.undoes is None
+        known = await reach.rows("effect_known", (one.by.key,))
+        unmarked = not where.owned and not one.marked and one.by.undoes is None
         if unmarked and (rows := await anyio.to_thread.run_sync(_marks_of_cut, one, reach, marks)):
             await shadow.commit(rows)
-        if not await reach.rows("effect_known", (one.by.key,)) and (rows := where.rows(one)):
+        if not known and (rows := where.rows(one)):
+            await shadow.commit(rows)
+        lost = where.owned and (_is_cut(one) or not known)
+        if lost and (rows := await anyio.to_thread.run_sync(_review_of_lost, where, one)):
+            reach.untold.add(one.by.session)
             await shadow.commit(rows)
         where.settled(one)
     if first:
         await anyio.to_thread.run_sync(shadow.notes.forget)
         shadow.looked_back = True
+
+
+def _review_of_lost(where: Ground, one: Running) -> tuple[Change, ...]:
+    """The rows that note for review what it did. What it had read by then, nobody knows any more."""
+    one.noted.clear()
+    return rows_of_written(one.by, where.real, where.for_review(one), outside=True, has=where.shadow.has)
 
 
 def _marks_of_cut(one: Running, reach: Reach, marks: Marks) -> tuple[Change, ...]:
