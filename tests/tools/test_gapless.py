@@ -39,7 +39,8 @@ from deskhand.tools.files import edit_file, read_file, write_file
 from deskhand.tools.folders import list_files, search_files
 from deskhand.tools.program.tools import survey_files
 from deskhand.tools.symbols import list_symbols
-from deskhand.tools.watch import Looked, Watch
+from deskhand.tools.watch import Watch
+from deskhand.tools.watched_folder import Looked
 from deskhand.types.commit import Change
 from deskhand.types.identity import Principal
 from deskhand.types.labels import LOCAL, Label, join

@@ -277,13 +277,22 @@ class Driver:
         if journal.state.calls:  # those of a program that took too long
             late = "nobody returned a result in time"
             journal.record(*(closed(call, "expired", late) for call in list(journal.state.calls.values())))
-        journal.record(TurnEnded(step.reason, tuple(turn.answers), said))
-        if text.strip():
-            words = as_job(turn.principal, step.reason, text) if said else text
+        note = await self._note(journal, turn)
+        journal.record(TurnEnded(step.reason, tuple(turn.answers), said, note))
+        words = as_job(turn.principal, step.reason, text) if said else text
+        if (words := "\n\n".join(filter(str.strip, (words, note)))).strip():
             journal.say(turn.address, (Text(words),), turn.reply_to)
         await journal.flush(close=True)
         if hooks is not None:
             await hooks.ended(self.session, turn, text, step.reason)
+
+    async def _note(self, journal: Journal, turn: Turn) -> str:
+        """What people are told beside the answer."""
+        if self._ports.closing is None:
+            return ""
+        note, changes = await self._ports.closing(self.session, turn)
+        journal.change(changes)
+        return note
 
     async def _note_delivered(self, journal: Journal) -> None:
         for sent in await self._ports.store.delivered(self.session):

@@ -22,9 +22,9 @@ from ..tools.deferred import schemas_of
 from ..tools.hooks import Hooks
 from ..types.budget import Budgets, no_budget
 from ..types.clock import Clock, Ids
-from ..types.commit import Outgoing
+from ..types.commit import Change, Outgoing
 from ..types.door import Progress
-from ..types.events import AnyEvent, ModelFailed, Recalled, Recorded
+from ..types.events import AnyEvent, ModelFailed, Recalled, Recorded, Turn
 from ..types.identity import Address, Principal
 from ..types.limits import Limits
 from ..types.messages import Message
@@ -118,7 +118,8 @@ class Ports(msgspec.Struct, frozen=True):
     `posts` tells whether answers at this address go through the outbox; elsewhere people read them from the log.
     `back` puts back the files and key-values of the turns that these events take back, and says so in the reply.
     `elsewhere` names who may allow what is asked in a session, where nobody may who takes part in it, `owners_at` tells
-    where owners can be asked alone. `secrets` takes them out before anything is remembered or shown. `meter` compares
+    where owners can be asked alone. `closing` gives what people are told at the end of a turn beside its answer, and
+    the rows that say so. `secrets` takes them out before anything is remembered or shown. `meter` compares
     how models count with how we do, `budgets` keep what they use within what was set. `checkers` are the places for
     checks of an answer's schema.
     """
@@ -138,3 +139,4 @@ class Ports(msgspec.Struct, frozen=True):
     checkers: CapacityLimiter = msgspec.field(default_factory=checkers)
     budgets: Budgets = no_budget
     owners_at: Callable[[], Awaitable[Sequence[Address]]] | None = None
+    closing: Callable[[str, Turn], Awaitable[tuple[str, tuple[Change, ...]]]] | None = None

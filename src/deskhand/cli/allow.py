@@ -42,16 +42,23 @@ def allow() -> None:
 @allow.command("path")
 @click.argument("folder")
 @click.option("--write", is_flag=True, help="It may also change what is there.")
+@click.option("--outside", is_flag=True, help="With --write: also after it has read something from outside.")
 @agent_option
 @config_option
-def path_(folder: str, write: bool, agent: str, config: str | None) -> None:
+def path_(folder: str, write: bool, outside: bool, agent: str, config: str | None) -> None:
     """Let the agent read a folder, also in commands; with --write, write there too.
+
+    What it changes there is listed by `deskhand written` until you have reviewed it. A conversation that
+    has read something from outside (a page, a mail) writes there only with --outside.
 
     \b
     Examples:
       deskhand allow path ~/Downloads
       deskhand allow path ~/Downloads --write
+      deskhand allow path ~/src/app --write --outside
     """
+    if outside and not write:
+        fail("--outside says who may write: add --write", USAGE)
     settings = settings_of(config)
     name = agent_of(settings, agent)
     real = Path(folder).expanduser().resolve()
@@ -70,11 +77,14 @@ def path_(folder: str, write: bool, agent: str, config: str | None) -> None:
 
     async def use(store: SqliteStore) -> None:
         row = (name, str(real), int(write), SystemClock().now(), ME.id)
-        await store.change((Change("path_grant_set", row),))
+        more = (Change("path_grant_outside", (name, str(real))),) if outside else ()
+        await store.change((Change("path_grant_set", row), *more))
         may = "read and write" if write else "read, but not write,"
         click.echo(f"{name} may now {may} what is in {real}")
         if not write:
             click.echo(f"To let it write there too: deskhand allow path {shlex.quote(str(real))} --write")
+        else:
+            click.echo(f"See and review what it changes there: deskhand written {shlex.quote(str(real))}")
         click.echo(f"Take it back with: deskhand allow revoke {shlex.quote(str(real))}")
 
     with_store(settings, use)
@@ -96,8 +106,9 @@ def list_(agent: str, limit: int | None, config: str | None) -> None:
     async def use(store: SqliteStore) -> None:
         lines = []
         for name in (agent,) if agent else settings.agents:
-            for path, write, _, by in await store.rows("path_grants", (name,)):
-                lines.append(f"{name}  {'read, write' if write else 'read':11}  {path}  (by {by})")
+            for path, write, _, by, outside in await store.rows("path_grants", (name,)):
+                also = ", also after reading from outside" if outside else ""
+                lines.append(f"{name}  {'read, write' if write else 'read':11}  {path}  (by {by}{also})")
         for hash_, verdict, name, tool, exact, _, by in await store.rows("call_grants", ()):
             lines.append(f"{name}  {verdict:11}  {hash_[:12]}  {tool} {exact}  (by {by})")
         for line in lines[:limit]:

@@ -244,8 +244,11 @@ class PlainText:
                 click.echo(f"deskhand: {plain(item.event.detail)} (trying again at {moment:%H:%M %Z})", err=True)
             case CommandRun(reply=reply) if reply:
                 click.echo(plain(reply))
-            case TurnEnded(said=said, reason=reason) if said:
-                click.echo(plain(said), err=reason != "done")
+            case TurnEnded(said=said, reason=reason, note=note):
+                if said:
+                    click.echo(plain(said), err=reason != "done")
+                if note:
+                    click.echo(plain(note), err=True)
             case _:
                 pass
 

@@ -17,6 +17,7 @@ COMMANDS = {
     "approvals": ("deskhand.cli.approvals:approvals", "List and answer what waits for your approval."),
     "sessions": ("deskhand.cli.back:sessions", "List, read, export, undo and branch conversations."),
     "undo": ("deskhand.cli.undo:undo", "Take back what agents changed in files and stored values."),
+    "written": ("deskhand.cli.written:written", "Review what agents changed in your folders."),
     "setup": ("deskhand.cli.setup:setup", "Choose a model, your time zone and your name, and store keys."),
     "init": ("deskhand.cli.init:init", "Make the home folder and a first configuration."),
     "import": ("deskhand.cli.importing:import_", "Import from another system, with all that it knows."),
@@ -68,7 +69,7 @@ ALIASES = {
 """What other systems call a command of ours -> ours. They work, and are not listed."""
 
 SECTIONS = (
-    ("Talk", ("open", "ask", "approvals", "sessions", "undo", "demo")),
+    ("Talk", ("open", "ask", "approvals", "sessions", "undo", "written", "demo")),
     ("Without being asked", ("memories", "jobs", "deep")),
     ("Set up", ("setup", "init", "import", "config", "model", "agents", "tools", "skills", "plugins", "values")),
     ("Let it reach more", ("allow", "hosts", "secrets", "held")),

@@ -267,6 +267,7 @@ class View:
         self.working, self.ask, self.calls, self._status = False, None, {}, ""
         self._text, self._printed = "", 0
         lines = self._paint.text(event.said, "warn" if event.reason != "done" else "") if event.said else []
+        lines += self._paint.text(event.note, "warn") if event.note else []
         if self._usage and self._spent != Usage():
             spent = self._spent
             read = f"{spent.input_tokens:,} tokens read ({spent.cached_tokens:,} cached)"

@@ -82,6 +82,7 @@ from .toolbox import READ_FROM_LOG
 from .usage import UsageShown
 from .vitals import Vitals
 from .works import Works
+from .written import Telling
 
 log = logging.getLogger(__name__)
 
@@ -152,6 +153,7 @@ class App:
         )
         self.reaches, self.effects, self.background = self.hands.reaches, self.hands.effects, self.hands.background
         self.diffs = self.hands.diffs
+        self.telling = Telling(self.store, self.reaches.untold, self.alerts, parts.clock)
         self.door = LocalDoor(self.store, self.dispatch, self.feed, self._access(), parts.clock, parts.ids)
         self.strangers = Strangers(parts.clock, Ways(self._response, people.anybody, people.ask_in))
         self._render()
@@ -208,6 +210,7 @@ class App:
             self.effects.back,
             budgets=self.works.budgets,
             owners_at=self._owners_at,
+            closing=self.telling,
         )
 
     async def _as_now(self, principal: Principal) -> Principal:

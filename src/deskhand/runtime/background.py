@@ -18,7 +18,7 @@ from ..tools.base import Context, Heard, Processes, Reach, Wanted
 from ..tools.marks import mark_blob, marks_of
 from ..tools.output import EDGE_BYTES, LIMIT_BYTES, ends, whole
 from ..tools.process import ProcessesConfig
-from ..tools.watch import Looked
+from ..tools.watched_folder import Looked
 from ..types.clock import Clock, Ids
 from ..types.commit import Change
 from ..types.errors import DeskhandError, StoreUnavailable, ToolError

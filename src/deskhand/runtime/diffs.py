@@ -24,6 +24,7 @@ from ..tools.names import alike
 from ..tools.shadow import Shadow
 from ..tools.states import digest_of
 from ..tools.undo import KV, Item
+from ..tools.watched_folder import beside_keys
 from ..types.diffs import CallDiff, FileDiff
 from ..types.errors import ConfigError, Refused, ToolError
 from ..types.events import CallClosed, ModelReplied, Recorded, ToolFinished
@@ -82,9 +83,13 @@ class Diffs:
         """What the call that event `n` made has changed; of one that has not run yet, what it would change. 0 stands
         for the latest event that made a call of this id. Raises Refused where there is none."""
         n = n or _latest(await self._store.events(session), call_id)
-        known = await self._store.rows("effect_known", (f"{session}#{n}.{call_id}",))
+        key = f"{session}#{n}.{call_id}"
+        known = await self._store.rows("effect_of_call", (key, *beside_keys(key)))
         if known:
-            return await self.of_change(who, Effect(*(await self._store.rows("effect_get", (known[0][0],)))[0]))
+            effects = [Effect(*(await self._store.rows("effect_get", each))[0]) for each in known]
+            diffs = [await self.of_change(who, effect) for effect in effects]
+            files = tuple(file for each in diffs for file in each.files)
+            return CallDiff(True, files, sum(each.more for each in diffs))
         call, closed = _found(await self._store.events(session, n - 1), n, call_id)
         if call is None:
             raise Refused("there is no such call")
@@ -106,7 +111,7 @@ class Diffs:
             return CallDiff(False, (FileDiff(rewrite.path, did, why=CLOSED),))
 
         made = (rewrite.path, rewrite.before, rewrite.after)
-        diff, why = await anyio.to_thread.run_sync(_compared, *made)
+        diff, why = await anyio.to_thread.run_sync(compared, *made)
         twin = await anyio.to_thread.run_sync(_twin, reach, rewrite.path)
         return CallDiff(False, (FileDiff(rewrite.path, did, diff, " ".join(filter(None, (twin, why)))),))
 
@@ -186,7 +191,7 @@ def _of_value(who: Principal, item: Item) -> FileDiff:
         if label and not may_see(_label(bytes.fromhex(label)), readers_of(who)):
             return FileDiff(item.shown, _did(item), why=CLOSED)
         values.append(value.encode())
-    return FileDiff(item.shown, _did(item), *_compared(item.shown, values[0], values[1]))
+    return FileDiff(item.shown, _did(item), *compared(item.shown, values[0], values[1]))
 
 
 def _of_files(reach: Reach, effect: Effect, items: Sequence[Item], seen: frozenset[bytes]) -> list[FileDiff]:
@@ -209,14 +214,14 @@ def _of_file(shadow: Shadow | None, item: Item, chars: int) -> tuple[str, str]:
     states = (item.before, item.after)
     kinds = {state[0] for state in states if state is not None}
     if not kinds & set("fu"):
-        return "", _without_text(*states)
+        return "", without_text(*states)
     if shadow is None or "u" in kinds:
         return "", GONE
     try:
         before, after = (None if state is None else _bytes(shadow, state) for state in states)
     except OSError:
         return "", GONE
-    diff, why = _compared(item.shown, before, after, chars)
+    diff, why = compared(item.shown, before, after, chars)
     return diff, "Only its mode was changed." if why == SAME else why
 
 
@@ -228,7 +233,7 @@ def _bytes(shadow: Shadow, state: str) -> bytes:
         return file.read()
 
 
-def _compared(path: str, before: bytes | None, after: bytes | None, chars: int = CHARS) -> tuple[str, str]:
+def compared(path: str, before: bytes | None, after: bytes | None, chars: int = CHARS) -> tuple[str, str]:
     """The diff, or why there is none."""
     if text_of(before) is None or text_of(after) is None:
         large = max(len(before or b""), len(after or b"")) > TEXT_BYTES
@@ -238,7 +243,7 @@ def _compared(path: str, before: bytes | None, after: bytes | None, chars: int =
     return diff, "" if diff else SAME
 
 
-def _without_text(before: str | None, after: str | None) -> str:
+def without_text(before: str | None, after: str | None) -> str:
     """Folders, links and the like."""
     if "l" in {(before or " ")[0], (after or " ")[0]}:
         led, leads = (_target(state) for state in (before, after))

@@ -22,7 +22,8 @@ from ..tools.paths import Allowed
 from ..tools.states import digest_of
 from ..tools.task_rows import id_of, read, take_back_tasks
 from ..tools.undo import KV, TASKS, Item, Left, Taken, take_back, take_back_values
-from ..tools.watch import Ground, ground, make_up
+from ..tools.watch import make_up
+from ..tools.watched_folder import Ground, ground, ground_beside, owned_grounds
 from ..types.clock import Clock, Ids
 from ..types.commit import Change
 from ..types.errors import ConfigError, Refused, ToolError
@@ -133,6 +134,8 @@ class Effects:
                 await self._store.change(taken.rows)
             if taken.running is not None and where is not None:
                 where.leave(taken.running)
+        if where is not None and where.owned:
+            (await self._reach(effect.agent)).untold.add(by.session)
         made = await self._store.rows("effect_known", (key,))
         words, said = await self._words(effect, items, taken)
         return Outcome(effect, made[0][0] if made else None, taken.back, taken.left, words, join((label, said)))
@@ -154,10 +157,23 @@ class Effects:
             labels.append(marks.told(f"{effect.folder}/{each.path}" if effect.folder else each.path for each in items))
         return join((LOCAL, *labels))
 
+    async def put_back(self, who: Principal, agent: str, folder: str, items: Sequence[Item]) -> Taken:
+        """Make these paths of a folder what they were before, where they still are as `after` says. Raises Refused
+        where the folder is out of reach of the agent that changed it."""
+        where = _where(await self._reach(agent), folder, agent)
+        by = By(self._ids.new("undo"), agent, "", who.id, "undo", f"all to review in {folder}", self._clock.now())
+        with anyio.CancelScope(shield=True):
+            taken = await anyio.to_thread.run_sync(take_back, where, items, by, False)
+            if taken.rows:
+                await self._store.change(taken.rows)
+            if taken.running is not None:
+                where.leave(taken.running)
+        return taken
+
     async def _ground(self, effect: Effect) -> Ground:
         """The folder of its files. What was cut off there is finished first. Raises Refused."""
         reach = await self._reach(effect.agent)
-        where = _where(reach, effect)
+        where = _where(reach, effect.folder, effect.agent)
         await make_up(reach, where, self._clock.now())
         return where
 
@@ -188,7 +204,8 @@ class Effects:
         for agent in agents:
             try:
                 reach = await self._reach(agent)
-                await make_up(reach, ground(reach)[0], self._clock.now())
+                for where in (ground(reach)[0], *owned_grounds(reach, reach.owned)):
+                    await make_up(reach, where, self._clock.now())
             except (Refused, ToolError) as error:
                 log.warning("what was changed last is not in the journal of changes: %s", error)
 
@@ -293,15 +310,17 @@ def _turn_of(key: str, session: str) -> int:
     return int(number) if number.isdecimal() else 0
 
 
-def _where(reach: Reach, effect: Effect) -> Ground:
-    """The folder of the effect, held open. Raises Refused."""
+def _where(reach: Reach, folder: str, agent: str) -> Ground:
+    """The folder of an effect, held open. Raises Refused."""
     if reach.shadow is None:
         raise Refused("nothing is kept here")
     here = reach.files.roots
     for real, descriptor, write in here:
-        if write and (real == effect.folder or (not effect.folder and real == here[0][0])):
-            return Ground(reach.shadow if real == here[0][0] else reach.shadow.beside(real), descriptor, real)
-    raise Refused(f"{effect.folder!r} is no longer a folder that {effect.agent} may write")
+        if write and (real == folder or (not folder and real == here[0][0])):
+            if real == here[0][0]:
+                return Ground(reach.shadow, descriptor, real)
+            return ground_beside(reach, reach.shadow, (real, descriptor))
+    raise Refused(f"{folder!r} is no longer a folder that {agent} may write")
 
 
 def _scope(who: Principal) -> tuple[int, str]:

@@ -9,12 +9,15 @@ from pathlib import Path
 import anyio
 import msgspec
 
-from ..sandbox.base import Command, Exit, Mount
+from ..policy.gate import told
+from ..sandbox.base import Command, Exit
 from ..sandbox.terminal import Terminal
 from ..tools.base import Context, Heard, Wanted
 from ..tools.shell import how_it_ended
-from ..tools.watch import Looked, Watch
+from ..tools.watch import Watch
+from ..tools.watched_folder import Looked
 from ..tools.way import Traveller, Way
+from ..tools.written import mounts_of, watched, why_closed
 from ..types.errors import SandboxError, ToolError
 from ..types.labels import LOCAL, OWNER, UNTRUSTED, Label, join
 from ..types.process import Kind, State
@@ -52,6 +55,7 @@ class Live:
         self.label = UNTRUSTED
         self._watching: tuple[Context, Watch] | None = None
         self._way, self._typed = Way(), OWNER
+        self._may_write: tuple[str, ...] = ()
         self._scope = anyio.CancelScope()
 
     def stop(self, why: str) -> None:
@@ -87,7 +91,10 @@ class Live:
 
     async def _run(self, context: Context, watch: Watch) -> Exit | None:
         reach, wanted = context.reach, self.wanted
-        mounts = (Mount(str(reach.folder), write=True), *reach.mounts)
+        mounts = mounts_of(context)
+        self._may_write = tuple(each.path for each in watched(context) if not each.outside)
+        if why := why_closed(context):
+            self.spool.add(f"[{why}]\n".encode(), False)
         where = str(reach.folder / wanted.cwd)
         argv = ("/bin/bash", "-c", wanted.command)
         command = Command(argv, where, mounts, timeout_s=wanted.timeout_s, terminal=self.terminal)
@@ -172,17 +179,27 @@ class Live:
         at, data = self.spool.read(self.heard, HEARD_BYTES)
         self.heard = at + len(data)
         await self._look_now()  # after that: the label is that of all that it had read when it said this
-        return Heard(data, at, self.spool.size, self.how, self.label)
+        return Heard(data, at, self.spool.size, self.how, self._said)
 
     async def look_back(self, at: int | None, size: int) -> Heard:
         """A piece of all that was printed, the last one without `at`."""
         self.used_at = anyio.current_time()
         begin, data = self.spool.read(max(0, self.spool.size - size if at is None else at), size)
         await self._look_now()
-        return Heard(data, begin, self.spool.size, self.how, self.label)
+        return Heard(data, begin, self.spool.size, self.how, self._said)
+
+    @property
+    def _said(self) -> Label:
+        """The label of what it has printed: while that is nothing, it can repeat nobody's words."""
+        return self.label if self.spool.size else LOCAL
 
     async def type(self, typed: bytes, label: Label) -> int:
-        """Raises ToolError where nobody reads it."""
+        """Raises ToolError where nobody reads it, or it would write in a folder of the owner on words from outside."""
+        if label.integrity == "untrusted" and self._may_write:
+            raise ToolError(
+                f"nothing more is typed into {self.id}: it may write in {', '.join(self._may_write)}, and this "
+                f"conversation has read {told(label)} since. End it, and start another one, which can only read there"
+            )
         self._typed = join((self._typed, label))
         self.used_at = anyio.current_time()
         if self.over.is_set():

@@ -22,7 +22,8 @@ from ..tools.marks import words_in
 from ..tools.notes import Word
 from ..tools.paths import Allowed, Workspace
 from ..tools.shadow import Shadow, UndoConfig
-from ..tools.watch import ground, make_up
+from ..tools.watch import make_up
+from ..tools.watched_folder import ground
 from ..tools.way import Ways, no_way
 from ..types.errors import ConfigError, SandboxUnavailable
 from ..types.folders import make_private
@@ -93,6 +94,8 @@ class Reaches:
         self.quarantine = Quarantine(store, tells=True)
         self._open: dict[str, tuple[tuple[Allowed, ...], Reach]] = {}
         self.processes: Callable[[], Processes] = no_processes
+        self.untold = set[str]()
+        """The sessions that have written in folders of the owner, and may not have told so yet."""
 
     async def _keep(self, data: bytes) -> str:
         """Keep what a tool said, without any secret."""
@@ -103,7 +106,7 @@ class Reaches:
     ) -> Reach:
         """The agent's reach now. `beside` gives folders that need no grant. Raises ToolError."""
         rows = await self._store.rows("path_grants", (agent,))
-        allowed = tuple(Allowed(path, bool(write)) for path, write, _, _ in rows)
+        allowed = tuple(Allowed(path, bool(write), bool(write), bool(outside)) for path, write, *_, outside in rows)
         granted = {each.path for each in allowed}  # what a person allowed counts, also where it is less
         allowed += tuple(each for each in await beside() if each.path not in granted)
         known = self._open.get(agent)
@@ -111,13 +114,15 @@ class Reaches:
             await self._look_back(known[1])
             return known[1]
         workspace, mounts = await anyio.to_thread.run_sync(_opened, folder, allowed)
+        inside = f"{workspace.roots[0][0]}/"
+        owned = tuple(each for each in allowed if each.owned and not f"{each.path}/".startswith(inside))
         if known is not None:
-            reach = replace(known[1], files=workspace, mounts=mounts)
+            reach = replace(known[1], files=workspace, mounts=mounts, owned=owned)
         else:
             keep, kept, rows_of = self._keep, self._blobs.get, self._store.rows
             shadow = self.shadow(workspace.roots[0][0])
             hands = (self._net, shadow, self._outward.ways, self.processes)
-            reach = Reach(folder, workspace, mounts, keep, kept, rows_of, self._room, {}, *hands)
+            reach = Reach(folder, workspace, mounts, keep, kept, rows_of, self._room, {}, *hands, owned, self.untold)
         await self._look_back(reach)
         self._open[agent] = (allowed, reach)
         return reach

@@ -28,6 +28,7 @@ from ..tools.documents.invisible import written_out
 from ..tools.marks import marks_of
 from ..tools.paths import Workspace
 from ..tools.shell import run_watched
+from ..tools.written import mounts_of
 from ..types.errors import ToolError
 from ..types.messages import clean
 
@@ -277,7 +278,7 @@ def _command(skill: PythonSkill, source: bytes, given: dict[str, Any], context: 
     base, reach = Path(sys.base_prefix).resolve(), context.reach
     python = f"{base}/bin/python{sys.version_info[0]}.{sys.version_info[1]}"
     shown = () if base.is_relative_to("/usr") else (Mount(str(base)),)
-    mounts = (Mount(str(reach.folder), write=True), *reach.mounts, *shown)
+    mounts = (*mounts_of(context), *shown)
     argv = (python, "-I", "-B", "-c", _RUN, str(reach.folder / skill.file), skill.name)
     told = msgspec.json.encode({"source": source.decode("latin-1"), "given": given})
     return Command(argv, str(reach.folder), mounts, stdin=told, timeout_s=LIMIT_S)

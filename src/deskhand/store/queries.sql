@@ -216,6 +216,7 @@ INSERT OR IGNORE INTO blob_use(digest, session, n) VALUES(?, ?, ?)
 
 -- blob_is_used --
 SELECT EXISTS(SELECT 1 FROM blob_use WHERE digest = ?1) OR EXISTS(SELECT 1 FROM effect_item WHERE blob = ?1)
+  OR EXISTS(SELECT 1 FROM written WHERE blob = ?1)
 
 -- blob_is_in: whether that session names it --
 SELECT EXISTS(SELECT 1 FROM blob_use WHERE digest = ? AND session = ?)
@@ -237,13 +238,16 @@ DELETE FROM blob_use WHERE session = ?
 
 -- path_grant_set --
 INSERT INTO path_grant(agent, path, write, at, by) VALUES(?, ?, ?, ?, ?)
-ON CONFLICT DO UPDATE SET write = excluded.write, at = excluded.at, by = excluded.by
+ON CONFLICT DO UPDATE SET write = excluded.write, at = excluded.at, by = excluded.by, outside = 0
+
+-- path_grant_outside: it may be written also by conversations that have read something from outside --
+UPDATE path_grant SET outside = 1 WHERE agent = ? AND path = ?
 
 -- path_grant_drop --
 DELETE FROM path_grant WHERE agent = ? AND path = ?
 
 -- path_grants: of one agent --
-SELECT path, write, at, by FROM path_grant WHERE agent = ? ORDER BY path
+SELECT path, write, at, by, outside FROM path_grant WHERE agent = ? ORDER BY path
 
 -- call_grant_set --
 INSERT INTO call_grant(hash, verdict, agent, tool, shown, at, by) VALUES(?, ?, ?, ?, ?, ?, ?)

@@ -22,7 +22,7 @@ from ..types.labels import LOCAL, UNTRUSTED, Label, join
 from ..types.messages import ResultPart, ResultStatus, Text
 from ..types.options import SessionOptions
 from ..types.process import Process
-from .paths import Workspace
+from .paths import Allowed, Workspace
 from .shadow import Shadow
 from .way import Ways, no_way
 
@@ -124,7 +124,8 @@ class Reach(msgspec.Struct, frozen=True):
     `mounts` of the sandbox. `keep` stores bytes and returns their name, `kept` gives them back. `rows` reads with a
     registered statement. `seen` remembers, by (session, path), which version of a file the model has read. `net`
     fetches from the public web. `shadow` knows how the workspace was, so that what changes can be undone.
-    `processes` holds what runs beside conversations; raises ToolError.
+    `processes` holds what runs beside conversations; raises ToolError. `owned` are those of the folders beside the
+    workspace that are a person's and may be written (`written`), `untold` the sessions that have written there.
     """
 
     folder: Path
@@ -139,6 +140,8 @@ class Reach(msgspec.Struct, frozen=True):
     shadow: Shadow | None = None
     ways: Ways = no_way
     processes: Callable[[], Processes] = no_processes
+    owned: tuple[Allowed, ...] = ()
+    untold: set[str] = msgspec.field(default_factory=set)
 
 
 async def nobody(aside: Aside) -> str:

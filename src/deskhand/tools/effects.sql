@@ -10,6 +10,9 @@ ON CONFLICT(effect, place) DO UPDATE SET after = excluded.after
 -- effect_known --
 SELECT n FROM effect WHERE key = ?
 
+-- effect_of_call: what a call changed, in the workspace (?1) and in folders beside it (from ?2, to ?3) --
+SELECT n FROM effect WHERE key = ?1 OR (key >= ?2 AND key < ?3) ORDER BY length(key), key
+
 -- effect_list: the latest first; ?1 sees all, else what they did themselves; of one session, or all --
 SELECT n, key, agent, session, person, tool, folder, what, at, undoes, undone_at,
   (SELECT count(*) FROM effect_item WHERE effect = n)

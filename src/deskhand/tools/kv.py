@@ -13,7 +13,7 @@ from .define import tool
 from .marks import lasting
 from .output import shown
 from .undo import KV, begun, closing
-from .watch import by
+from .watched_folder import by
 
 KEY_CHARS, VALUE_CHARS = 500, 200_000
 STATEMENTS = load_sql(__package__, "kv.sql")

@@ -35,12 +35,14 @@ class By(msgspec.Struct, frozen=True):
 class Running:
     """A command that runs, or that is over and whose rows may not be committed yet. What is changed since `begun_ns`,
     until `over_ns`, may be what it wrote, and on the word of `label` and of what it has `heard` since; when it is
-    `marked`, the marks say so. `beside` are the labels of those that ran at the same time and are over, by when the
+    `marked`, the marks say so. `whole`: all that was there was looked at before it. `noted` is what of it is noted for
+    review already, by path. `beside` are the labels of those that ran at the same time and are over, by when the
     first of each was: what they wrote it may have read. `arm` has it notice whether it reads a file that got a label
     just now, `noticed` tells it of files that somebody has read."""
 
-    def __init__(self, by: By, label: Label = LOCAL, begun_ns: int = 0) -> None:
-        self.by, self.label, self.begun_ns = by, label, begun_ns
+    def __init__(self, by: By, label: Label = LOCAL, begun_ns: int = 0, *, whole: bool = False) -> None:
+        self.by, self.label, self.begun_ns, self.whole = by, label, begun_ns, whole
+        self.noted: dict[str, str | None] = {}
         self.over_ns: int | None = None
         self.marked = False
         self.beside: dict[Label, int] = {}
@@ -50,6 +52,11 @@ class Running:
         self.items: dict[str, Changed] = {}
         self.touched: set[str] = set()
         self.over_at: float | None = None
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether it did not come to its end, and is no undo, which is brought about again."""
+        return self.over_at is None and self.by.undoes is None
 
     def add(self, changes: Sequence[Changed]) -> None:
         """It has done this, too."""
@@ -145,6 +152,7 @@ class _Note(msgspec.Struct):
     over_ns: int | None = None
     marked: bool = False
     touched: list[str] = []
+    whole: bool = False
 
 
 _encode = msgspec.json.Encoder().encode
@@ -213,11 +221,13 @@ def _items(one: Running) -> list[tuple[str, str | None, str | None]]:
 def _note(one: Running) -> _Note:
     label = one.label if one.marked else join((one.label, one.heard(), *one.beside))
     touched = [] if one.marked else [os.fsencode(path).hex() for path in one.touched]
-    return _Note(one.by, _items(one), one.over_at is not None, label, one.begun_ns, one.over_ns, one.marked, touched)
+    over = one.over_at is not None
+    times = (one.begun_ns, one.over_ns, one.marked)
+    return _Note(one.by, _items(one), over, label, *times, touched, one.whole)
 
 
 def _running(note: _Note) -> Running:
-    one = Running(note.by, note.label, note.begun_ns)
+    one = Running(note.by, note.label, note.begun_ns, whole=note.whole)
     one.over_ns, one.marked = note.over_ns, note.marked
     one.touched.update(os.fsdecode(bytes.fromhex(name)) for name in note.touched)
     one.add([Changed(os.fsdecode(bytes.fromhex(name)), before, after) for name, before, after in note.items])

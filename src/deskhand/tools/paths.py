@@ -36,10 +36,16 @@ Opener = Callable[[int, str, int], int]
 
 
 class Allowed(msgspec.Struct, frozen=True, gc=False):
-    """A further folder that the tools may reach, to read, or to `write` too."""
+    """A further folder that the tools may reach, to read, or to `write` too.
+
+    `owned`: a person works there with programs of their own, so that what is written there is reviewed by them;
+    `outside`: it may be written also by conversations that have read something from outside.
+    """
 
     path: str
     write: bool = False
+    owned: bool = False
+    outside: bool = False
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):

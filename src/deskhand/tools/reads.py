@@ -223,7 +223,8 @@ class Reads:
         armed = [each for each in self._armed or () if each.kind != "folder" and each.path in self._marked]
         moved = {each.inode: self._marks.of(each.path) for each in armed}
         rows: list[Change] = []
-        beside = _unwatched(context, self._begun_ns) if tainted(label) else ()
+        unwatched = _unwatched(context, self._begun_ns) if tainted(label) else ()
+        beside = (os.fsencode(path).decode(errors="backslashreplace") for path in unwatched)
         for path in (*changed, *beside):
             try:
                 status = os.lstat(path)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import stat
 import threading
 import time
@@ -32,6 +33,7 @@ from .states import Changed, digest_of, state_of
 SETTLED_NS = 50_000_000
 """A file that was changed this short before it was read may be changed again without a new time: it is read again."""
 MOST_NAMES = 200_000
+DAY_NS = 86_400_000_000_000
 FEW_NAMES, SLOW_NS = 200, 3_000_000
 """So few names are looked at without a thread, as long as that does not take longer: it costs half of the look."""
 _CLONE = 0x40049409  # FICLONE, <linux/fs.h>
@@ -77,6 +79,8 @@ class Shadow:
     ) -> None:
         self.folder, self.commit, self._blobs, self._limits = folder, commit, blobs, limits
         self.seen: dict[str, Seen] = {}
+        self.unlooked: tuple[str, ...] = ()
+        """The folders into which the last look did not go."""
         self.running: list[Running] = []
         self.armed: dict[str, tuple[int, int]] = {}
         self.notes, self.whole = Notes(folder / "running"), True
@@ -113,6 +117,7 @@ class Shadow:
             self._load()
             walk = _Walk(self, root)
             walk.run()
+            self.unlooked = tuple(walk.unlooked)
             gone = self.seen.keys() - walk.found if len(walk.found) != len(self.seen) or walk.fresh else ()
             changed = [Changed(path, self.seen[path].state, None) for path in gone]
             for path, now in walk.fresh:
@@ -310,6 +315,23 @@ class Shadow:
                     self._bytes += status.st_size
                 else:
                     path.unlink()
+            for path in self.put_aside.glob("*"):
+                if _now_ns() - path.stat().st_mtime_ns > self._limits().days * DAY_NS:
+                    path.unlink()
+            for other in self._beside.values():
+                other.prune()
+
+    def set_aside(self, path: str, digest: str) -> None:
+        """Keep these bytes, which stood at `path`, as a file for people. Raises OSError."""
+        make_private(self.put_aside)
+        name = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in path)[-100:]
+        with self.open(digest) as kept, (self.put_aside / f"{_now_ns()}-{name}").open("wb") as file:
+            shutil.copyfileobj(kept, file)
+
+    @property
+    def put_aside(self) -> Path:
+        """Where that lies."""
+        return self.folder / "put-back"
 
     # ------------------------------------------------------------------ lasting
 
@@ -362,6 +384,7 @@ class _Walk:
         self._shadow, self._root, self._device = shadow, root, os.fstat(root).st_dev
         self.found: set[str] = set()
         self.fresh: list[tuple[str, Seen]] = []
+        self.unlooked: list[str] = []
         self._todo = [""]
 
     def run(self) -> None:
@@ -401,6 +424,8 @@ class _Walk:
                 if status.st_mode & 0o170000 == is_folder:
                     if status.st_dev == device and not is_heavy(path):
                         self._todo.append(path)
+                    else:
+                        self.unlooked.append(path)
                     if was is not None and was.mode == status.st_mode:
                         continue
                 elif (
@@ -419,4 +444,5 @@ class _Walk:
 
     def _unseen(self, folder: str) -> None:
         """What cannot be looked at is taken to be as it was."""
+        self.unlooked.append(folder)
         self.found |= {path for path in self._shadow.seen if path.startswith(f"{folder}/") or not folder}

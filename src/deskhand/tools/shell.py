@@ -10,7 +10,7 @@ from typing import IO
 import anyio.to_thread
 from msgspec.structs import replace
 
-from ..sandbox.base import Command, Exit, Mount
+from ..sandbox.base import Command, Exit
 from ..types.errors import SandboxError, ToolError
 from ..types.labels import LOCAL, join
 from ..types.messages import ResultStatus, Text, clean
@@ -20,6 +20,7 @@ from .marks import OWNERS, mark_blob
 from .output import EDGE_BYTES, LIMIT_BYTES, ends, whole
 from .watch import Watch
 from .way import Traveller, Way
+from .written import mounts_of, why_closed
 
 TIMEOUT_S, LONGEST_S = 120.0, 600.0
 KEPT_BYTES = 32 << 20
@@ -94,8 +95,7 @@ async def _run(command: str, context: Context, limit_s: float, cwd: str) -> Done
     if not command.strip():
         raise ToolError("say what to run")
     reach = context.reach
-    mounts = (Mount(str(reach.folder), write=True), *reach.mounts)
-    wanted = Command(("/bin/bash", "-c", command), str(reach.folder / cwd), mounts, timeout_s=limit_s)
+    wanted = Command(("/bin/bash", "-c", command), str(reach.folder / cwd), mounts_of(context), timeout_s=limit_s)
     return await run_watched(wanted, command, context)
 
 
@@ -114,6 +114,8 @@ async def run_watched(wanted: Command, what: str, context: Context, tool: str = 
         looked = await watch.over()
     status: ResultStatus = "ok" if ended.code == 0 else "error"
     text += how_it_ended(ended, wanted.timeout_s, bool(text)) + way.note() + looked.said
+    if why := why_closed(context):
+        text += f"\n[{why}]"
     marks = (
         *looked.rows,
         *(mark_blob(output.handle, join((context.label, looked.label)), context) if output.handle else ()),

@@ -17,7 +17,7 @@ from .notes import By
 from .task_graph import Changed, merged, unsound
 from .task_words import line
 from .undo import TASKS, Item, Left, Taken, begun, closing
-from .watch import by, marked
+from .watched_folder import by, marked
 
 STATEMENTS = load_sql(__package__, "tasks.sql")
 _decode = msgspec.json.Decoder(Task).decode

@@ -19,7 +19,8 @@ from ..types.labels import LOCAL, Label
 from . import tree
 from .notes import By, Running
 from .states import Changed, digest_of
-from .watch import Ground, marked
+from .watched_folder import Ground, marked
+from .written import rows_of_written
 
 KV, TASKS = "kv:", "task:"
 """The `folder` of effects on key-values, and of those on tasks."""
@@ -95,7 +96,10 @@ def take_back(ground: Ground, items: Sequence[Item], by: By, force: bool, label:
         ground.end(one, by.at)
         missed = {each.place for each in left}
         back = tuple(each.shown for each in items if each.shown not in missed)
-        return Taken(back, tuple(left), ground.rows(one) or marked(by), one)
+        rows = ground.rows(one) or marked(by)
+        if ground.owned:
+            rows += rows_of_written(by, ground.real, ground.for_review(one), outside=False, has=shadow.has)
+        return Taken(back, tuple(left), rows, one)
 
 
 def _wanted(ground: Ground, items: Sequence[Item], now: Mapping[str, str]) -> tuple[dict[str, str | None], list[Left]]:

@@ -242,11 +242,12 @@ TurnReason = Literal["done", "stopped", "failed", "steps", "tokens", "loop", "de
 
 class TurnEnded(Event, frozen=True, tag="turn_ended"):
     """`answers` are the inbox ids that this turn took in; `said` is what the person was told, where that is not the
-    model's own last message."""
+    model's own last message. `note` is what they were told beside the answer; no model reads it."""
 
     reason: TurnReason
     answers: tuple[int, ...] = ()
     said: str = ""
+    note: str = ""
 
     @property
     def unanswered(self) -> bool:

@@ -16,6 +16,7 @@ from ...tools.output import ends, whole
 from ...tools.shell import how_it_ended
 from ...tools.watch import Watch
 from ...tools.way import Traveller, Way
+from ...tools.written import mounts_of
 from ...types.commit import Change
 from ...types.errors import JobInvalid, SandboxError, ToolError
 from ...types.jobs import inside
@@ -75,9 +76,8 @@ async def run_hook(hook: Hook, context: Context) -> Ran:
     """Run it to its end, at most `timeout_s`, with the job's folder to read, the workspace and `state/` to write, and
     no secrets. Raises JobInvalid where the script is not there, ToolError where nothing can be run safely."""
     argv = await anyio.to_thread.run_sync(_prepared, hook)
-    reach, folder = context.reach, str(hook.folder.resolve())
-    own = (Mount(folder), Mount(f"{folder}/{STATE}", write=True))
-    mounts = (Mount(str(reach.folder), write=True), *own, *reach.mounts)
+    folder = str(hook.folder.resolve())
+    mounts = (*mounts_of(context), Mount(folder), Mount(f"{folder}/{STATE}", write=True))
     command = Command(argv, folder, mounts, hook.env, hook.stdin, hook.timeout_s)
     printed = {False: _Printed(), True: _Printed()}
     try:

@@ -18,7 +18,7 @@ from ...tools.approved import digest_of_files
 from ...tools.base import Context, Done, Reach, done, own
 from ...tools.define import tool
 from ...tools.notes import By
-from ...tools.watch import ground as where_is
+from ...tools.watched_folder import ground as where_is
 from ...types.commit import Change
 from ...types.effects import Effect
 from ...types.errors import ConfigError, DeskhandError, Refused, ToolError

@@ -215,7 +215,7 @@ class _Player:
                 ours = event
             case e.TurnEnded(), EndTurn(reason=reason, said=said):
                 said = event.said if agent.hooks is not None else said  # a plugin may have had the last word
-                ours = e.TurnEnded(reason, tuple(state.turn.answers) if state.turn else (), said)
+                ours = e.TurnEnded(reason, tuple(state.turn.answers) if state.turn else (), said, event.note)
             case e.TurnEnded(reason=reason), _ if reason == "dead" or self._recorded.rewound:
                 ours = event
             case _:

@@ -31,7 +31,8 @@ from ..marks import Marks, label_of, marks_of
 from ..notes import By, Running
 from ..states import Changed, digest_of
 from ..undo import above
-from ..watch import Ground, by, ground, make_up
+from ..watch import make_up
+from ..watched_folder import Ground, by, ground
 from . import acts
 from .copying import Copy, Found, copied, found_in, read_in
 from .survey import survey

@@ -208,6 +208,7 @@ const EVENTS = {
       const item = event.reason === "done" ? { kind: "answer", text: event.said, thinking: "", finish: "stop" } : { kind: "note", tone, text: event.said, then: "" };
       turn.items = [...turn.items.filter((one) => !(one.kind === "note" && one.tone === "bad")), { key: `${recorded.n}.end`, n: recorded.n, at: recorded.at, ...item }];
     }
+    if (event.note) turn.items = [...turn.items, { key: `${recorded.n}.note`, n: recorded.n, at: recorded.at, kind: "note", tone: "warn", text: event.note, then: "" }];
     turn.items = turn.items.map((item) => (item.kind === "ask" && !item.answer ? { ...item, answer: "closed", why: "the turn is over" } : item));
     Object.assign(next, { open: false, live: null, asks: [], outputs: {}, results: {} });
   },

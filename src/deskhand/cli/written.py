@@ -1,0 +1,152 @@
+"""`deskhand written`: what agents changed in folders of the owner, until it is reviewed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import click
+import msgspec
+
+from ..runtime.config import Settings
+from ..runtime.effects import open_effects
+from ..runtime.redaction import Redactor
+from ..runtime.written import Unreviewed, Written, discard
+from ..store.blobs import Blobs
+from ..store.sqlite import SqliteStore
+from ..types.diffs import CallDiff
+from .asks import name_of
+from .diffs import coloured, lines_of
+from .plain import plain
+from .run import FAILED, ME, USAGE, config_option, fail, settings_of, with_store
+from .sessions import when
+
+DIFF_LINES = 10_000
+FOLDED = (".git",)
+"""Folders of which only the number of files is said, unless `--all` is given: only git reads them, and what it runs of
+them is put back after each command."""
+
+
+class _Wanted(msgspec.Struct, frozen=True):
+    """What was said on the command line."""
+
+    accept: bool
+    discard: bool
+    yes: bool
+    check: bool
+    names: bool
+    all_: bool
+    as_json: bool
+
+
+@click.command()
+@click.argument("path", default="", metavar="[PATH]")
+@click.option("--accept", is_flag=True, help="Say that you have reviewed it; asks once.")
+@click.option("--discard", is_flag=True, help="Put back what was there before; asks once.")
+@click.option("--yes", "-y", is_flag=True, help="With --accept or --discard: do not ask.")
+@click.option("--check", is_flag=True, help="Print only how many there are, and fail if there are any.")
+@click.option("--names", is_flag=True, help="List the paths without their diffs.")
+@click.option("--all", "all_", is_flag=True, help="List git's own files one by one, too.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@config_option
+def written(config: str | None, path: str, **given: Any) -> None:
+    """Review what agents changed in your folders: those that you allowed with `deskhand allow path --write`.
+
+    Whatever they changed there is listed, with its diff, until you accept it. Your own programs
+    (make, git, editors, shells) obey files in such a folder: review them before you run anything there.
+
+    \b
+    Examples:
+      deskhand written
+      deskhand written ~/src/app
+      deskhand written ~/src/app --accept
+      deskhand written ~/src/app/Makefile --discard
+      deskhand written . --check && make
+    """
+    settings, wanted = settings_of(config), _Wanted(**given)
+    if wanted.accept and wanted.discard:
+        fail("choose one: --accept or --discard", USAGE)
+    place = str(Path(path).expanduser().resolve()) if path else ""
+
+    async def use(store: SqliteStore) -> tuple[list[Unreviewed], CallDiff]:
+        async with open_effects(settings, store) as effects:
+            await effects.make_up(settings.agents)
+        known = Written(store, Blobs(settings.home.blobs))
+        found = await known.unreviewed(place)
+        return found, CallDiff(True) if wanted.check or wanted.names else await known.diff(found)
+
+    found, diff = with_store(settings, use)
+    if wanted.as_json:
+        click.echo(Redactor(settings)(msgspec.json.encode({"files": _facts(found), "diff": diff}).decode()))
+    elif wanted.check:
+        click.echo(f"{len(found)} to review" if found else "Nothing to review.")
+    else:
+        _show(settings, found, diff, wanted)
+    if wanted.check and found:
+        sys.exit(FAILED)
+    if found and (wanted.accept or wanted.discard):
+        _decide(settings, found, wanted)
+
+
+def _facts(found: list[Unreviewed]) -> list[dict[str, Any]]:
+    return [
+        {
+            "path": each.shown,
+            "did": each.did,
+            "folder": each.folder,
+            "agent": each.agent,
+            "session": each.session,
+            "at": each.at,
+            "outside": each.outside,
+        }
+        for each in found
+    ]
+
+
+def _show(settings: Settings, found: list[Unreviewed], diff: CallDiff, wanted: _Wanted) -> None:
+    hide, zone = Redactor(settings), ZoneInfo(settings.config.timezone)
+    if not found:
+        click.echo("Nothing to review: no agent has changed anything in your folders since you last looked.")
+        return
+    files = {file.place: file for file in diff.files}
+    folded = dict[str, int]()
+    for each in found:
+        if not wanted.all_ and (inside := _folded(each)):
+            folded[inside] = folded.get(inside, 0) + 1
+            continue
+        source = ", may hold words from outside" if each.outside else ""
+        by = f"{when(each.at, zone)}, {name_of(each.session, settings)}{source}"
+        click.echo(plain(hide(f"{each.shown}  {each.did}  ({by})")))
+        if (file := files.get(each.shown)) is not None:
+            for text, style in lines_of(CallDiff(True, (file,)), most=DIFF_LINES):
+                click.echo(f"    {coloured(hide(text), style, settings.environment)}")
+    for inside, count in folded.items():
+        click.echo(plain(f"{inside}  {count} of git's own files  (--all lists them)"))
+    if not (wanted.accept or wanted.discard):
+        click.echo("When you have reviewed it: add --accept, or --discard to put it back.", err=True)
+
+
+def _folded(one: Unreviewed) -> str:
+    """The folder of git in which it lies; '' where it lies in none."""
+    parts = one.shown.split("/")
+    at = next((n for n, part in enumerate(parts) if part in FOLDED), 0)
+    return "/".join(parts[: at + 1]) if at and at < len(parts) - 1 else ""
+
+
+def _decide(settings: Settings, found: list[Unreviewed], wanted: _Wanted) -> None:
+    question = f"Accept {len(found)} as reviewed?" if wanted.accept else f"Put back {len(found)} as before?"
+    if not wanted.yes and not click.confirm(question, err=True):
+        sys.exit(FAILED)
+
+    async def use(store: SqliteStore) -> list[str]:
+        if wanted.accept:
+            count = await Written(store, Blobs(settings.home.blobs)).accept(found)
+            left = len(found) - count
+            return [f"Accepted: {count}."] + ([f"Changed meanwhile, so still to review: {left}."] if left else [])
+        async with open_effects(settings, store) as effects:
+            return await discard(effects, ME, found)
+
+    for line in with_store(settings, use):
+        click.echo(plain(line))

@@ -1,0 +1,368 @@
+"""The folder in which commands run, held open with its shadow: what was there before, whose changes are found, how to
+undo them, what is put back.
+
+What is found while commands run is theirs: of several at once, it is told once, of the one that is looked after first.
+A command that is killed with us is made up for at the next start: what runs is noted in a file, with what it has done.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from typing import TypeVar
+
+import msgspec
+
+from ..store.blobs import PREFIX
+from ..store.sql import load_sql
+from ..types.commit import Change
+from ..types.errors import ToolError
+from ..types.labels import LOCAL, Label, join
+from . import tree
+from .base import Context, Reach
+from .guarded import put_back
+from .marks import lasting, stored_as, words_in
+from .notes import By, Running, Word
+from .paths import Allowed
+from .reads import COARSE_NS
+from .shadow import Shadow
+from .states import Changed, digest_of
+from .written import newest_below
+
+STATEMENTS = load_sql(__package__, "effects.sql")
+WHAT_CHARS = 300
+OWED_S = 5.0
+"""The rows of a call that is over are committed with its result. After so long we look whether they were."""
+
+T = TypeVar("T")
+
+
+class Looked(msgspec.Struct, frozen=True):
+    """What a look found. `changed` are the real paths that have changed since the command began, whoever did it; bytes
+    that are no UTF-8 are written as escapes. `rows` are committed with the result. `said` is for the result too, and
+    `label` that of whatever the command says: of what it read. `review` is what of it a person has to review."""
+
+    changed: tuple[str, ...] = ()
+    rows: tuple[Change, ...] = ()
+    said: str = ""
+    label: Label = LOCAL
+    review: tuple[Changed, ...] = ()
+
+
+class Ground:
+    """The folder that is watched, held open, with its shadow. `beside` are the folders that commands may write too;
+    `owned`: it is one of the owner's beside the workspace. Its methods block."""
+
+    def __init__(
+        self, shadow: Shadow, root: int, real: str, beside: Sequence[str] = (), *, owned: bool = False
+    ) -> None:
+        self.shadow, self.root, self.real, self.beside, self.owned = shadow, root, real, tuple(beside), owned
+
+    @property
+    def _running(self) -> list[Running]:
+        return self.shadow.running
+
+    def same(self) -> bool:
+        """Whether nothing has changed, where that can be told at once; then there is nothing to do in a thread."""
+        return self.shadow.same(self.root)
+
+    def begin(self, by: By, label: Label = LOCAL) -> Running:
+        """Look, and note that it begins, on whose word. What changed before is nobody's, unless something runs."""
+        with self.shadow.lock:
+            self._found(self.shadow.look(self.root), guard=True)
+            self.shadow.save()
+            return self.enter(by, label, whole=True)
+
+    def enter(self, by: By, label: Label = LOCAL, *, whole: bool = False) -> Running:
+        """Note that it begins."""
+        one = Running(by, label, time.time_ns() - COARSE_NS, whole=whole or self.shadow.whole)
+        self._running.append(one)
+        self._write()
+        return one
+
+    def tell(self, paths: Collection[str]) -> None:
+        """Somebody who runs has read these, of which the trace is taken away in a moment."""
+        with self.shadow.lock:
+            for each in self._running:
+                each.noticed(paths)
+            self._write()
+
+    def others(self, one: Running) -> list[Word]:
+        """Whose words what runs may have read that nobody has marked: of what runs beside it. It blocks."""
+        found = [word for word in words_in(self.shadow, self.real, one.by.key) if lasting(word.label)]
+        known = [Word(since_ns, None, label, armed=self.shadow.armed) for label, since_ns in one.beside.items()]
+        return [*found, *known]
+
+    def _write(self) -> None:
+        """Note what runs and how far it has come, for the next process if this one is killed."""
+        self.shadow.notes.write(self._running)
+
+    def _found(self, changes: Sequence[Changed], guard: bool, by: Running | None = None) -> list[str]:
+        """Say whose these changes are, after putting back what is protected. Returns what to say of that."""
+        alive = [each for each in self._running if each.over_at is None]
+        said: list[str] = []
+        if not changes or not alive:
+            return said
+        kept = list(changes)
+        if guard:
+            kept, said = put_back(self.shadow, self.root, self.real, changes)
+            if self.owned and said:
+                said += self._aside(changes, kept)
+        for each in alive:
+            each.touched.update(change.path for change in kept)
+        whose = by or alive[0]
+        whose.add(kept)
+        self.shadow.into_blobs([digest for each in kept if (digest := digest_of(each.before))])
+        self._write()
+        return said
+
+    def _aside(self, changes: Sequence[Changed], kept: Sequence[Changed]) -> list[str]:
+        """Keep what was put back, as a file: it may be what the owner saved just then. Returns what to say of that."""
+        now = {each.path: each.after for each in kept}
+        gone = [each for each in changes if now.get(each.path, each.before) != each.after and digest_of(each.after)]
+        for each in gone:
+            with suppress(OSError):
+                self.shadow.set_aside(each.path, digest_of(each.after))
+        return [f"what stood there is kept in {self.shadow.put_aside}"] if gone else []
+
+    def look_at(self, paths: Sequence[str]) -> None:
+        """See what these are now. What has changed is nobody's, unless something runs."""
+        self._found(self.shadow.look_at(self.root, paths), guard=True)
+
+    def look(self, one: Running, now: float | None = None) -> Looked:
+        """What the command has done until now; at its end, `now`."""
+        with self.shadow.lock:
+            if self.owned and now is not None:
+                self._unsettle(one)
+            said = self._found(self.shadow.look(self.root), guard=True, by=one)
+            looked = self._looked(one, said)
+            self.shadow.save()
+            if now is not None:
+                self.end(one, now)
+        return looked
+
+    def _unsettle(self, one: Running) -> None:
+        """Read again at the end what was changed while it ran: what is written through a mapping may not tell by its
+        times."""
+        for path in one.touched:
+            if (seen := self.shadow.seen.get(path)) is not None:
+                seen.settled = False
+
+    def end(self, one: Running, now: float) -> None:
+        """It does nothing any more. What others that run may have read of it, they have."""
+        one.over_ns, one.over_at = time.time_ns() + COARSE_NS, now
+        for word in one.words():
+            word = msgspec.structs.replace(word, armed=self.shadow.armed)
+            if lasting(word.label) and not one.marked and word.anywhere((self.real, *self.beside)):
+                for each in self._running:
+                    if each is not one and each.over_at is None:
+                        each.beside.setdefault(word.label, one.over_ns - 2 * COARSE_NS)
+        self._write()
+
+    def leave(self, one: Running, now: float = 0.0) -> None:
+        """It is over, and the marks are written."""
+        if one.over_at is None:
+            self.end(one, now)
+        one.marked = True
+        if not one.rows and one in self._running:
+            self._running.remove(one)
+        self._write()
+
+    def change(self, by: By, place: str, act: Callable[[], T], label: Label = LOCAL) -> tuple[T, Looked, Running]:
+        """Do something to one file, on the word of this label, and tell what it came to. It is to `leave` when the file
+        is marked."""
+        above = place.split("/")
+        paths = ["/".join(above[: n + 1]) for n in range(len(above))]
+        with self.shadow.lock:
+            self._found(self.shadow.look_at(self.root, paths), guard=True)
+            one = self.enter(by, label)
+            try:
+                done = act()
+            except BaseException:
+                self.leave(one, by.at)
+                raise
+            finally:
+                for each in self._running if lasting(label) else ():
+                    if each is not one and each.over_at is None:
+                        each.arm(f"{self.real}/{place}", label)
+                changes = self.shadow.look_at(self.root, paths)
+                for each in self._running:
+                    each.touched.update(change.path for change in changes)
+                one.add(changes)
+                self.shadow.into_blobs([digest for each in changes if (digest := digest_of(each.before))])
+                self.shadow.save()
+                one.over_ns, one.over_at = time.time_ns() + COARSE_NS, by.at
+                self._write()
+        return done, self._looked(one, []), one
+
+    def _looked(self, one: Running, said: Sequence[str]) -> Looked:
+        paths = (os.fsencode(f"{self.real}/{path}").decode(errors="backslashreplace") for path in sorted(one.touched))
+        lost = [each for each in one.rows if each.before is not None and each.before[0] in "uoh"]
+        words = [*said, *self._lost(lost)]
+        review = self.for_review(one) if self.owned else ()
+        return Looked(tuple(paths), self.rows(one), "".join(f"\n[{each}]" for each in words), review=review)
+
+    def for_review(self, one: Running) -> tuple[Changed, ...]:
+        """What it has changed, and is not noted for review yet. Of folders into which no look goes it is told that
+        something in them was changed."""
+        found = dict(one.items)
+        for path in self.shadow.unlooked if one.whole else ():
+            if newest := newest_below(f"{self.real}/{path}", one.begun_ns):
+                seen, known = self.shadow.seen.get(path), one.items.get(path)
+                state = seen.state if seen is not None else "h"
+                found[path] = Changed(path, known.before if known is not None else state, f"{state} {newest}")
+        fresh = [each for each in found.values() if one.noted.get(each.path, each.before) != each.after]
+        one.noted.update((each.path, each.after) for each in fresh)
+        return tuple(sorted(fresh, key=lambda each: each.path))
+
+    def _lost(self, lost: Sequence[Changed]) -> list[str]:
+        """What of it cannot be undone."""
+        large = [each for each in lost if (each.before or "")[0] == "u"]
+        folders = [each.path for each in lost if (each.before or "")[0] == "h" and each.after is None]
+        said = []
+        if large:
+            limit = self.shadow.limits.file_mb
+            over = sum(int((each.before or "").split()[1]) > limit << 20 for each in large)
+            why = f"over {limit} MB" if over == len(large) else "of a workspace that is too large to be kept"
+            said.append(f"not undoable: {len(large)} file{'s' if len(large) > 1 else ''} {why}")
+        if folders:
+            said.append(f"not undoable: {', '.join(sorted(folders)[:3])}, which is not kept because programs make it")
+        return said
+
+    def rows(self, one: Running) -> tuple[Change, ...]:
+        """The rows of what it has done; none where that is nothing."""
+        return rows_of(one.by, self.real, one.rows, self.shadow.has)
+
+    def lost(self) -> list[Running]:
+        """What was running when a process was killed, with all that has changed since; and what ended then."""
+        with self.shadow.lock:
+            found = self.shadow.notes.left()
+            for one in found:
+                if one.over_at is None and one.by.undoes is not None:
+                    self.bring_about(one)
+            cut = [one for one in found if one.is_cut]
+            if cut and (self.shadow.whole or any(one.whole for one in cut)):
+                self._running.extend(cut)
+                self._found(self.shadow.look(self.root), guard=True, by=cut[0])
+                self.shadow.save()
+                self._running[:] = [one for one in self._running if one not in cut]
+        return found
+
+    def bring_about(self, one: Running) -> dict[str, str]:
+        """Do what an undo has noted that it wants, and note what came of it. Returns what failed, and why."""
+        self._write()
+        failed = tree.put(self.root, {path: each.after for path, each in one.items.items()}, self.shadow.open)
+        self.shadow.look_at(self.root, list(one.items))
+        for path, each in one.items.items():
+            seen = self.shadow.seen.get(path)
+            one.items[path] = Changed(path, each.before, seen.state if seen is not None else None)
+        self.shadow.save()
+        return failed
+
+    def owed(self, now: float) -> list[Running]:
+        """What is over, and should have been committed."""
+        with self.shadow.lock:
+            return [one for one in self._running if one.over_at is not None and abs(now - one.over_at) > OWED_S]
+
+    def settled(self, one: Running) -> None:
+        """Its rows are committed."""
+        with self.shadow.lock:
+            self._running[:] = [each for each in self._running if each is not one]
+            self._write()
+
+
+def rows_of(by: By, folder: str, changes: Sequence[Changed], has: Callable[[str], bool]) -> tuple[Change, ...]:
+    """The rows of an effect; none where it changed nothing. `has` tells whether the bytes of a digest are a blob."""
+    if not changes:
+        return ()
+    head = (by.key, by.agent, by.session, by.person, by.tool, folder, by.what[:WHAT_CHARS], by.at, by.undoes)
+    rows = [Change("effect_add", head)]
+    for each in sorted(changes, key=lambda each: each.path):
+        digest = digest_of(each.before)
+        blob = PREFIX + digest if digest and has(digest) else None
+        path, place = stored_as(f"{folder}/{each.path}"), os.fsencode(each.path)
+        if blob is not None:
+            rows.append(Change("file_label_keep", (path, blob, by.key, place)))
+        rows.append(Change("effect_item_add", (by.key, place, each.before, each.after, blob)))
+        if by.undoes is not None:
+            rows += _label_again(path, digest_of(each.after), by.at)
+    return (*rows, *marked(by))
+
+
+def _label_again(path: str, digest: str, at: float) -> list[Change]:
+    """Whose word these bytes are: what it was when they were there before. What is no file keeps its mark: of its name
+    and of where it leads nobody else knows, and what is gone may come back."""
+    if not digest:
+        return []
+    return [Change("file_label_drop", (path,)), Change("file_label_restore", (path, PREFIX + digest, at))]
+
+
+def marked(by: By) -> tuple[Change, ...]:
+    """The rows that say that an undo has happened."""
+    if by.undoes is None:
+        return ()
+    revived = () if by.revives is None else (Change("effect_undone", (by.revives, None)),)
+    return (Change("effect_undone", (by.undoes, by.at)), *revived)
+
+
+def mark_effect(context: Context, label: Label = LOCAL) -> tuple[Change, ...]:
+    """The row that remembers whose word the journal's line about this call is: it names what was run, and files."""
+    label = join((context.label, label))
+    if not lasting(label):
+        return ()
+    row = (f"effect:{context.key}", msgspec.json.encode(label), context.session, context.clock.now())
+    return (Change("file_label_set", row),)
+
+
+def by(context: Context, tool: str, what: str) -> By:
+    """The call that a tool is in."""
+    who = context.principal.on_behalf_of or context.principal.id
+    line = " ".join(what.split())
+    return By(context.key, context.agent, context.session, who, tool, line, context.clock.now())
+
+
+def ground(reach: Reach, path: str = "") -> tuple[Ground, str]:
+    """Where a file lies, as (folder that is watched, path in it); without a path, the workspace. Raises ToolError."""
+    if reach.shadow is None:
+        raise ToolError("nothing can be changed here: no place to keep what was there before is set up")
+    real, descriptor, _ = reach.files.roots[0]
+    beside = [mount.path for mount in reach.mounts if mount.write and not mount.path.startswith(f"{real}/")]
+    if not path:
+        return Ground(reach.shadow, descriptor, real, beside), ""
+    place = reach.files.place(path)
+    inside = [root for root in reach.files.roots if place.startswith(f"{root[0]}/")]
+    if not inside:
+        raise ToolError(f"{path!r} is outside the workspace")
+    if any(root[0] == real for root in inside):
+        return Ground(reach.shadow, descriptor, real, beside), place[len(real) + 1 :]
+    real, descriptor, _ = max(inside, key=lambda root: len(root[0]))
+    return ground_beside(reach, reach.shadow, (real, descriptor)), place[len(real) + 1 :]
+
+
+def ground_beside(reach: Reach, shadow: Shadow, root: tuple[str, int]) -> Ground:
+    """A folder beside the workspace: its real path, and a descriptor."""
+    real, descriptor = root
+    owned = any(each.path == real for each in reach.owned)
+    return Ground(shadow.beside(real), descriptor, real, owned=owned)
+
+
+def owned_grounds(reach: Reach, folders: Sequence[Allowed]) -> list[Ground]:
+    """These folders of the owner, as far as they can be reached."""
+    if reach.shadow is None:
+        return []
+    names = {each.path for each in folders}
+    found = [(real, descriptor) for real, descriptor, _ in reach.files.roots[1:] if real in names]
+    return [ground_beside(reach, reach.shadow, each) for each in found]
+
+
+def beside_key(key: str, folder: str) -> str:
+    """The key of what a call changed in a folder beside the workspace."""
+    return f"{key}+{sha256(folder.encode(errors='surrogateescape')).hexdigest()[:8]}"
+
+
+def beside_keys(key: str) -> tuple[str, str]:
+    """All such keys of a call: from the first one on, and before the second one."""
+    return f"{key}+", f"{key},"
