@@ -204,10 +204,10 @@ def test_a_lock_that_nobody_holds_and_two_at_once(desk: Desk) -> None:
 
 def test_a_disk_that_is_full(desk: Desk) -> None:
     script = """
-mount -t tmpfs -o size=1300k tmpfs $H; echo 'defaults: {models: [scripted/echo]}' > $H/deskhand.yaml
+mount -t tmpfs -o size=2000k tmpfs $H; echo 'defaults: {models: [scripted/echo]}' > $H/deskhand.yaml
 $D ask -s talk one || exit 90
 dd if=/dev/zero of=$H/ballast bs=1k 2> /dev/null
-for what in "ask -s talk two" "sessions" "config set defaults.steps 3" "init"; do
+for what in "ask -s talk two" "kv set a b" "config set defaults.steps 3" "init"; do
   $D $what > /dev/null && exit 91
 done
 cmp -s <(echo 'defaults: {models: [scripted/echo]}') $H/deskhand.yaml || exit 92

@@ -319,6 +319,7 @@ async def test_a_disk_without_room_at_the_start_is_waited_for(tmp_path: Path) ->
 async def test_a_damaged_database_ends_it(tmp_path: Path) -> None:
     class Store(Failing):
         begins: list[Exception] = [StoreCorrupt("'x' is damaged")]  # noqa: RUF012
+        faults: list[Exception] = []  # noqa: RUF012
 
     with pytest.raises(BaseExceptionGroup) as raised:
         async with running(tmp_path, store=Store):

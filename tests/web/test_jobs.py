@@ -236,7 +236,7 @@ async def test_a_hook_is_opened_by_its_signature_alone(served: Served) -> None:
     assert (await send("door", good, b"x" * 300_000))[0] == 413
     assert (await send("door", {**good, "origin": "https://evil.example"}))[0] == 403, "no page of another site"
     assert (await send("door", {**good, "cookie": "deskhand=x"}))[0] == 403
-    assert (await stranger.ask("POST", "/api/jobs", {"name": "x", "text": DAILY}))[0] == 403
+    assert (await stranger.ask("POST", "/api/jobs", {"name": "x", "text": DAILY}))[0] == 401
     runs = await served.owner.get("/api/jobs/door/runs")
     assert len(runs) == 1 and runs[0]["slot"].startswith("webhook:")
     assert (await served.owner.get("/api/jobs/door"))["trouble"] == []

@@ -46,6 +46,8 @@ def files(events: list[Event]) -> set[str]:
 async def test_the_documents_own_session(tmp_path: Path) -> None:
     async with opened(tmp_path, LIST, DONE) as (served, _):
         (served.app.settings.home.workspace("default") / "a.txt").write_text("hello\n")
+        while (await served.owner.get("/health"))["status"] != "ok":
+            await anyio.sleep(0.01)
         events = await example(served.url, served.owner.headers["authorization"].removeprefix("Bearer "))
     assert types(events) == ["tool_call", "tool_result", "text_delta", "done"]
     assert "a.txt" in events[1]["result"] and said(events) == "That is all."
