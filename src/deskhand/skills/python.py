@@ -26,7 +26,7 @@ from ..tools.base import Context, Done, Spec, Tool
 from ..tools.define import of_fields
 from ..tools.documents.invisible import written_out
 from ..tools.marks import marks_of
-from ..tools.paths import Workspace
+from ..tools.paths import Opened, Workspace
 from ..tools.shell import run_watched
 from ..types.errors import ToolError
 from ..types.messages import clean
@@ -238,8 +238,9 @@ def python_tools(found: Found, taken: Collection[str]) -> tuple[tuple[Tool, ...]
 
 def _tool(skill: PythonSkill) -> Tool:
     async def run(context: Context, **given: Any) -> Done:
-        source = await anyio.to_thread.run_sync(context.reach.files.read, skill.file, FILE_BYTES)
-        await _check(skill, source, context)  # when it has been read: what is checked is what runs
+        opened = await anyio.to_thread.run_sync(context.reach.files.read_opened, skill.file, FILE_BYTES)
+        await _check(opened, context)  # when it has been read: what is checked is what runs
+        source = opened.data
         said = {name: value for name, value in given.items() if value is not None}
         shown = f"{skill.name} {shlex.quote(msgspec.json.encode(said).decode())}"
         return await run_watched(_command(skill, source, said, context), shown, context, skill.name)
@@ -249,17 +250,17 @@ def _tool(skill: PythonSkill) -> Tool:
     return of_fields(spec, fields, run, ["context"])
 
 
-async def _check(skill: PythonSkill, source: bytes, context: Context) -> None:
-    """Raises ToolError where these bytes of its file are held back."""
+async def _check(opened: Opened, context: Context) -> None:
+    """Raises ToolError where these bytes of a tool's file are held back."""
     marks, bound = await marks_of(context), await bound_in(context)
-    real = marks.real(skill.file)
-    if not bound.allows(real, sha256(source).digest()):
-        raise ToolError(CHANGED.format(what=skill.file))
-    label = marks.of(skill.file)
+    file, real = opened.place.asked, opened.place.real
+    if not all(bound.allows(each, sha256(opened.data).digest()) for each in (real, marks.real(file))):
+        raise ToolError(CHANGED.format(what=file))
+    label = marks.of(opened.place)
     if bound.covers(real) or not (label.integrity == "untrusted" or label.by):
         return
     whose = "words from outside" if label.integrity == "untrusted" else f"the word of {', '.join(label.by)}"
-    raise ToolError(f"{skill.file} is held back: {whose} went into it, and no owner has looked at it since")
+    raise ToolError(f"{file} is held back: {whose} went into it, and no owner has looked at it since")
 
 
 def _field(parameter: Parameter) -> tuple[Any, ...]:

@@ -69,7 +69,7 @@ async def _of_files(arguments: msgspec.Raw, context: Context | None) -> Label:
         return LOCAL
     try:
         marks = await marks_of(context)
-        return await anyio.to_thread.run_sync(marks.told, named)
+        return await anyio.to_thread.run_sync(marks.told_by_name, named)
     except (StoreError, OSError):
         return UNTRUSTED
 

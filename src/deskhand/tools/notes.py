@@ -102,6 +102,11 @@ class Word(msgspec.Struct, frozen=True):
         except OSError:
             return True
 
+    def at(self, path: str, changed_ns: int) -> bool:
+        """Whether what was read there when it had been changed last at this time may have been changed then; 0: nobody
+        knows."""
+        return changed_ns != 0 and self._in(changed_at(path, changed_ns, self.armed))
+
     def _of(self, path: str) -> bool:
         return self._at(path, os.lstat(path)) or self._brought(path)
 

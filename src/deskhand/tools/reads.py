@@ -221,9 +221,9 @@ class Reads:
         if not lasting(label) and not self._marked:
             return ()
         armed = [each for each in self._armed or () if each.kind != "folder" and each.path in self._marked]
-        moved = {each.inode: self._marks.of(each.path) for each in armed}
+        moved = {each.inode: self._marks.joined((each.path,)) for each in armed}
         rows: list[Change] = []
-        beside = _unwatched(context, self._begun_ns) if tainted(label) else ()
+        beside = _unwatched(context, self._begun_ns) if lasting(label) else ()
         for path in (*changed, *beside):
             try:
                 status = os.lstat(path)

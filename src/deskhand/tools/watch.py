@@ -24,7 +24,7 @@ from ..types.labels import LOCAL, Label, join
 from . import tree
 from .base import Context, Reach
 from .guarded import put_back
-from .marks import Marks, lasting, marks_in, marks_of, stored_as, words_in
+from .marks import Marks, by_either_name, lasting, marks_in, marks_of, stored_as, words_in
 from .notes import By, Running, Word
 from .reads import COARSE_NS, Reads, changed_since, read_since
 from .shadow import Seen, Shadow
@@ -304,26 +304,31 @@ def ground(reach: Reach, path: str = "") -> tuple[Ground, str]:
 
 
 async def changing(
-    context: Context, tool: str, path: str, act: Callable[[], T], label: Label = LOCAL
-) -> tuple[T, tuple[Change, ...]]:
-    """Do something to the file at `path`, in a thread, after which it has this label; returns what it gave, and the
-    rows that undo it. The mark is written before anybody is told, as others read the file from now on."""
+    context: Context, tool: str, path: str, act: Callable[[], str], label: Label = LOCAL
+) -> tuple[Change, ...]:
+    """Do something to the file at `path`, in a thread, after which it has this label; `act` returns the real path of
+    the file. Returns the rows that undo it. The mark is written before anybody is told, as others read the file from
+    now on."""
+    whose = by_either_name(context.reach.files.roots[0][0], path, label)
 
-    def do() -> tuple[T, Ground, Looked, Running]:
+    def do() -> tuple[str, Ground, Looked, Running]:
         where, place = ground(context.reach, path)
-        done, looked, one = where.change(by(context, tool, path), place, act, label)
-        return done, where, looked, one
+        real, looked, one = where.change(by(context, tool, path), place, act, whose)
+        return real, where, looked, one
 
     try:
-        done, where, looked, one = await anyio.to_thread.run_sync(do)
+        real, where, looked, one = await anyio.to_thread.run_sync(do)
     except OSError as error:
         raise ToolError(f"{path!r} is not written, as what was there could not be kept: {error.strerror}") from error
     if context.reach.shadow is not None:
         with anyio.CancelScope(shield=True):
-            if marks := (*(await marks_of(context)).written(path, label, context), *mark_effect(context)):
-                await context.reach.shadow.commit((*looked.rows, *marks))
+            marks = await marks_of(context)
+            noted = (context.session, context.clock.now())
+            marked = marks.rows_of(real, label if marks.private(real) else whose, noted)
+            if rows := (*marked, *mark_effect(context)):
+                await context.reach.shadow.commit((*looked.rows, *rows))
     where.leave(one)
-    return done, looked.rows
+    return looked.rows
 
 
 class Watch:
@@ -454,8 +459,9 @@ def _marks_of_cut(one: Running, reach: Reach, marks: Marks) -> tuple[Change, ...
     paths -= {f"{root}/{path}" for path, seen in _kept(reach)}  # it is as it was, or one of the next
     paths |= {f"{root}/{path}" for path in one.touched}
     noted = (one.by.session, one.by.at)
+    effect = Change("file_label_set", (f"effect:{one.by.key}", msgspec.json.encode(label), *noted))
     rows = ((path, join((label, marks.stored.get(stored_as(path), LOCAL)))) for path in sorted(paths))
-    return tuple(change for path, joined in rows for change in marks.rows(path, joined, noted))
+    return (effect, *(change for path, joined in rows for change in marks.rows(path, joined, noted)))
 
 
 def _kept(reach: Reach) -> Iterator[tuple[str, Seen]]:

@@ -20,7 +20,7 @@ from ..sandbox.base import Sandbox
 from ..tools.convert import LIMIT_BYTES
 from ..tools.marks import Marks, marks_in
 from ..tools.names import alike, shown_name
-from ..tools.paths import Entry, Opened, Workspace
+from ..tools.paths import Entry, Listed, Opened, Place, Workspace
 from ..tools.pdf_pages import PAGES
 from ..tools.shadow import Shadow
 from ..types.commit import Change
@@ -42,8 +42,9 @@ STEERING = frozenset({"rules.md", "soul.md", "code.md", "agents.md", "heartbeat.
 
 
 class FileView(msgspec.Struct, frozen=True):
-    """A name in a folder. `path` leads to it from the workspace; `modified_at` is seconds since the epoch; `shown`
-    is the name with what nobody sees written out, and `note` says so where another name in the folder looks like it."""
+    """A name in a folder. `path` leads to it from the workspace; `modified_at` is seconds since the epoch; folders have
+    it, and a size, for owners alone, as it follows what lies in them. `shown` is the name with what nobody sees written
+    out, and `note` says so where another name in the folder looks like it."""
 
     name: str
     path: str
@@ -114,27 +115,35 @@ def plainly(error: ToolError) -> HttpProblem:
 async def listed(call: Call) -> list[FileView]:
     files, path = await workspace(call, call.query.agent), call.query.path or "."
     check_place(call, path)
-    real, entries = await anyio.to_thread.run_sync(_listed, files, path)
-    check_place(call, files.inside(real), asked=path)
-    seen = await sees(call.web, call.principal, call.query.agent, [f"{real}/{entry.name}" for entry in entries])
+    found = await anyio.to_thread.run_sync(_listed, files, path)
+    check_place(call, files.inside(found.place.real), asked=path)
+    places = [found.place_of(entry) for entry in found.entries]
+    seen = await sees(call.web, call.principal, call.query.agent, places)
     top = PurePosixPath(path)
-    shown = [entry for entry, may in zip(entries, seen, strict=True) if may]
+    shown = [entry for entry, may in zip(found.entries, seen, strict=True) if may]
     twins = alike(entry.name for entry in shown)
-    return [_view(top, entry, twins.get(entry.name, "")) for entry in shown if str(top / entry.name) not in HIDDEN]
+    views = [_view(top, entry, twins.get(entry.name, "")) for entry in shown if str(top / entry.name) not in HIDDEN]
+    return views if "owner" in call.principal.roles else [_plain(view) for view in views]
 
 
-def _listed(files: Workspace, path: str) -> tuple[str, list[Entry]]:
+def _listed(files: Workspace, path: str) -> Listed:
     try:
-        return files.real(path), files.list(path)
+        return files.listed(path)
     except ToolError as error:
         raise plainly(error) from error
 
 
-async def sees(web: Web, principal: Principal, agent: str, paths: Sequence[str]) -> list[bool]:
-    """Which of these files, and of their names, are for this person. What is known of the owner is for owners."""
+def _plain(view: FileView) -> FileView:
+    """What those who may not see all in a folder are told of it: its size and time follow what lies in it."""
+    return view if view.kind == "file" else msgspec.structs.replace(view, size=0, modified_at=0.0)
+
+
+async def sees(web: Web, principal: Principal, agent: str, places: Sequence[Place]) -> list[bool]:
+    """Which of these files, and of their names, are for this person. What is known of the owner is for owners. It is
+    asked when they were read."""
     marks = await marks_in(await web.house.reach(agent or web.house.agents[0]))
     readers = readers_of(principal)
-    return await anyio.to_thread.run_sync(lambda: [may_see(marks.told((path,)), readers) for path in paths])
+    return await anyio.to_thread.run_sync(lambda: [may_see(marks.told((place,)), readers) for place in places])
 
 
 def _view(folder: PurePosixPath, entry: Entry, note: str) -> FileView:
@@ -153,8 +162,8 @@ async def opened(call: Call, agent: str, path: str, most: int) -> Opened:
         found = await anyio.to_thread.run_sync(files.read_opened, path, most)
     except ToolError as error:
         raise plainly(error) from error
-    check_place(call, files.inside(found.real), asked=path)
-    if not all(await sees(call.web, call.principal, agent, (path, found.real))):
+    check_place(call, files.inside(found.place.real), asked=path)
+    if not all(await sees(call.web, call.principal, agent, (found.place,))):
         await call.web.people.note(call.principal, "file refused", path[:200])
         raise HttpProblem(403, "forbidden", f"{path[:200]!r} is for others alone: what went into it is.")
     return found

@@ -77,7 +77,9 @@ class World:
 
     async def _label(self, job: Job, paths: Sequence[str]) -> Label:
         rows = await self.store.rows("file_labels", ())
-        return Marks(str(self.work), {path: msgspec.json.decode(label, type=Label) for path, label in rows}).told(paths)
+        return Marks(
+            str(self.work), {path: msgspec.json.decode(label, type=Label) for path, label in rows}
+        ).told_by_name(paths)
 
     async def _page(self, job: Job, url: str) -> str:
         self.asked.append(url)
