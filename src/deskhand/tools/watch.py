@@ -271,11 +271,13 @@ def marked(by: By) -> tuple[Change, ...]:
 
 def mark_effect(context: Context, label: Label = LOCAL) -> tuple[Change, ...]:
     """The row that remembers whose word the journal's line about this call is: it names what was run, and files."""
-    label = join((context.label, label))
+    return _effect_mark(by(context, "", ""), join((context.label, label)))
+
+
+def _effect_mark(doer: By, label: Label) -> tuple[Change, ...]:
     if not lasting(label):
         return ()
-    row = (f"effect:{context.key}", msgspec.json.encode(label), context.session, context.clock.now())
-    return (Change("file_label_set", row),)
+    return (Change("file_label_set", (f"effect:{doer.key}", msgspec.json.encode(label), doer.session, doer.at)),)
 
 
 def by(context: Context, tool: str, what: str) -> By:
@@ -309,24 +311,31 @@ async def changing(
     """Do something to the file at `path`, in a thread, after which it has this label; `act` returns the real path of
     the file. Returns the rows that undo it. The mark is written before anybody is told, as others read the file from
     now on."""
-    whose = by_either_name(context.reach.files.roots[0][0], path, label)
+    return await changed_by(context.reach, by(context, tool, path), path, act, (label, context.label))
+
+
+async def changed_by(
+    reach: Reach, doer: By, path: str, act: Callable[[], str], labels: tuple[Label, Label]
+) -> tuple[Change, ...]:
+    """The same for somebody. `labels` are that of the file then, and that of the line about it in the journal."""
+    label, told = labels
+    whose = by_either_name(reach.files.roots[0][0], path, label)
 
     def do() -> tuple[str, Ground, Looked, Running]:
-        where, place = ground(context.reach, path)
-        real, looked, one = where.change(by(context, tool, path), place, act, whose)
+        where, place = ground(reach, path)
+        real, looked, one = where.change(doer, place, act, whose)
         return real, where, looked, one
 
     try:
         real, where, looked, one = await anyio.to_thread.run_sync(do)
     except OSError as error:
         raise ToolError(f"{path!r} is not written, as what was there could not be kept: {error.strerror}") from error
-    if context.reach.shadow is not None:
+    if reach.shadow is not None:
         with anyio.CancelScope(shield=True):
-            marks = await marks_of(context)
-            noted = (context.session, context.clock.now())
+            marks, noted = await marks_in(reach, doer.key), (doer.session, doer.at)
             marked = marks.rows_of(real, label if marks.private(real) else whose, noted)
-            if rows := (*marked, *mark_effect(context)):
-                await context.reach.shadow.commit((*looked.rows, *rows))
+            if rows := (*marked, *_effect_mark(doer, told)):
+                await reach.shadow.commit((*looked.rows, *rows))
     where.leave(one)
     return looked.rows
 
@@ -459,9 +468,9 @@ def _marks_of_cut(one: Running, reach: Reach, marks: Marks) -> tuple[Change, ...
     paths -= {f"{root}/{path}" for path, seen in _kept(reach)}  # it is as it was, or one of the next
     paths |= {f"{root}/{path}" for path in one.touched}
     noted = (one.by.session, one.by.at)
-    effect = Change("file_label_set", (f"effect:{one.by.key}", msgspec.json.encode(label), *noted))
     rows = ((path, join((label, marks.stored.get(stored_as(path), LOCAL)))) for path in sorted(paths))
-    return (effect, *(change for path, joined in rows for change in marks.rows(path, joined, noted)))
+    marked = (change for path, joined in rows for change in marks.rows(path, joined, noted))
+    return (*_effect_mark(one.by, label), *marked)
 
 
 def _kept(reach: Reach) -> Iterator[tuple[str, Seen]]:
