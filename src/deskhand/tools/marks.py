@@ -7,6 +7,7 @@ the owner are the owner's wherever they lie in a workspace.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import PurePosixPath
@@ -19,8 +20,10 @@ from ..policy.gate import may_see
 from ..store.sql import load_sql
 from ..types.commit import Change
 from ..types.labels import LOCAL, Label, join
+from . import tree
+from .accessed import was_accessed
 from .base import Context, Reach
-from .notes import Word
+from .notes import Running, Word
 from .paths import Place
 from .shadow import Shadow
 
@@ -74,6 +77,21 @@ def by_either_name(folder: str, path: str, label: Label) -> Label:
     for the owner also where a link leads elsewhere from there."""
     name = os.path.normpath(path if path.startswith("/") else f"{folder}/{path}")
     return join((label, _owners(folder, name))) if is_private(folder, name) else label
+
+
+def private_in(folder: str) -> Iterator[str]:
+    """The files about the owner in a workspace."""
+    try:
+        with tree.scanned(folder) as entries:
+            found = [entry for entry in entries if entry.name.casefold().rstrip(". ") in PRIVATE]
+    except OSError:
+        return
+    for entry in found:
+        if entry.is_file(follow_symlinks=False):
+            yield f"{folder}/{entry.name}"
+        elif entry.is_dir(follow_symlinks=False):
+            inside = tree.beneath(f"{folder}/{entry.name}")
+            yield from (path for path, status in inside if not stat.S_ISDIR(status.st_mode))
 
 
 class Marks:
@@ -221,23 +239,51 @@ async def marks_of(context: Context) -> Marks:
     return await marks_in(context.reach, context.key)
 
 
-async def marks_in(reach: Reach, but: str = "") -> Marks:
-    """The marks as they are now, with what is being written by others than the call `but`."""
+async def marks_in(reach: Reach, but: str = "", *, others: bool = True) -> Marks:
+    """The marks as they are now, with what is being written by others than the call `but`, and with `others` by what
+    other processes have noted: also where one of them was killed, and nobody has made up for it yet."""
     root, shadow = reach.files.roots[0][0], reach.shadow
     runs = shadow is not None and any(one.by.key != but for one in shadow.running)
     words = await anyio.to_thread.run_sync(words_in, shadow, root, but) if shadow is not None and runs else []
+    noted = shadow.notes.others() if shadow is not None and others else []
     rows = await reach.rows("file_labels", ())  # after that: what is over by now has its marks written
     stored = {path: _decode(label) for path, label in rows}
-    if shadow is None or not runs:
+    if shadow is None or not (runs or noted):
         return Marks(root, stored, words)
+    if noted:
+        words = [*words, *await anyio.to_thread.run_sync(_words_of_others, noted, Marks(root, stored), root)]
     stood = await anyio.to_thread.run_sync(stood_in, shadow, root, stored)
     return Marks(root, stored, words, stood)
+
+
+def _words_of_others(noted: Sequence[Running], marks: Marks, root: str) -> list[Word]:
+    """Whose words those may be that other processes have noted: of what cannot be asked any more, nothing is known but
+    what was read since."""
+    labels = {id(one): one.label for one in noted if not one.marked}
+    if any(one.over_at is None for one in noted):
+        read = read_since(marks, root)
+        labels |= {id(one): join((one.label, read)) for one in noted if one.over_at is None and not one.marked}
+    words = [
+        Word(one.begun_ns, one.over_ns, labels[id(one)], frozenset(one.touched), root)
+        for one in noted
+        if id(one) in labels
+    ]
+    return [word for word in words if lasting(word.label)]
 
 
 async def label_of(places: Iterable[Place], context: Context) -> Label:
     """The label of what was told of these files just now, by their paths and by what stands in them."""
     marks, given = await marks_of(context), list(places)
     return await anyio.to_thread.run_sync(marks.told, given)
+
+
+def read_since(marks: Marks, root: str) -> Label:
+    """The label of the marked files beneath `root` that were read since a command began there that cannot be asked any
+    more, as nothing is known of it but that."""
+    paths = [*(path for path in marks.stored if path.startswith(f"{root}/")), *private_in(root)]
+    around = {os.path.dirname(path) for path in marks.stored if was_accessed(os.path.dirname(path))}  # noqa: PTH120
+    named = (path for path in marks.stored if os.path.dirname(path) in around)  # noqa: PTH120
+    return marks.joined({*(path for path in paths if was_accessed(path)), *named})
 
 
 def stood_in(shadow: Shadow, root: str, stored: Collection[str]) -> dict[int, list[str]]:

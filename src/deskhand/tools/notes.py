@@ -183,8 +183,22 @@ class Notes:
                     os.close(held)
                     continue
                 self._read.append((held, path))
-                line = path.read_bytes().partition(b"\n")[0]
-                found += [_running(note) for note in msgspec.json.decode(line or b"[]", type=list[_Note])]
+                found += _noted(path.read_bytes().partition(b"\n")[0])
+        return found
+
+    def others(self) -> list[Running]:
+        """What other processes have noted, whether they live or are gone, and which is not in the database yet."""
+        found = list[Running]()
+        try:
+            with os.scandir(self._folder) as entries:
+                paths = [entry.path for entry in entries]
+        except OSError:
+            return found
+        own = os.fstat(self._held).st_ino if self._held >= 0 else 0
+        for path in sorted(paths):
+            with suppress(OSError, ValueError, RecursionError), open(path, "rb") as file:  # noqa: PTH123 -- asked often
+                if os.fstat(file.fileno()).st_ino != own:
+                    found += _noted(file.readline())
         return found
 
     def forget(self) -> None:
@@ -219,6 +233,11 @@ def _note(one: Running) -> _Note:
     label = one.label if one.marked else join((one.label, one.heard(), *one.beside))
     touched = [] if one.marked else [os.fsencode(path).hex() for path in one.touched]
     return _Note(one.by, _items(one), one.over_at is not None, label, one.begun_ns, one.over_ns, one.marked, touched)
+
+
+def _noted(line: bytes) -> list[Running]:
+    """What stands in the line of a file of notes. Raises ValueError, RecursionError."""
+    return [_running(note) for note in msgspec.json.decode(line.strip() or b"[]", type=list[_Note])]
 
 
 def _running(note: _Note) -> Running:

@@ -24,9 +24,9 @@ from ..types.labels import LOCAL, Label, join
 from . import tree
 from .base import Context, Reach
 from .guarded import put_back
-from .marks import Marks, by_either_name, lasting, marks_in, marks_of, stored_as, words_in
+from .marks import Marks, by_either_name, lasting, marks_in, marks_of, read_since, stored_as, words_in
 from .notes import By, Running, Word
-from .reads import COARSE_NS, Reads, changed_since, read_since
+from .reads import COARSE_NS, Reads, changed_since
 from .shadow import Seen, Shadow
 from .states import Changed, digest_of
 
@@ -440,7 +440,7 @@ async def make_up(reach: Reach, where: Ground, now: float | None = None) -> None
     if first := not shadow.looked_back:
         found += await anyio.to_thread.run_sync(where.lost)
     found += where.owed(now) if now is not None else ()
-    marks = Marks(where.real, {}) if not found else await marks_in(reach)
+    marks = Marks(where.real, {}) if not found else await marks_in(reach, others=False)
     for one in found:
         unmarked = not one.marked and one.by.undoes is None
         if unmarked and (rows := await anyio.to_thread.run_sync(_marks_of_cut, one, reach, marks)):
