@@ -266,6 +266,8 @@ def test_places_are_made_by_who_opens() -> None:
         "tools/marks.py",  # by_name
         "tools/program/source.py",
         "skills/skill.py",  # of what no skill was read from
+        "skills/python.py",  # the same
+        "runtime/learning/knowledge.py",  # of what is no topic
         "runtime/jobs/heartbeat.py",  # of a file that is not there
         "runtime/learning/notebook.py",  # of a file that is not there
     }

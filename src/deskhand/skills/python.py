@@ -26,7 +26,7 @@ from ..tools.base import Context, Done, Spec, Tool
 from ..tools.define import of_fields
 from ..tools.documents.invisible import written_out
 from ..tools.marks import marks_of
-from ..tools.paths import Opened, Workspace
+from ..tools.paths import Opened, Place, Workspace
 from ..tools.shell import run_watched
 from ..types.errors import ToolError
 from ..types.messages import clean
@@ -71,13 +71,15 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 class PythonSkill(msgspec.Struct, frozen=True):
-    """A function that is a tool. `file` is its path in the workspace, `digest` the SHA-256 of what it held."""
+    """A function that is a tool. `file` is its path in the workspace, `digest` the SHA-256 of what it held, and
+    `place` where that was read."""
 
     name: str
     description: str
     file: str
     parameters: tuple[Parameter, ...]
     digest: bytes = b""
+    place: Place = Place("")
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -188,7 +190,8 @@ class PythonSkills:
         with suppress(ToolError), Workspace(self._workspace) as workspace:
             for path, version in files.items():
                 known = self._parsed.get(path)
-                if known is None or known[0] != version:
+                whole = f"{self._workspace}/{path}"
+                if known is None or known[0] != version or not all(each.place.still(whole) for each in known[1].skills):
                     known = version, _read(workspace, path, version[1])
                     self._parsed[path] = known
                 skills += known[1].skills
@@ -216,11 +219,11 @@ def _read(workspace: Workspace, path: str, size: int) -> Found:
     if size > FILE_BYTES:
         return Found((), (f"{path} is larger than {FILE_BYTES >> 10} kB",))
     try:
-        source = workspace.read(path, FILE_BYTES + 1)
+        read = workspace.read_opened(path, FILE_BYTES + 1)
     except ToolError as error:
         return Found((), (str(error),))
-    found, digest = parse(source, path), sha256(source).digest()
-    return replace(found, skills=tuple(replace(each, digest=digest) for each in found.skills))
+    found, digest, place = parse(read.data, path), sha256(read.data).digest(), read.place
+    return replace(found, skills=tuple(replace(each, digest=digest, place=place) for each in found.skills))
 
 
 def python_tools(found: Found, taken: Collection[str]) -> tuple[tuple[Tool, ...], tuple[str, ...]]:

@@ -69,8 +69,8 @@ class Skills:
 
     def __init__(self, sources: Sequence[Source], allowed: Sequence[str] = ("*",)) -> None:
         self._sources, self._allowed = sources, allowed
-        self._parsed: dict[tuple[Path, str], tuple[tuple[int, int], Skill | None]] = {}
-        self._watched: dict[str, tuple[int, int]] = {}
+        self._parsed: dict[tuple[Path, str], tuple[tuple[int, ...], Skill | None]] = {}
+        self._watched: dict[str, tuple[int, ...]] = {}
         self._found: dict[str, Skill] = {}
 
     def find(self) -> dict[str, Skill]:
@@ -117,10 +117,13 @@ class Skills:
     def _at(self, files: Workspace, source: str, root: Path, inner: str) -> Skill | None:
         with suppress(ToolError):
             entry = files.stat(f"{inner}/{FILE_NAME}")
-            version = (entry.changed_ns, entry.size_bytes)
+            version = (entry.changed_ns, entry.size_bytes, entry.inode)
             known = self._parsed.get((root, inner))
             if known is None or known[0] != version:
                 read = files.read_opened(f"{inner}/{FILE_NAME}", FILE_BYTES)
+                if read.place.inode != entry.inode:
+                    self._watched = {}  # it changed places with another one meanwhile: look again
+                    return None
                 made = _skill(read.data.decode("utf-8-sig", "replace"), source, root, inner)
                 place = replace(read.place, asked=f"{root / inner}/{FILE_NAME}")
                 known = (version, made and replace(made, digest=sha256(read.data).digest(), place=place))
@@ -135,12 +138,12 @@ def _hidden(skill: Skill, found: Mapping[str, Skill]) -> bool:
     return other is not None and other.source == skill.source and other.folder.name == other.name
 
 
-def _looks(path: str) -> tuple[int, int]:
+def _looks(path: str) -> tuple[int, ...]:
     try:
         status = os.stat(path)  # noqa: PTH116 -- before every model call, and a third of the cost
     except OSError:
-        return 0, 0
-    return status.st_ctime_ns, status.st_size
+        return 0, 0, 0
+    return status.st_ctime_ns, status.st_size, status.st_ino
 
 
 def _skill(text: str, source: str, root: Path, inner: str) -> Skill | None:

@@ -65,6 +65,13 @@ class Place(msgspec.Struct, frozen=True, gc=False):
     inode: int = 0
     changed_ns: int = 0
 
+    def still(self, path: str) -> bool:
+        """Whether this name leads to it just now: then what is known of the name is known of it."""
+        try:
+            return os.stat(path).st_ino == self.inode  # noqa: PTH116 -- of each skill, before many a model call
+        except OSError:
+            return False
+
 
 class Opened(msgspec.Struct, frozen=True):
     """A file that was read: its place, its size, and as much of it as was asked for."""
