@@ -181,8 +181,8 @@ def _answer(text: str, data: bytes) -> None:
 def _marked(text: str, data: bytes) -> None:
     marks = Marks("/w", {"/w/a": Label("untrusted")}, ())
     for path in (text, f"/w/{text}"):
-        marks.of(path)
-        marks.told([path, f"{path}/b"])
+        marks.of(marks.by_name(path))
+        marks.told_by_name([path, f"{path}/b"])
 
 
 def _searched(text: str, data: bytes) -> None:

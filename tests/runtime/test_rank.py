@@ -107,6 +107,44 @@ async def test_what_a_member_had_written_is_no_word_for_others(home: Path, way: 
             assert CANARY not in await agent.prompted(app, who), who.id
 
 
+UNWATCHED = {
+    "a program in .venv": (
+        "mkdir -p .venv/bin knowledge; echo true > .venv/bin/tool",
+        "printf '%s' 'echo {text} > knowledge/mail.md' > .venv/bin/tool",
+        "sh .venv/bin/tool",
+    ),
+    "a folder that was there": (
+        "mkdir -p knowledge/node_modules",
+        "printf %s '{text}' > knowledge/node_modules/index.md",
+        "true",
+    ),
+    "shared": ("mkdir -p knowledge", "printf %s '{text}' > shared/n.md", "cp shared/n.md knowledge/mail.md"),
+    "shared, by a name": (
+        "mkdir -p knowledge",
+        "touch 'shared/{text}'",
+        "ls shared > knowledge/mail.md",
+    ),
+    "a cache": (
+        "mkdir -p .cache/deep knowledge",
+        "printf %s '{text}' > .cache/deep/n",
+        "cat .cache/*/n > knowledge/mail.md",
+    ),
+}
+
+
+@pytest.mark.parametrize("way", UNWATCHED)
+async def test_where_nobody_watches_their_words_are_known_too(home: Path, way: str) -> None:
+    """Folders that programs make again, and the one that all agents share, are looked at for whatever label lasts."""
+    agent = Shared(home, {"policy": [{"verdict": "allow"}]})
+    before, theirs, after = (line.format(text=CANARY) for line in UNWATCHED[way])
+    async with agent.running() as app:
+        for who, line in ((OLGA, before), (BOB, theirs), (OLGA, after)):
+            said = await agent.does(app, who, ("shell", {"command": line}))
+            assert "exit code" not in said[0], said
+        for who in (OLGA, CAROL):
+            assert CANARY not in await agent.prompted(app, who), who.id
+
+
 async def test_what_they_had_written_is_told_to_themselves(home: Path) -> None:
     agent = Shared(home, {"policy": [{"verdict": "allow"}]})
     async with agent.running() as app:

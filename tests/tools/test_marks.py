@@ -15,8 +15,8 @@ from deskhand.types.labels import LOCAL, OWNER, Label
 def test_a_path_that_is_too_long_is_untrusted(tmp_path: Path, path: str) -> None:
     """It may lead over links that are walked again for each of its folders."""
     marks = Marks(str(tmp_path), {str(tmp_path / "b"): Label("untrusted")})
-    assert marks.of(path) == TOO_LONG
-    assert marks.told([path]).integrity == "untrusted"
+    assert marks.of(marks.by_name(path)) == TOO_LONG
+    assert marks.told_by_name([path]).integrity == "untrusted"
 
 
 def test_what_one_look_costs_does_not_grow(tmp_path: Path) -> None:
@@ -25,6 +25,6 @@ def test_what_one_look_costs_does_not_grow(tmp_path: Path) -> None:
     (tmp_path / "k").symlink_to("a")
     marks = Marks(str(tmp_path), {str(tmp_path / "b"): OWNER})
     depth = DEEPEST - str(tmp_path).count("/") - 2
-    assert marks.of("l/" * depth + "k") == LOCAL
-    most = least_cpu_s(lambda: marks.of("l/" * depth + "k"))
-    assert least_cpu_s(lambda: marks.of("l/" * 100_000 + "k")) < most
+    assert marks.of(marks.by_name("l/" * depth + "k")) == LOCAL
+    most = least_cpu_s(lambda: marks.of(marks.by_name("l/" * depth + "k")))
+    assert least_cpu_s(lambda: marks.of(marks.by_name("l/" * 100_000 + "k"))) < most

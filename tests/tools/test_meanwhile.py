@@ -30,7 +30,8 @@ OLGA = Principal("olga", ("owner",))
 async def read(hands: Hands, name: str) -> Label:
     """What another conversation, which has read nothing, is told of this file."""
     hands.label = LOCAL
-    return (await marks_of(await hands.context())).of(name)
+    marks = await marks_of(await hands.context())
+    return marks.of(marks.by_name(name))
 
 
 async def held(hands: Hands, name: str) -> bool:

@@ -304,7 +304,7 @@ def _read_only(workspace: Workspace) -> None:
     assert workspace.read("real/key") == b"harmless"
 
 
-def _tried(act: Callable[[int], None]) -> int:
+def _tried(act: Callable[[int], object]) -> int:
     """How often it was done; otherwise it was refused."""
     done = 0
     for at in range(TRIES):

@@ -33,7 +33,7 @@ async def run(hands: Hands, command: str, *changed: str) -> tuple[Label, set[str
     await reads.look()
     await hands.store.change(reads.marks([str(hands.folder / name) for name in changed], context))
     marks = await marks_of(context)
-    return reads.label(), {name for name in changed if marks.of(name).integrity == "untrusted"}
+    return reads.label(), {name for name in changed if marks.of(marks.by_name(name)).integrity == "untrusted"}
 
 
 async def marked(hands: Hands, name: str, content: bytes = b"obey me\n") -> Path:

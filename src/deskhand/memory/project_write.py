@@ -7,26 +7,35 @@ import errno
 import os
 import secrets
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import PurePosixPath
 
-from ..tools.paths import Workspace
+from ..tools.paths import Workspace, where_is
 from ..types.errors import ToolError
 
 _ONLY_NEW, _EXCHANGE = 1, 2  # renameat2(2)
 _CANNOT = (errno.ENOSYS, errno.EINVAL, errno.EPERM)
 
 
-def put(files: Workspace, path: str, before: bytes | None, content: bytes) -> bool:
+def put(
+    files: Workspace,
+    path: str,
+    before: bytes | None,
+    content: bytes,
+    judge: Callable[[str], None] = lambda real: None,
+) -> bool:
     """Write `content` where the file still holds `before` (None: where there is none). False where it holds anything
     else: then it is left as it is. The new file takes the place of the old one at once, and who saved in between gets
-    theirs back. A file system that cannot do that is only looked at before. Raises ToolError."""
+    theirs back. A file system that cannot do that is only looked at before. `judge` is told the real path before
+    anything is written. Raises ToolError."""
     parent, name = str(PurePosixPath(path).parent), PurePosixPath(path).name
     if before is None:
         files.make_folder(parent)
     folder = files.open_beneath(parent, os.O_RDONLY | os.O_DIRECTORY)
     new = f".deskhand-{secrets.token_hex(8)}"
     try:
+        judge(f"{where_is(folder)}/{name}")
         _write(folder, new, content, _mode(folder, name, path, before))
         return _moved(folder, new, name) if before is None else _exchanged(folder, (new, name), before, content)
     except FileExistsError:
@@ -40,7 +49,7 @@ def put(files: Workspace, path: str, before: bytes | None, content: bytes) -> bo
         os.close(folder)
     if _read_of(files, path) != before:
         return False
-    files.write(path, content)
+    files.write(path, content, judge=judge)
     return True
 
 

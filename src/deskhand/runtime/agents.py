@@ -169,4 +169,5 @@ class Able:
 
 
 def _is_held(skill: Skill, held: Held) -> bool:
-    return holds(held, str(skill.folder)) or not held.allows(str(skill.folder / FILE_NAME), skill.digest)
+    file, inode = str(skill.folder / FILE_NAME), skill.place.inode
+    return holds(held, str(skill.folder), inode) or not held.allows(file, skill.digest) or not skill.place.still(file)

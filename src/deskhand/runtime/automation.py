@@ -14,6 +14,7 @@ from ..tools.approved import bound_of
 from ..tools.base import Context, Tool
 from ..tools.marks import marks_in
 from ..tools.pages import read_page
+from ..tools.paths import Place
 from ..types.commit import Change
 from ..types.errors import JobInvalid
 from ..types.events import Recorded
@@ -157,18 +158,18 @@ class Automation:
         if not paths:
             return ()
         marks = await marks_in(await self._ground.agent_of(f"{job.agent or self._agents()[0]}/").reach())
-        return await anyio.to_thread.run_sync(lambda: [marks.told((path,)) for path in paths])
+        return await anyio.to_thread.run_sync(lambda: [marks.told_by_name((path,)) for path in paths])
 
-    async def _held(self, agent: str, name: str) -> bool:
-        """Whether untrusted words went into this file, or those of somebody who is no owner, or it was changed since it
-        was approved."""
+    async def _held(self, agent: str, place: Place) -> bool:
+        """Whether untrusted words went into what was read there, or those of somebody who is no owner, or it was
+        changed since it was approved."""
         marks = await marks_in(await self._ground.agent_of(f"{agent}/").reach())
-        path = marks.real(name)
+        path = place.real
         approved = await self._ground.store.rows("approved_files", ())
         bound = await anyio.to_thread.run_sync(bound_of, approved)
         if bound.differs(path) or bound.covers(path):
             return bound.differs(path)
-        label = marks.of(name)
+        label = marks.of(place)
         return label.integrity == "untrusted" or bool(label.by)
 
     async def _beat(self, job: Job, prompt: str, rows: Sequence[Change]) -> str:

@@ -11,14 +11,13 @@ from typing import Any, Literal
 
 import anyio.to_thread
 import msgspec
-from msgspec.structs import replace
 
 from ..policy.gate import may_see
 from ..store.base import Store
 from ..store.blobs import PREFIX
 from ..tools.base import Reach
 from ..tools.diffs import TEXT_BYTES, diff_of, text_of
-from ..tools.files import rewrite_of
+from ..tools.files import plan_of, rewrite_of
 from ..tools.marks import marks_in
 from ..tools.names import alike
 from ..tools.shadow import Shadow
@@ -39,7 +38,6 @@ BESIDE = 5_000
 """So many names beside a file are looked at, whether one looks like its name."""
 GONE = "What stood there is not kept any more."
 CLOSED = "You may not see what stands in it."
-UNNAMED = "a file that is not yours to see"
 FULL = "Too much is changed to show all of it."
 SAME = "Its text stayed the same."
 
@@ -54,30 +52,39 @@ class Diffs:
 
     async def of_change(self, who: Principal, effect: Effect) -> CallDiff:
         """What a change of the journal came to. Who may know of it, the caller has asked."""
+        if not await self.told(who, effect):
+            return CallDiff(True)
         rows = await self._store.rows("effect_items", (effect.n, FILES, 0))
         items = [Item(*row) for row in rows]
         more = max(effect.count - len(items), 0)
-        try:
-            reach = await self._reach(effect.agent)
-        except (ConfigError, ToolError):
-            return CallDiff(True, tuple(FileDiff(each.shown, _did(each), why=GONE) for each in items), more)
         if effect.folder == KV:
             return CallDiff(True, tuple(_of_value(who, each) for each in items), more)
-        seen = await self._seen(who, reach, effect.folder, items)
-        found = await anyio.to_thread.run_sync(_of_files, reach, effect, items, seen)
-        names = [_name(each, effect, seen) for each in items]
-        return CallDiff(True, tuple(replace(each, place=name) for each, name in zip(found, names, strict=True)), more)
-
-    async def names(self, who: Principal, effect: Effect, items: Sequence[Item]) -> list[str]:
-        """What each of these is called to this person: a name is words too, so that they may have to do without."""
-        if effect.folder == KV:
-            return [each.shown for each in items]
         try:
             reach = await self._reach(effect.agent)
         except (ConfigError, ToolError):
-            return [each.shown if each.shown in effect.what else UNNAMED for each in items]
+            named = [each for each in items if each.shown == effect.what]
+            return CallDiff(True, tuple(FileDiff(each.shown, _did(each), why=GONE) for each in named), more)
         seen = await self._seen(who, reach, effect.folder, items)
-        return [_name(each, effect, seen) for each in items]
+        items = [each for each in items if _is_told(each, effect, seen)]
+        return CallDiff(True, tuple(await anyio.to_thread.run_sync(_of_files, reach, effect, items, seen)), more)
+
+    async def told(self, who: Principal, effect: Effect) -> bool:
+        """Whether this person may be told what, and how much, a call has changed: that may say what it had read."""
+        rows = await self._store.rows("file_label_get", (f"effect:{effect.key}",))
+        return all(may_see(_label(row[0]), readers_of(who)) for row in rows)
+
+    async def shown(self, who: Principal, effect: Effect, items: Sequence[Item]) -> list[Item]:
+        """Those of what an effect changed of which this person may know: a name is words too."""
+        if not await self.told(who, effect):
+            return []
+        if effect.folder == KV:
+            return list(items)
+        try:
+            reach = await self._reach(effect.agent)
+        except (ConfigError, ToolError):
+            return [each for each in items if each.shown == effect.what]
+        seen = await self._seen(who, reach, effect.folder, items)
+        return [each for each in items if _is_told(each, effect, seen)]
 
     async def of_call(self, who: Principal, session: str, n: int, call_id: str) -> CallDiff:
         """What the call that event `n` made has changed; of one that has not run yet, what it would change. 0 stands
@@ -98,18 +105,20 @@ class Diffs:
     async def _proposed(self, who: Principal, agent: str, call: ToolCall) -> CallDiff:
         try:
             reach = await self._reach(agent)
-            if not may_see((await marks_in(reach)).of(_path(call)), readers_of(who)):
+            marks = await marks_in(reach)
+            if not may_see(marks.of(marks.by_name(_path(call))), readers_of(who)):
                 return CallDiff(False, (FileDiff(_path(call), "changed", why=CLOSED),))
-            rewrite = await anyio.to_thread.run_sync(rewrite_of, call.name, call.arguments, reach.files)
+            plan = await anyio.to_thread.run_sync(plan_of, call.name, call.arguments, reach.files)
+            if plan is None:
+                return CallDiff(False)
+            did: Literal["made", "changed"] = "made" if plan.before is None else "changed"
+            marks = await marks_in(reach)
+            place = plan.before.place if plan.before is not None else marks.by_name(plan.path)
+            if not may_see(marks.of(place), readers_of(who)):
+                return CallDiff(False, (FileDiff(plan.path, did, why=CLOSED),))
+            rewrite = await anyio.to_thread.run_sync(rewrite_of, plan)
         except (ConfigError, ToolError) as error:
             return CallDiff(False, (FileDiff(_path(call), "changed", why=f"This would fail: {error}."),))
-        if rewrite is None:
-            return CallDiff(False)
-        did: Literal["made", "changed"] = "made" if rewrite.before is None else "changed"
-        marks = await marks_in(reach)
-        if not may_see(marks.of(rewrite.path), readers_of(who)):
-            return CallDiff(False, (FileDiff(rewrite.path, did, why=CLOSED),))
-
         made = (rewrite.path, rewrite.before, rewrite.after)
         diff, why = await anyio.to_thread.run_sync(compared, *made)
         twin = await anyio.to_thread.run_sync(_twin, reach, rewrite.path)
@@ -120,7 +129,7 @@ class Diffs:
         marks, readers = await marks_in(reach), readers_of(who)
         seen = set[bytes]()
         for each in items:
-            labels = [marks.told((f"{folder}/{each.path}" if folder else each.path,))]
+            labels = [marks.told_by_name((f"{folder}/{each.path}" if folder else each.path,))]
             for digest in filter(None, map(digest_of, (each.before, each.after))):
                 rows = await self._store.rows("file_label_get", (f"blob:{PREFIX}{digest}",))
                 labels += [_label(row[0]) for row in rows]
@@ -129,9 +138,9 @@ class Diffs:
         return frozenset(seen)
 
 
-def _name(item: Item, effect: Effect, seen: frozenset[bytes]) -> str:
-    """Its name, as far as it is for who may see these, or was named by the call itself."""
-    return item.shown if item.place in seen or item.shown in effect.what else UNNAMED
+def _is_told(item: Item, effect: Effect, seen: frozenset[bytes]) -> bool:
+    """Whether who may see these may know of it; what the call itself was about they know."""
+    return item.place in seen or item.shown == effect.what
 
 
 def _twin(reach: Reach, path: str) -> str:

@@ -154,7 +154,8 @@ class Effects:
             labels += [_label(bytes.fromhex(found)) for each in items if (found := _label_of_value(each))]
         elif effect.folder != TASKS:
             marks = await marks_in(await self._reach(effect.agent))
-            labels.append(marks.told(f"{effect.folder}/{each.path}" if effect.folder else each.path for each in items))
+            paths = (f"{effect.folder}/{each.path}" if effect.folder else each.path for each in items)
+            labels.append(marks.told_by_name(paths))
         return join((LOCAL, *labels))
 
     async def put_back(self, who: Principal, agent: str, folder: str, items: Sequence[Item]) -> Taken:

@@ -13,6 +13,7 @@ from ..net.client import Net
 from ..store.base import Store
 from ..store.blobs import Blobs
 from ..tools.base import Reach
+from ..tools.marks import stored_as
 from ..types.clock import Clock, Ids
 from ..types.commit import Change
 from ..types.errors import ToolError
@@ -98,8 +99,8 @@ class Hands:
             log.warning("the files of a message were not opened: %s", error)
             return message
 
-        async def mark(path: str, label: Label) -> None:
-            row = (str((reach.folder / path).resolve()), msgspec.json.encode(label), session, ground.clock.now())
+        async def mark(real: str, label: Label) -> None:
+            row = (stored_as(real), msgspec.json.encode(label), session, ground.clock.now())
             await ground.store.change((Change("file_label_set", row),))
 
         return hidden_message(await with_files(message, ground.blobs.get, reach.files, mark), ground.redact)

@@ -313,6 +313,9 @@ class RunningHouse:
         for each in found:  # an undo can be taken back, the taking back of one cannot: it is the change again
             if each.undoes is not None and each.undoes not in undone:
                 undone[each.undoes] = (await self._app.effects.get(principal, each.undoes)).undoes
+        for n, each in enumerate(found):
+            if not await self._app.diffs.told(principal, each):
+                found[n] = msgspec.structs.replace(each, count=0)
         return [self._change(each, each.undoes is not None and undone[each.undoes] is not None) for each in found]
 
     def _change(self, effect: Effect, redone: bool) -> ChangeView:
@@ -327,14 +330,16 @@ class RunningHouse:
         except Refused:
             return None
         items = await self._app.effects.items(effect, limit)
-        names = await self._app.diffs.names(principal, effect, items)
+        shown = await self._app.diffs.shown(principal, effect, items)
+        if len(shown) < len(items):
+            effect = msgspec.structs.replace(effect, count=len(shown))
         places = [
             PlaceView(
-                self._app.redact(name),
+                self._app.redact(each.shown),
                 "made" if each.before is None else "removed" if each.after is None else "changed",
                 each.before is None or each.before[0] in "dlk" or each.blob is not None,
             )
-            for each, name in zip(items, names, strict=True)
+            for each in shown
         ]
         return ChangeDetail(self._change(effect, False), places)
 

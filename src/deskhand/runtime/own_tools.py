@@ -70,4 +70,5 @@ class OwnTools:
 
 def _is_held(skill: PythonSkill, workspace: Path, held: Held) -> bool:
     path = str(workspace / skill.file)
-    return holds(held, path) or not held.allows(path, skill.digest)
+    inode = skill.place.inode
+    return holds(held, path, inode) or not held.allows(path, skill.digest) or not skill.place.still(path)

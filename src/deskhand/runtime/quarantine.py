@@ -114,10 +114,13 @@ def _is_held(label: Label, audience: Collection[str], principal: Principal) -> b
     return label.integrity == "untrusted" or not may_see(label, audience) or bool(others(label, principal))
 
 
-def holds(held: Held, path: str) -> bool:
-    """Whether this file, or one in this folder, is held back."""
+def holds(held: Held, path: str, inode: int = 0) -> bool:
+    """Whether this file, or one in this folder, is held back. `inode` is that of the file that was read there: the name
+    may have led elsewhere then."""
     if held is NOTHING:
         return False
+    if inode and _stood(held, inode):
+        return True
     place = Path(path)
     real, own = str(place.resolve()), f"{place.parent.resolve()}/{place.name}"
     if held.bound is not UNBOUND:
@@ -131,6 +134,16 @@ def holds(held: Held, path: str) -> bool:
     if any(_leads(held, each) for each in inside):
         return True
     return any(word.of(each) for word in held.words for each in inside)
+
+
+def _stood(held: Held, inode: int) -> bool:
+    """Whether it lay where something is held back, before those began who may move files just then."""
+    for word in held.words:
+        if word.stood is not None:
+            top = f"{word.root}/"
+            if any(word.stood(each[len(top) :]) == inode for each in held.paths if each.startswith(top)):
+                return True
+    return False
 
 
 def _leads(held: Held, path: str) -> bool:

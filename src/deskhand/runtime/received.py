@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from pathlib import PurePosixPath
+from typing import Any
 
+import anyio.from_thread
 import anyio.to_thread
 from msgspec.structs import replace
 
@@ -30,8 +33,8 @@ _STRANGE = re.compile(r"[^\w.+()-]+")
 _KIND = re.compile(r"[A-Za-z0-9]{1,5}")
 
 
-Mark = Callable[[str, Label], Awaitable[None]]
-"""Remembers whose word the file at a path of the workspace is."""
+Mark = Callable[[str, Label], Coroutine[Any, Any, None]]
+"""Remembers whose word the file at a real path is."""
 
 
 async def with_files(
@@ -62,14 +65,20 @@ async def _opened(part: File, bytes_of: Callable[[str], Awaitable[bytes]], files
     about = f"{suffix.upper() if _KIND.fullmatch(suffix) else 'File'}: {name} ({max(1, round(len(data) / 1024))} KB)"
     try:
         path, there = await anyio.to_thread.run_sync(place, files, part, data)
-        await mark(path, label)  # first, as others read what lies there
-        if not there:
-            await anyio.to_thread.run_sync(files.write, path, data)
+        if there:
+            await mark(there, label)
+        else:
+            await anyio.to_thread.run_sync(partial(files.write, path, data, judge=partial(_marked, mark, label)))
     except ToolError as error:
         return replace(part, shown=f"[{about} could not be saved: {clean(str(error))}]")
     readable = kind_of(data, name=part.name) in DOCUMENTS
     how = "read_file gives its text." if readable else "Look into it with the file tools or a command."
     return replace(part, shown=f"[{about} saved at: {path}] {how}")
+
+
+def _marked(mark: Mark, label: Label, real: str) -> None:
+    """Have it marked before it is there, as others read it at once. It blocks."""
+    anyio.from_thread.run(mark, real, label)
 
 
 def as_text(part: File, data: bytes) -> str | None:
@@ -84,8 +93,9 @@ def as_text(part: File, data: bytes) -> str | None:
     return text if len(text) <= TEXT_CHARS and "\0" not in text else None
 
 
-def place(files: Workspace, part: File, data: bytes) -> tuple[str, bool]:
-    """Where in the workspace the bytes are to lie, over no other file, and whether they do already. Raises ToolError.
+def place(files: Workspace, part: File, data: bytes) -> tuple[str, str]:
+    """Where in the workspace the bytes are to lie, over no other file, and the real path of the file where they do
+    already, '' else. Raises ToolError.
 
     The name ends with the first digits of the bytes' own, so two files of one name never meet, and the same file comes
     to lie where it lay.
@@ -97,10 +107,11 @@ def place(files: Workspace, part: File, data: bytes) -> tuple[str, bool]:
     for number in range(1, _SAME_NAME):
         path = f"{FOLDER}/{stem}{f'-{number}' if number > 1 else ''}{suffix}"
         try:
-            if files.read(path, len(data) + 1) == data:
-                return path, True
+            found = files.read_opened(path, len(data) + 1)
+            if found.data == data:
+                return path, found.place.real
         except ToolError as error:
             if not isinstance(error.__cause__, FileNotFoundError):
                 raise
-            return path, False
+            return path, ""
     raise ToolError(f"there are {_SAME_NAME} other files of that name in {FOLDER}/")

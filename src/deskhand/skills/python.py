@@ -26,7 +26,7 @@ from ..tools.base import Context, Done, Spec, Tool
 from ..tools.define import of_fields
 from ..tools.documents.invisible import written_out
 from ..tools.marks import marks_of
-from ..tools.paths import Workspace
+from ..tools.paths import Opened, Place, Workspace
 from ..tools.shell import run_watched
 from ..tools.written import mounts_of
 from ..types.errors import ToolError
@@ -72,13 +72,15 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 class PythonSkill(msgspec.Struct, frozen=True):
-    """A function that is a tool. `file` is its path in the workspace, `digest` the SHA-256 of what it held."""
+    """A function that is a tool. `file` is its path in the workspace, `digest` the SHA-256 of what it held, and
+    `place` where that was read."""
 
     name: str
     description: str
     file: str
     parameters: tuple[Parameter, ...]
     digest: bytes = b""
+    place: Place = Place("")
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -189,7 +191,8 @@ class PythonSkills:
         with suppress(ToolError), Workspace(self._workspace) as workspace:
             for path, version in files.items():
                 known = self._parsed.get(path)
-                if known is None or known[0] != version:
+                whole = f"{self._workspace}/{path}"
+                if known is None or known[0] != version or not all(each.place.still(whole) for each in known[1].skills):
                     known = version, _read(workspace, path, version[1])
                     self._parsed[path] = known
                 skills += known[1].skills
@@ -217,11 +220,11 @@ def _read(workspace: Workspace, path: str, size: int) -> Found:
     if size > FILE_BYTES:
         return Found((), (f"{path} is larger than {FILE_BYTES >> 10} kB",))
     try:
-        source = workspace.read(path, FILE_BYTES + 1)
+        read = workspace.read_opened(path, FILE_BYTES + 1)
     except ToolError as error:
         return Found((), (str(error),))
-    found, digest = parse(source, path), sha256(source).digest()
-    return replace(found, skills=tuple(replace(each, digest=digest) for each in found.skills))
+    found, digest, place = parse(read.data, path), sha256(read.data).digest(), read.place
+    return replace(found, skills=tuple(replace(each, digest=digest, place=place) for each in found.skills))
 
 
 def python_tools(found: Found, taken: Collection[str]) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
@@ -239,8 +242,9 @@ def python_tools(found: Found, taken: Collection[str]) -> tuple[tuple[Tool, ...]
 
 def _tool(skill: PythonSkill) -> Tool:
     async def run(context: Context, **given: Any) -> Done:
-        source = await anyio.to_thread.run_sync(context.reach.files.read, skill.file, FILE_BYTES)
-        await _check(skill, source, context)  # when it has been read: what is checked is what runs
+        opened = await anyio.to_thread.run_sync(context.reach.files.read_opened, skill.file, FILE_BYTES)
+        await _check(opened, context)  # when it has been read: what is checked is what runs
+        source = opened.data
         said = {name: value for name, value in given.items() if value is not None}
         shown = f"{skill.name} {shlex.quote(msgspec.json.encode(said).decode())}"
         return await run_watched(_command(skill, source, said, context), shown, context, skill.name)
@@ -250,17 +254,17 @@ def _tool(skill: PythonSkill) -> Tool:
     return of_fields(spec, fields, run, ["context"])
 
 
-async def _check(skill: PythonSkill, source: bytes, context: Context) -> None:
-    """Raises ToolError where these bytes of its file are held back."""
+async def _check(opened: Opened, context: Context) -> None:
+    """Raises ToolError where these bytes of a tool's file are held back."""
     marks, bound = await marks_of(context), await bound_in(context)
-    real = marks.real(skill.file)
-    if not bound.allows(real, sha256(source).digest()):
-        raise ToolError(CHANGED.format(what=skill.file))
-    label = marks.of(skill.file)
+    file, real = opened.place.asked, opened.place.real
+    if not all(bound.allows(each, sha256(opened.data).digest()) for each in (real, marks.real(file))):
+        raise ToolError(CHANGED.format(what=file))
+    label = marks.of(opened.place)
     if bound.covers(real) or not (label.integrity == "untrusted" or label.by):
         return
     whose = "words from outside" if label.integrity == "untrusted" else f"the word of {', '.join(label.by)}"
-    raise ToolError(f"{skill.file} is held back: {whose} went into it, and no owner has looked at it since")
+    raise ToolError(f"{file} is held back: {whose} went into it, and no owner has looked at it since")
 
 
 def _field(parameter: Parameter) -> tuple[Any, ...]:

@@ -22,7 +22,7 @@ from ..tools import tree
 from ..tools.approved import CHANGED, UNBOUND, Bound
 from ..tools.documents.invisible import written_out
 from ..tools.names import alike, shown_name
-from ..tools.paths import Workspace
+from ..tools.paths import Opened, Place, Workspace
 from ..types.errors import ToolError
 from ..types.messages import clean
 
@@ -48,7 +48,7 @@ class Source(msgspec.Struct, frozen=True):
 class Skill(msgspec.Struct, frozen=True):
     """A skill that was found, in `inner` beneath `root`. `source` says where: bundled, shared or agent; a later source
     hides an earlier one of the same name. `problem` is a sentence when it is not quite as the specification wants,
-    `digest` the SHA-256 of its SKILL.md."""
+    `digest` the SHA-256 of its SKILL.md, and `place` where that was read."""
 
     name: str
     description: str
@@ -57,6 +57,7 @@ class Skill(msgspec.Struct, frozen=True):
     inner: str
     problem: str = ""
     digest: bytes = b""
+    place: Place = Place("")
 
     @property
     def folder(self) -> Path:
@@ -68,8 +69,8 @@ class Skills:
 
     def __init__(self, sources: Sequence[Source], allowed: Sequence[str] = ("*",)) -> None:
         self._sources, self._allowed = sources, allowed
-        self._parsed: dict[tuple[Path, str], tuple[tuple[int, int], Skill | None]] = {}
-        self._watched: dict[str, tuple[int, int]] = {}
+        self._parsed: dict[tuple[Path, str], tuple[tuple[int, ...], Skill | None]] = {}
+        self._watched: dict[str, tuple[int, ...]] = {}
         self._found: dict[str, Skill] = {}
 
     def find(self) -> dict[str, Skill]:
@@ -116,12 +117,16 @@ class Skills:
     def _at(self, files: Workspace, source: str, root: Path, inner: str) -> Skill | None:
         with suppress(ToolError):
             entry = files.stat(f"{inner}/{FILE_NAME}")
-            version = (entry.changed_ns, entry.size_bytes)
+            version = (entry.changed_ns, entry.size_bytes, entry.inode)
             known = self._parsed.get((root, inner))
             if known is None or known[0] != version:
-                data = files.read(f"{inner}/{FILE_NAME}", FILE_BYTES)
-                made = _skill(data.decode("utf-8-sig", "replace"), source, root, inner)
-                known = (version, made and replace(made, digest=sha256(data).digest()))
+                read = files.read_opened(f"{inner}/{FILE_NAME}", FILE_BYTES)
+                if read.place.inode != entry.inode:
+                    self._watched = {}  # it changed places with another one meanwhile: look again
+                    return None
+                made = _skill(read.data.decode("utf-8-sig", "replace"), source, root, inner)
+                place = replace(read.place, asked=f"{root / inner}/{FILE_NAME}")
+                known = (version, made and replace(made, digest=sha256(read.data).digest(), place=place))
                 self._parsed[root, inner] = known
             return known[1]
         return None
@@ -133,12 +138,12 @@ def _hidden(skill: Skill, found: Mapping[str, Skill]) -> bool:
     return other is not None and other.source == skill.source and other.folder.name == other.name
 
 
-def _looks(path: str) -> tuple[int, int]:
+def _looks(path: str) -> tuple[int, ...]:
     try:
         status = os.stat(path)  # noqa: PTH116 -- before every model call, and a third of the cost
     except OSError:
-        return 0, 0
-    return status.st_ctime_ns, status.st_size
+        return 0, 0, 0
+    return status.st_ctime_ns, status.st_size, status.st_ino
 
 
 def _skill(text: str, source: str, root: Path, inner: str) -> Skill | None:
@@ -196,41 +201,52 @@ def front_matter(text: str) -> tuple[dict[str, str], str]:
 def read_skill(skill: Skill, path: str = "", bound: Bound = UNBOUND) -> str:
     """The instructions, with what else there is to read, or a file of the skill. Raises ToolError; also for what is not
     as it was approved."""
-    return loaded(skill, path, bound)[0]
+    return loaded(skill, path, bound).text
 
 
-def loaded(skill: Skill, path: str = "", bound: Bound = UNBOUND) -> tuple[str, tuple[str, ...]]:
-    """The same, and the paths of what is named there."""
+class Loaded(msgspec.Struct, frozen=True):
+    """What a skill says, where it was read, and what is `named` in it."""
+
+    text: str
+    place: Place
+    named: tuple[Place, ...] = ()
+
+
+def loaded(skill: Skill, path: str = "", bound: Bound = UNBOUND) -> Loaded:
+    """The same, with where it was read."""
     with Workspace(str(skill.root)) as files:
         if path:
             asked = PurePosixPath(path)
             if asked.is_absolute() or ".." in asked.parts:
                 raise ToolError(f"{path!r} does not lie in the skill {skill.name!r}")
-            return written_out(_bytes(files, skill, path, FURTHER_BYTES, bound).decode("utf-8-sig", "replace")), ()
-        text = _bytes(files, skill, FILE_NAME, FILE_BYTES, bound).decode("utf-8-sig", "replace")
-        body = written_out(split_front(text)[1].strip())
-        others = [name for name in _names(files, skill.inner) if name != FILE_NAME]
-    more = f"\n\n[files, in {skill.folder}: {', '.join(others)}]" if others else ""
-    named = tuple(str(skill.folder / name) for name in others)
-    return f'<skill-loaded name="{skill.name}">\n{body}{more}\n</skill-loaded>', named
+            further = _opened(files, skill, path, FURTHER_BYTES, bound)
+            return Loaded(written_out(further.data.decode("utf-8-sig", "replace")), further.place)
+        read = _opened(files, skill, FILE_NAME, FILE_BYTES, bound)
+        body = written_out(split_front(read.data.decode("utf-8-sig", "replace"))[1].strip())
+        others = [(name, place) for name, place in _names(files, skill.inner) if name != FILE_NAME]
+    more = f"\n\n[files, in {skill.folder}: {', '.join(name for name, _ in others)}]" if others else ""
+    text = f'<skill-loaded name="{skill.name}">\n{body}{more}\n</skill-loaded>'
+    return Loaded(text, read.place, tuple(place for _, place in others))
 
 
-def _bytes(files: Workspace, skill: Skill, path: str, limit: int, bound: Bound) -> bytes:
-    data = files.read(f"{skill.inner}/{path}", limit)
-    if not bound.allows(os.path.realpath(skill.folder / path), sha256(data).digest()):
+def _opened(files: Workspace, skill: Skill, path: str, limit: int, bound: Bound) -> Opened:
+    read = files.read_opened(f"{skill.inner}/{path}", limit)
+    place = replace(read.place, asked=str(skill.folder / path))
+    if not all(bound.allows(real, sha256(read.data).digest()) for real in (place.real, os.path.realpath(place.asked))):
         raise ToolError(CHANGED.format(what=f"the skill {skill.name!r}"))
-    return data
+    return replace(read, place=place)
 
 
-def _names(files: Workspace, inner: str, deeper: bool = True) -> list[str]:
+def _names(files: Workspace, inner: str, deeper: bool = True) -> list[tuple[str, Place]]:
     """The files beneath, two levels deep."""
-    found: list[str] = []
-    for entry in files.list(inner, 100):
+    found: list[tuple[str, Place]] = []
+    listed = files.listed(inner, 100)
+    for entry in listed.entries:
         if entry.kind == "folder" and deeper and entry.name.isprintable():
             beneath = _names(files, f"{inner}/{entry.name}", deeper=False)
-            found += [f"{shown_name(entry.name)}/{name}" for name in beneath]
+            found += [(f"{shown_name(entry.name)}/{name}", place) for name, place in beneath]
         elif entry.kind == "file":
-            found.append(shown_name(entry.name))
+            found.append((shown_name(entry.name), listed.place_of(entry)))
     return found
 
 

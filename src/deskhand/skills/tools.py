@@ -11,6 +11,7 @@ from ..tools.define import tool
 from ..tools.marks import Marks, label_of, marks_of
 from ..tools.names import shown_name
 from ..tools.output import shown
+from ..tools.paths import Place
 from ..types.errors import ToolError
 from ..types.identity import Principal
 from ..types.labels import LOCAL, Label, join
@@ -27,7 +28,7 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
         found, marks = await anyio.to_thread.run_sync(skills.find), await marks_of(context)
         bound = await bound_in(context)
         found = {name: each for name, each in found.items() if not why_held(each, marks, bound, context.principal)}
-        label = join((LOCAL, *(_label(each, skill_files.FILE_NAME, marks, bound) for each in found.values())))
+        label = join((LOCAL, *(_label(each.place, marks, bound) for each in found.values())))
         lines = [
             f"{shown_name(each.name)}: {each.description}" + (f" [{each.problem}]" if each.problem else "")
             for each in found.values()
@@ -46,19 +47,16 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
         if skill not in found:
             others = {name: each for name, each in found.items() if not why_held(each, marks, bound, context.principal)}
             said = f"there is no skill {skill!r}; there are: {', '.join(others) or 'none'}"
-            raise ToolError(said, marks.told(map(_file, others.values())))
+            raise ToolError(said, marks.told(each.place for each in others.values()))
         if why := why_held(found[skill], marks, bound, context.principal):
             raise ToolError(why)
-        text, named = await anyio.to_thread.run_sync(skill_files.loaded, found[skill], path, bound)
-        marks = await marks_of(context)  # asked for when it was read
-        read = _label(found[skill], path or skill_files.FILE_NAME, marks, bound)
-        return await shown(text, context, join((read, await label_of(named, context))))
+        loaded = await anyio.to_thread.run_sync(skill_files.loaded, found[skill], path, bound)
+        read = _label(loaded.place, await marks_of(context), bound)  # asked for when it was read
+        if why := _whose(skill, read, context.principal):
+            raise ToolError(why)
+        return await shown(loaded.text, context, join((read, await label_of(loaded.named, context))))
 
     return (list_skills, read_skill)
-
-
-def _file(skill: Skill) -> str:
-    return str(skill.folder / skill_files.FILE_NAME)
 
 
 def why_held(skill: Skill, marks: Marks, bound: Bound, principal: Principal) -> str:
@@ -70,16 +68,20 @@ def why_held(skill: Skill, marks: Marks, bound: Bound, principal: Principal) -> 
     if bound.covers(folder):
         return ""
     inside = (label for path, label in marks.stored.items() if path.startswith(f"{folder}/"))
-    people = others(join((marks.of(_file(skill)), *inside)), principal)
+    return _whose(skill.name, join((marks.of(skill.place), *inside)), principal)
+
+
+def _whose(name: str, label: Label, principal: Principal) -> str:
+    """Why words of this label are no instruction for who speaks here; '' where they are one."""
+    people = others(label, principal)
     if not people:
         return ""
     return (
-        f"the skill {skill.name!r} was written for {', '.join(people)}: it is no instruction here. "
+        f"the skill {name!r} was written for {', '.join(people)}: it is no instruction here. "
         "An owner may read its file, and save it again in a conversation of their own, or approve it: `deskhand held`"
     )
 
 
-def _label(skill: Skill, path: str, marks: Marks, bound: Bound) -> Label:
-    """Whose word a file of it is: of what an owner approved this house's own."""
-    place = str(skill.folder / path)
-    return LOCAL if bound.covers(marks.real(place)) and not marks.private(marks.real(place)) else marks.told((place,))
+def _label(place: Place, marks: Marks, bound: Bound) -> Label:
+    """Whose word a file of a skill is that was read there: of what an owner approved this house's own."""
+    return LOCAL if bound.covers(place.real) and not marks.private(place.real) else marks.told((place,))

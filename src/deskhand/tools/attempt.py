@@ -78,7 +78,7 @@ async def _of_files(arguments: msgspec.Raw, context: Context | None) -> Label:
         return own(context)
     try:
         marks = await marks_of(context)
-        return join((own(context), await anyio.to_thread.run_sync(marks.told, named)))
+        return join((own(context), await anyio.to_thread.run_sync(marks.told_by_name, named)))
     except (StoreError, OSError):
         return UNTRUSTED
 

@@ -160,8 +160,9 @@ def _is_date(value: str) -> bool:
 
 
 async def _of_file(path: str, context: Context) -> tuple[str, tuple[str, ...] | None]:
-    data = await anyio.to_thread.run_sync(context.reach.files.read, path, LIMIT_BYTES + 1)
-    return await _text(data, Wanted(name=path), context), (await marks_of(context)).of(path).readers
+    found = await anyio.to_thread.run_sync(context.reach.files.read_opened, path, LIMIT_BYTES + 1)
+    label = (await marks_of(context)).of(found.place)
+    return await _text(found.data, Wanted(name=path), context), label.readers
 
 
 async def _of_page(url: str, context: Context) -> tuple[str, tuple[str, ...] | None]:

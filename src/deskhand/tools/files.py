@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import partial
 from hashlib import sha256
-from typing import Literal
+from typing import Any, Literal
 
 import anyio.to_thread
 import msgspec
@@ -24,7 +26,7 @@ from .edits import BOM, Replacement, apply_edits
 from .marks import label_of, marks_of
 from .output import shown
 from .patch import apply_patch
-from .paths import Workspace
+from .paths import Opened, Place, Workspace
 from .watch import changing
 
 READ_BYTES = 10 << 20
@@ -46,16 +48,19 @@ async def read_file(path: str, context: Context, start_line: int = 0, end_line: 
     start_line: first line to show, from 1
     end_line: last line to show; 0 for the end
     """
-    data, marks = await _bytes(path, context, DOCUMENT_BYTES + 1), await marks_of(context)
+    opened = await _opened(path, context, DOCUMENT_BYTES + 1)
     remarks = ""
-    if data is not None and (kind := kind_of(data, name=path)) in DOCUMENTS:
-        found = await convert(data, context.reach.sandbox, Wanted(name=path))
+    if opened is not None and (kind := kind_of(opened.data, name=path)) in DOCUMENTS:
+        label = await _label_of(opened, context)
+        with _said_of(label):
+            found = await convert(opened.data, context.reach.sandbox, Wanted(name=path))
         data, remarks = found.text.encode(), f"\n[the text of a {NAMES[kind]}]\n{found.remarks}".rstrip()
     else:
-        data = await _checked(path, data, context)
+        opened = await _checked(path, opened, context)
+        label, data = await _label_of(opened, context), opened.data
         _remember(path, data, context)
     numbered, note = await anyio.to_thread.run_sync(_numbered, path, data, start_line, end_line)
-    return await shown(numbered, context, marks.of(path), note + remarks)
+    return await shown(numbered, context, label, note + remarks)
 
 
 @tool(effect="local_write", replay="never")
@@ -75,13 +80,13 @@ async def write_file(
     """
     if not content and not empty:
         raise ToolError("the content is empty; say empty=true if that is meant")
-    before = await _bytes(path, context, to_write=True)
+    before = await _opened(path, context, to_write=True)
     if before is not None and mode == "create":
         raise ToolError(f"{path!r} exists already; use another name, or mode overwrite")
-    if before is not None and len(before) > READ_BYTES:
+    if before is not None and len(before.data) > READ_BYTES:
         raise ToolError(f"{path!r} is larger than {READ_BYTES >> 20} MB, too large to be kept for undo; use shell")
-    data = _written(before, content, mode)
-    label = await _label(path, mode == "append", context)
+    data = _written(before.data if before is not None else None, content, mode)
+    label = await _label(before if mode == "append" else None, context)
     rows = await _replace("write_file", path, data, context, label)
     lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
     verb = "created" if before is None else "added to" if mode == "append" else "replaced"
@@ -97,16 +102,17 @@ async def edit_file(path: str, context: Context, edits: list[Replacement] = [], 
     edits: exact replacements, made one after the other
     patch: a unified diff of this one file, instead of edits
     """
-    await _open_to_readers(path, context)
-    before = await _checked(path, await _bytes(path, context, to_write=True), context)
-    await _open_to_readers(path, context)  # when it was read: somebody may be writing it
+    opened = await _opened(path, context, to_write=True)
+    await _open_to_readers(path, opened, context)
+    before = await _checked(path, opened, context)
     known = context.reach.seen.get(_seen_as(path, context))
-    if known is not None and known != sha256(before).hexdigest():
+    if known is not None and known != sha256(before.data).hexdigest():
         raise ToolError(f"{path!r} has changed since you read it; read it again first")
-    after = await anyio.to_thread.run_sync(_changed, path, before, edits, patch)
-    if after == before:
+    with _said_of(await _label_of(before, context)):
+        after = await anyio.to_thread.run_sync(_changed, path, before.data, edits, patch)
+    if after == before.data:
         raise ToolError(f"that would change nothing in {path!r}")
-    label = await _label(path, True, context)
+    label = await _label(before, context)
     rows = await _replace("edit_file", path, after, context, label)
     places = f" in {len(edits)} places" if len(edits) > 1 else ""
     result = done(f"ok, {path} changed{places}", join((own(context), label)))
@@ -151,6 +157,15 @@ def _written(before: bytes | None, content: str, mode: str) -> bytes:
     return data
 
 
+class Plan(msgspec.Struct, frozen=True):
+    """What a call is to make of a file, and the file as it was read, None where there is none."""
+
+    path: str
+    given: dict[str, Any]
+    before: Opened | None
+    edits: bool
+
+
 class Rewrite(msgspec.Struct, frozen=True):
     """What a call makes of a file. `before` is None where there is none."""
 
@@ -159,83 +174,110 @@ class Rewrite(msgspec.Struct, frozen=True):
     after: bytes
 
 
-def rewrite_of(name: str, arguments: msgspec.Raw, files: Workspace) -> Rewrite | None:
-    """What a call of write_file or edit_file would make of its file, as the file is now; None for other tools. Nothing
-    is written. It blocks. Raises ToolError where the call would fail, or the file is too large to look at."""
+def plan_of(name: str, arguments: msgspec.Raw, files: Workspace) -> Plan | None:
+    """What a call of write_file or edit_file is to make, with its file as it is now; None for other tools. It blocks.
+    Raises ToolError where the call would fail, or the file is too large to look at."""
     tool = {"write_file": write_file, "edit_file": edit_file}.get(TOOLS_ELSEWHERE.get(name, name))
     if tool is None:
         return None
     given = tool.values(arguments)
-    path: str = given["path"]
-    before = _read_now(path, files)
-    if tool is write_file:
+    before = _read_now(given["path"], files)
+    return Plan(given["path"], given, before, tool is edit_file)
+
+
+def rewrite_of(plan: Plan) -> Rewrite:
+    """What comes of it; nothing is written. It blocks. Raises ToolError where the call would fail, with words that may
+    quote the file."""
+    path, given = plan.path, plan.given
+    before = plan.before.data if plan.before is not None else None
+    if not plan.edits:
         return Rewrite(path, before, _written(before, given["content"], given["mode"]))
     if before is None:
         raise ToolError(f"there is no file {path!r}")
     return Rewrite(path, before, _changed(path, before, given["edits"], given["patch"]))
 
 
-def _read_now(path: str, files: Workspace) -> bytes | None:
+def _read_now(path: str, files: Workspace) -> Opened | None:
     try:
-        before = files.read(path, READ_BYTES + 1, to_write=True)
+        before = files.read_opened(path, READ_BYTES + 1, to_write=True)
     except ToolError as error:
         if isinstance(error.__cause__, FileNotFoundError):
             return None
         raise
-    if len(before) > READ_BYTES:
+    if len(before.data) > READ_BYTES:
         raise ToolError(f"{path!r} is larger than {READ_BYTES >> 20} MB")
     return before
 
 
-async def _open_to_readers(path: str, context: Context) -> None:
-    """Raises ToolError, in the same words whatever stands there, for a file that is not for all who read this
+async def _label_of(opened: Opened, context: Context) -> Label:
+    """The label of what was read, asked for when it was."""
+    marks = await marks_of(context)
+    return await anyio.to_thread.run_sync(marks.of, opened.place)
+
+
+@contextmanager
+def _said_of(label: Label) -> Iterator[None]:
+    """What goes wrong with what was read may quote it, so that it has its label."""
+    try:
+        yield
+    except ToolError as error:
+        raise ToolError(str(error), join((label, error.label))) from error
+
+
+async def _open_to_readers(path: str, opened: Opened | None, context: Context) -> None:
+    """Raises ToolError, in the same words whatever stands there, or would, for a file that is not for all who read this
     conversation: whether a change can be made tells what is in it."""
     marks = await marks_of(context)
-    if await anyio.to_thread.run_sync(marks.closed, path, context):
+    place = opened.place if opened is not None else await anyio.to_thread.run_sync(marks.by_name, path)
+    if await anyio.to_thread.run_sync(marks.closed, place, context):
         raise ToolError(f"{path!r} is for its owner alone, and others read this conversation")
 
 
-async def _checked(path: str, data: bytes | None, context: Context) -> bytes:
-    """The bytes of a text file. Raises ToolError where there is none, or it is no text, or too much."""
-    if data is None:
+async def _checked(path: str, opened: Opened | None, context: Context) -> Opened:
+    """The text file that was read. Raises ToolError where there is none, or it is no text, or too much."""
+    if opened is None:
         near = await anyio.to_thread.run_sync(_similar, path, context)
-        hint = f"; did you mean {near.rpartition('/')[2]!r}?" if near else ""
-        raise ToolError(f"there is no file {path!r}{hint}", await label_of((near,) if near else (), context))
+        name = near.real.rpartition("/")[2] if near is not None else ""
+        hint = f"; did you mean {name!r}?" if name else ""
+        raise ToolError(
+            f"there is no file {path!r}{hint}", await label_of((near,) if near is not None else (), context)
+        )
+    data = opened.data
     if b"\0" in data[:BINARY_LOOK_BYTES]:
         size = f"over {READ_BYTES >> 20} MB" if len(data) > READ_BYTES else f"{len(data)} bytes"
-        raise ToolError(f"{path!r} is not a text file ({size})")
+        raise ToolError(f"{path!r} is not a text file ({size})", await _label_of(opened, context))
     if len(data) > READ_BYTES:
         raise ToolError(f"{path!r} is larger than {READ_BYTES >> 20} MB; read it with shell, in pieces")
-    return data
+    return opened
 
 
-async def _bytes(path: str, context: Context, most: int = READ_BYTES + 1, *, to_write: bool = False) -> bytes | None:
-    """The file's bytes (`most` of them), or None where there is none. Raises ToolError where it may not be read, or not
+async def _opened(path: str, context: Context, most: int = READ_BYTES + 1, *, to_write: bool = False) -> Opened | None:
+    """The file with `most` of its bytes, or None where there is none. Raises ToolError where it may not be read, or not
     written where it is `to_write`."""
     try:
-        return await anyio.to_thread.run_sync(partial(context.reach.files.read, path, most, to_write=to_write))
+        return await anyio.to_thread.run_sync(partial(context.reach.files.read_opened, path, most, to_write=to_write))
     except ToolError as error:
         if isinstance(error.__cause__, FileNotFoundError):
             return None
         raise
 
 
-def _similar(path: str, context: Context) -> str:
-    """What lies beside it and is called nearly so; '' for nothing."""
+def _similar(path: str, context: Context) -> Place | None:
+    """What lies beside it and is called nearly so; None for nothing."""
     folder, _, name = path.rpartition("/")
     try:
-        names = [entry.name for entry in context.reach.files.list(folder or ".")]
+        listed = context.reach.files.listed(folder or ".")
     except ToolError:
-        return ""
-    plain = {each.casefold(): each for each in names if each.isprintable()}
+        return None
+    plain = {entry.name.casefold(): entry for entry in listed.entries if entry.name.isprintable()}
     near = get_close_matches(name[:255].casefold(), plain, 1)
-    return f"{folder or '.'}/{plain[near[0]]}" if near else ""
+    return listed.place_of(plain[near[0]]) if near else None
 
 
 async def _replace(tool: str, path: str, data: bytes, context: Context, label: Label) -> tuple[Change, ...]:
     """Write the file, which has this label then; returns the rows that undo it. What was there is on disk before it is
     touched."""
-    _, rows = await changing(context, tool, path, lambda: context.reach.files.write(path, data), label)
+    rows = await changing(context, tool, path, lambda: context.reach.files.write(path, data), label)
     _remember(path, data, context)
     return rows
 
@@ -254,14 +296,14 @@ def _seen_as(path: str, context: Context) -> tuple[str, str]:
     return context.session, os.path.realpath(context.reach.folder / path)
 
 
-async def _label(path: str, added: bool, context: Context) -> Label:
-    """Whose word the file will be. What a person has seen and allowed as it is, is as good as theirs; what was only
-    `added` to is also still what it was."""
+async def _label(kept: Opened | None, context: Context) -> Label:
+    """Whose word the file will be. What a person has seen and allowed as it is, is as good as theirs; what is `kept` of
+    what was there is also still what it was."""
     label = context.label
     if context.approved:
         label = LOCAL if "owner" in context.principal.roles else replace(LOCAL, by=label.by)
-    if added:
-        label = join((label, (await marks_of(context)).marked(path)))
+    if kept is not None:
+        label = join((label, (await marks_of(context)).marked(kept.place)))
     return label
 
 

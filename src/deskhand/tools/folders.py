@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import anyio.to_thread
 import msgspec
 
 from ..types.clock import Clock
 from ..types.errors import ToolError
+from ..types.labels import Label
 from .base import Context, Done
 from .define import tool
-from .marks import label_of, marks_of
+from .marks import Marks, label_of, marks_of
 from .names import alike, shown_name
 from .output import shown
-from .paths import Entry, Workspace
+from .paths import Entry, Place, Workspace
 
 HIDDEN = {"node_modules", "__pycache__"}
 FOLDER_ENTRIES, LISTED = 500, 2000
@@ -50,12 +52,9 @@ async def search_files(text: str, context: Context, path: str = ".") -> Done:
         raise ToolError("say what to look for")
     if "\n" in text:
         raise ToolError("search for one line at a time")
-    marks = await marks_of(context)
     search = _Search(context.reach.files, context.clock, text.casefold())
-    search.closed = lambda place: marks.closed(place, context)
-    await anyio.to_thread.run_sync(search.run, path, abandon_on_cancel=True)
-    found, label = "\n".join(search.hits), await label_of(search.places, context)
-    return await shown(found or f"nothing contains {text!r}", context, label, search.note)
+    label = await search.over(path, context)
+    return await shown("\n".join(search.hits) or f"nothing contains {text!r}", context, label, search.note)
 
 
 class _Walk:
@@ -64,10 +63,11 @@ class _Walk:
     def __init__(self, files: Workspace) -> None:
         self._files = files
         self.lines: list[str] = []
-        self.places: list[str] = []
+        self.places: list[Place] = []
 
     def run(self, path: str, depth: int, indent: str = "") -> None:
-        found = self._files.list(path, FOLDER_ENTRIES * 4)
+        listed = self._files.listed(path, FOLDER_ENTRIES * 4)
+        found = listed.entries
         entries = [entry for entry in found if not _hidden(entry)]
         twins = alike(entry.name for entry in found)
         for entry in sorted(
@@ -77,12 +77,12 @@ class _Walk:
                 if self.lines[-1] != _MORE:
                     self.lines.append(_MORE)
                 return
+            self.places.append(listed.place_of(entry))
             self._add(path, entry, depth, indent, twins.get(entry.name, ""))
         if len(entries) > FOLDER_ENTRIES:
             self.lines.append(f"{indent}[and more: only {FOLDER_ENTRIES} names of a folder are listed]")
 
     def _add(self, path: str, entry: Entry, depth: int, indent: str, twin: str) -> None:
-        self.places.append(f"{path}/{entry.name}")
         line = indent + shown_name(entry.name)
         note = f"  {twin}" if twin else ""
         if entry.kind != "folder":
@@ -104,17 +104,31 @@ _MORE = f"[and more: only {LISTED} names are listed; list a folder of these]"
 
 class Look:
     """Looks through files, the nearest first, for as long as a person would wait. `hits` are the lines that were found,
-    `places` the files in which, `note` says what was left out. `closed` are files that are not for those who asked."""
+    `places` where each of them stands, `note` says what was left out."""
 
     instead = ""
-    closed: Callable[[str], bool] = staticmethod(lambda place: False)
 
     def __init__(self, files: Workspace, clock: Clock) -> None:
         self._files, self._clock = files, clock
         self._until = clock.monotonic() + SEARCH_S
         self.hits: list[str] = []
-        self.places: list[str] = []
+        self.places: list[Place] = []
         self.note = ""
+
+    async def over(self, path: str, context: Context) -> Label:
+        """Look over a file, or those of a folder, for who reads this conversation. What is not for them is left out: as
+        the marks were, and as they are when it was read. Returns the label of what was found. Raises ToolError."""
+        before = await marks_of(context)
+        run = partial(self.run, path, lambda place: before.closed(place, context))
+        await anyio.to_thread.run_sync(run, abandon_on_cancel=True)
+        return await anyio.to_thread.run_sync(self._judged, await marks_of(context), context)
+
+    def _judged(self, marks: Marks, context: Context) -> Label:
+        found = dict.fromkeys(self.places)
+        closed = {place for place in found if marks.closed(place, context)}
+        kept = [(hit, place) for hit, place in zip(self.hits, self.places, strict=True) if place not in closed]
+        self.hits, self.places = [hit for hit, _ in kept], [place for _, place in kept]
+        return marks.told(dict.fromkeys(self.places))
 
     def wants(self, place: str) -> bool:
         """Whether to look into this file."""
@@ -124,21 +138,20 @@ class Look:
         """Add the hits in the text of a file, about SEARCH_HITS at most."""
         raise NotImplementedError
 
-    def run(self, path: str) -> None:
-        """Look into a file, or into those of a folder. Raises ToolError."""
+    def run(self, path: str, closed: Callable[[Place], bool] = lambda place: False) -> None:
+        """Look into a file, or into those of a folder, but for those that are `closed`. Raises ToolError."""
         large, top = 0, self._files.stat(path)
-        one = iter([(path, msgspec.structs.replace(top, name=path))])
-        for looked, (place, entry) in enumerate(beneath(self._files, path) if top.kind == "folder" else one, 1):
-            before = len(self.hits)
-            if not self.closed(place) and self.wants(place):
+        one = iter([(path, msgspec.structs.replace(top, name=path), self._files.found(path))])
+        found = beneath(self._files, path) if top.kind == "folder" else one
+        for looked, (name, entry, place) in enumerate(found, 1):
+            if not closed(place) and self.wants(name):
+                self._note(place)
                 if entry.size_bytes <= SEARCH_FILE_BYTES:
-                    self._look_into(place)
+                    self._look_into(name)
                 else:
                     large += 1
-            if len(self.hits) > before:
-                self.places.append(place)
             if len(self.hits) > SEARCH_HITS:
-                self.hits = self.hits[:SEARCH_HITS]
+                self.hits, self.places = self.hits[:SEARCH_HITS], self.places[:SEARCH_HITS]
                 self.note = f"\n[only the first {SEARCH_HITS} hits; look in one folder, or for more]"
                 break
             if looked >= SEARCH_FILES or self._clock.monotonic() > self._until:
@@ -147,13 +160,18 @@ class Look:
         if large:
             self.note += f"\n[{large} files over {SEARCH_FILE_BYTES >> 10} KB were not looked into{self.instead}]"
 
-    def _look_into(self, place: str) -> None:
+    def _look_into(self, name: str) -> None:
         try:
-            data = self._files.read(place, SEARCH_FILE_BYTES)
+            found = self._files.read_opened(name, SEARCH_FILE_BYTES)
         except ToolError:
             return
-        if b"\0" not in data[:1024]:
-            self.read(place, data.decode(errors="replace"))
+        if b"\0" not in found.data[:1024]:
+            self.read(name, found.data.decode(errors="replace"))
+            self._note(found.place)
+
+    def _note(self, place: Place) -> None:
+        """The latest hits stand there."""
+        self.places += [place] * (len(self.hits) - len(self.places))
 
 
 class _Search(Look):
@@ -185,23 +203,23 @@ class _Search(Look):
         return ("…" if start else "") + line[start : start + HIT_CHARS] + "…"
 
 
-def beneath(files: Workspace, path: str) -> Iterator[tuple[str, Entry]]:
+def beneath(files: Workspace, path: str) -> Iterator[tuple[str, Entry, Place]]:
     """The files in a folder, by their paths, the nearest first; those with hidden names are left out."""
     todo = deque([path])
     while todo:
         folder = todo.popleft()
         try:
-            entries = files.list(folder, SEARCH_FILES)
+            listed = files.listed(folder, SEARCH_FILES)
         except ToolError:
             if folder == path:
                 raise
             continue  # it went away, or may not be read
-        for entry in entries:
-            place = entry.name if folder == "." else f"{folder}/{entry.name}"
+        for entry in listed.entries:
+            name = entry.name if folder == "." else f"{folder}/{entry.name}"
             if entry.kind == "folder" and not _hidden(entry):
-                todo.append(place)
+                todo.append(name)
             elif entry.kind == "file" and not _hidden(entry):
-                yield place, entry
+                yield name, entry, listed.place_of(entry)
 
 
 def _hidden(entry: Entry) -> bool:

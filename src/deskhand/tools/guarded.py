@@ -6,6 +6,7 @@ What git needs for its own work it may keep: of its configuration, what is known
 
 from __future__ import annotations
 
+import os
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -16,6 +17,7 @@ from ..types.errors import ToolError
 from . import tree
 from .gitconfig import LARGEST_BYTES, STEERING, cleaned, parse, stays
 from .heavy import HEAVY
+from .marks import is_private
 from .protected import why_protected
 from .shadow import Seen, Shadow
 from .states import Changed, digest_of
@@ -52,6 +54,7 @@ class Guard:
         steered = self._steered()
         for path in self._changed:
             yield from self._plain(path, steered)
+            yield from self._led_away(path)
         for folder in self._git_folders():
             yield from self._git(folder)
 
@@ -77,6 +80,29 @@ class Guard:
         if change.after is None and above and above not in self._seen:
             return  # its whole folder is gone: that steers nobody, and can be undone
         yield _plainly(path)
+
+    def _led_away(self, path: str) -> Iterator[PutBack]:
+        """What is about the owner and was replaced by a link that leads elsewhere, so that what is written there would
+        lie where others read. With it comes back what lay in it."""
+        after = self._changed[path].after
+        if after is None or after[0] != "l" or not is_private(self._real, f"{self._real}/{path}"):
+            return
+        top, _, inner = path.partition("/")
+        if inner and self._target(path, after).split("/")[0] == top:
+            return
+        yield PutBack(
+            path, None, f"{path} became a link, so it was put back: it is about the owner; ask them to move it"
+        )
+        for other, each in self._changed.items():
+            if other.startswith(f"{path}/") and each.after is None:
+                yield PutBack(other, None, "")
+
+    def _target(self, path: str, state: str) -> str:
+        """The path in the workspace to which a link leads, as it stands in it."""
+        target = os.fsdecode(bytes.fromhex(state[2:]))
+        if target.startswith("/"):
+            return posixpath.relpath(target, self._real)
+        return posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
 
     def _points_well(self, path: str, state: str) -> bool:
         """Whether a `.git` that is a file names a folder that we watch, below a `.git` in this workspace."""
@@ -224,8 +250,9 @@ def put_back(shadow: Shadow, root: int, real: str, changed: Sequence[Changed]) -
 
 
 def _sentences(refused: Sequence[PutBack], failed: Mapping[str, str]) -> list[str]:
-    """What is said of each; of a folder only where nothing in it is told."""
-    told = [each for each in refused if not any(other.path.startswith(f"{each.path}/") for other in refused)]
+    """What is said of each that has something to say; of a folder only where nothing in it is told."""
+    saying = [each for each in refused if each.said]
+    told = [each for each in saying if not any(other.path.startswith(f"{each.path}/") for other in saying)]
     said = [
         f"{each.path} is protected, but could not be put back: {failed[each.path]}"
         if each.path in failed

@@ -7,7 +7,8 @@ the owner are the owner's wherever they lie in a workspace.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import stat
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import PurePosixPath
 
@@ -19,8 +20,11 @@ from ..policy.gate import may_see
 from ..store.sql import load_sql
 from ..types.commit import Change
 from ..types.labels import LOCAL, Label, join
+from . import tree
+from .accessed import was_accessed
 from .base import Context, Reach
-from .notes import Word
+from .notes import Running, Word
+from .paths import Place
 from .shadow import Shadow
 
 STATEMENTS = load_sql(__package__, "marks.sql")
@@ -35,8 +39,16 @@ PATH_CHARS, DEEPEST = 4_096, 120
 TOO_LONG = Label("untrusted", source="a file whose path is too long to be looked at")
 
 
+NOWHERE: Mapping[int, Sequence[str]] = {}
+
+
 def _is_too_long(path: str) -> bool:
     return len(path) > PATH_CHARS or path.count("/") > DEEPEST
+
+
+def _cannot_be(path: str) -> bool:
+    """Whether nothing is called so, or nobody looks."""
+    return "\0" in path or _is_too_long(path)
 
 
 def lasting(label: Label) -> bool:
@@ -56,12 +68,50 @@ def is_private(folder: str, real: str) -> bool:
     return PurePosixPath(real[len(folder) + 1 :]).parts[0].casefold().rstrip(". ") in PRIVATE
 
 
+def _owners(folder: str, name: str) -> Label:
+    return Label("tool_local", OWNERS, f"file {name.removeprefix(folder).lstrip('/')}")
+
+
+def by_either_name(folder: str, path: str, label: Label) -> Label:
+    """The label of what is written to a path of the workspace `folder`: where that is in what is about the owner, it is
+    for the owner also where a link leads elsewhere from there."""
+    name = os.path.normpath(path if path.startswith("/") else f"{folder}/{path}")
+    return join((label, _owners(folder, name))) if is_private(folder, name) else label
+
+
+def private_in(folder: str) -> Iterator[str]:
+    """The files about the owner in a workspace."""
+    try:
+        with tree.scanned(folder) as entries:
+            found = [entry for entry in entries if entry.name.casefold().rstrip(". ") in PRIVATE]
+    except OSError:
+        return
+    for entry in found:
+        if entry.is_file(follow_symlinks=False):
+            yield f"{folder}/{entry.name}"
+        elif entry.is_dir(follow_symlinks=False):
+            inside = tree.beneath(f"{folder}/{entry.name}")
+            yield from (path for path, status in inside if not stat.S_ISDIR(status.st_mode))
+
+
 class Marks:
     """The marks of all files, as they were at one moment. Paths are as tools take them: absolute, or in the workspace,
-    whose real path is `folder`. `words` are those that may be written there just then, and are not marked yet."""
+    whose real path is `folder`. `words` are those that may be written there just then, and are not marked yet.
+    `stood` tells, while anything runs that may move files, where what is marked or about the owner lay before: by its
+    inode.
 
-    def __init__(self, folder: str, stored: Mapping[str, Label], words: Sequence[Word] = ()) -> None:
-        self._folder, self.stored, self._words = folder, stored, words
+    Whose word something is that was read is asked of its `Place`, when it has been read: a name may lead elsewhere by
+    then. `by_name` is for names that were told, and behind which nobody has looked.
+    """
+
+    def __init__(
+        self,
+        folder: str,
+        stored: Mapping[str, Label],
+        words: Sequence[Word] = (),
+        stood: Mapping[int, Sequence[str]] = NOWHERE,
+    ) -> None:
+        self._folder, self.stored, self._words, self._stood = folder, stored, words, stood
 
     def real(self, path: str) -> str:
         """The one name of a file, however it is written."""
@@ -75,28 +125,37 @@ class Marks:
     def _whole(self, path: str) -> str:
         return path if path.startswith("/") else f"{self._folder}/{path}"
 
-    def of(self, path: str) -> Label:
-        """The label of what stands in this file, and of the link to it."""
-        if "\0" in path:
-            return LOCAL  # nothing is called so
-        if _is_too_long(path):
-            return TOO_LONG
-        real, found = self.real(path), self.marked(path)
-        if not self.private(real):
-            return found
-        source = f"file {real.removeprefix(self._folder).lstrip('/')}"
-        return join((found, Label("tool_local", OWNERS, source)))
+    def by_name(self, path: str) -> Place:
+        """What this name leads to just now."""
+        return Place(path if _cannot_be(path) else self.real(path), path)
 
-    def marked(self, path: str) -> Label:
+    def of(self, place: Place) -> Label:
+        """The label of what stands in this file, and of the link to it."""
+        if "\0" in place.real:
+            return LOCAL  # nothing is called so
+        if _is_too_long(place.real) or _is_too_long(place.asked):
+            return TOO_LONG
+        found = self.marked(place)
+        private = next((each for each in self._names(place) if self.private(each)), "")
+        return join((found, _owners(self._folder, private))) if private else found
+
+    def marked(self, place: Place) -> Label:
         """The same as far as marks tell, or will."""
-        real, own = self.real(path), self.own(path)
-        found = self._at(real)
-        if own != real:
-            found = join((found, self._at(own), self._links(path, real)))
+        labels = [self._at(each) for each in (place.real, *self._stood.get(place.inode, ()))]
+        own = self.own(place.asked) if place.asked else place.real
+        if own != place.real:
+            labels += (self._at(own), self._links(place.asked, place.real))
         for word in self._words:
-            if word.of(own):
-                found = join((found, word.label))
-        return found
+            if word.at(place.real, place.changed_ns) or any(map(word.of, dict.fromkeys((own, place.real)))):
+                labels.append(word.label)
+        return join((LOCAL, *labels))
+
+    def _names(self, place: Place) -> Iterator[str]:
+        """By which it may be about the owner: by where it lies, by where it lay, or as it was asked for."""
+        yield place.real
+        yield from self._stood.get(place.inode, ())
+        if place.asked:
+            yield os.path.normpath(self._whole(place.asked))
 
     def _at(self, name: str) -> Label:
         return self.stored.get(stored_as(name), LOCAL)
@@ -111,37 +170,42 @@ class Marks:
             at = at.rpartition("/")[0]
         return found
 
-    def told(self, paths: Iterable[str]) -> Label:
+    def told(self, places: Iterable[Place]) -> Label:
         """The label of what is told of these files by their paths: of what stands in them, and of the names of the
         folders in which they lie."""
         if not self.stored and not self._words:
-            return join((LOCAL, *(self.of(path) for path in paths)))
+            return join((LOCAL, *map(self.of, places)))
         labels, around = list[Label](), set[str]()
-        for path in paths:
-            labels.append(self.of(path))
-            if _is_too_long(path):
+        for place in places:
+            labels.append(self.of(place))
+            if _cannot_be(place.real) or _cannot_be(place.asked):
                 continue
-            at = self.own(path).rpartition("/")[0]
-            while at.startswith(f"{self._folder}/") and at not in around:
-                around.add(at)
-                at = at.rpartition("/")[0]
+            for own in dict.fromkeys((place.real, self.own(place.asked) if place.asked else place.real)):
+                at = own.rpartition("/")[0]
+                while at.startswith(f"{self._folder}/") and at not in around:
+                    around.add(at)
+                    at = at.rpartition("/")[0]
         for each in around:
             labels.append(self._at(each))
             with suppress(OSError):
                 labels += [word.label for word in self._words if word.named(each)]
         return join((LOCAL, *labels))
 
+    def told_by_name(self, paths: Iterable[str]) -> Label:
+        """The same, of what these names lead to just now."""
+        return self.told([self.by_name(path) for path in paths])
+
     def private(self, real: str) -> bool:
         """Whether this is a file about the owner."""
         return is_private(self._folder, real)
 
     def joined(self, paths: Iterable[str]) -> Label:
-        """The label of content from all these files."""
-        return join((LOCAL, *(self.of(path) for path in paths)))
+        """The label of content from all these files, which lie there just now."""
+        return join((LOCAL, *(self.of(self.by_name(path)) for path in paths)))
 
-    def closed(self, path: str, context: Context) -> bool:
+    def closed(self, place: Place, context: Context) -> bool:
         """Whether those who read this conversation may not all see the file."""
-        return not may_see(self.of(path), context.audience)
+        return not may_see(self.of(place), context.audience)
 
     def written(self, path: str, label: Label, context: Context) -> tuple[Change, ...]:
         """The rows of a file whose content now has this label."""
@@ -175,19 +239,61 @@ async def marks_of(context: Context) -> Marks:
     return await marks_in(context.reach, context.key)
 
 
-async def marks_in(reach: Reach, but: str = "") -> Marks:
-    """The marks as they are now, with what is being written by others than the call `but`."""
-    words = list[Word]()
-    if reach.shadow is not None and any(one.by.key != but for one in reach.shadow.running):
-        words = await anyio.to_thread.run_sync(words_in, reach.shadow, reach.files.roots[0][0], but)
+async def marks_in(reach: Reach, but: str = "", *, others: bool = True) -> Marks:
+    """The marks as they are now, with what is being written by others than the call `but`, and with `others` by what
+    other processes have noted: also where one of them was killed, and nobody has made up for it yet."""
+    root, shadow = reach.files.roots[0][0], reach.shadow
+    runs = shadow is not None and any(one.by.key != but for one in shadow.running)
+    words = await anyio.to_thread.run_sync(words_in, shadow, root, but) if shadow is not None and runs else []
+    noted = shadow.notes.others() if shadow is not None and others else []
     rows = await reach.rows("file_labels", ())  # after that: what is over by now has its marks written
-    return Marks(reach.files.roots[0][0], {path: _decode(label) for path, label in rows}, words)
+    stored = {path: _decode(label) for path, label in rows}
+    if shadow is None or not (runs or noted):
+        return Marks(root, stored, words)
+    if noted:
+        words = [*words, *await anyio.to_thread.run_sync(_words_of_others, noted, Marks(root, stored), root)]
+    stood = await anyio.to_thread.run_sync(stood_in, shadow, root, stored)
+    return Marks(root, stored, words, stood)
 
 
-async def label_of(paths: Iterable[str], context: Context) -> Label:
+def _words_of_others(noted: Sequence[Running], marks: Marks, root: str) -> list[Word]:
+    """Whose words those may be that other processes have noted: of what cannot be asked any more, nothing is known but
+    what was read since."""
+    labels = {id(one): one.label for one in noted if not one.marked}
+    if any(one.over_at is None for one in noted):
+        read = read_since(marks, root)
+        labels |= {id(one): join((one.label, read)) for one in noted if one.over_at is None and not one.marked}
+    words = [
+        Word(one.begun_ns, one.over_ns, labels[id(one)], frozenset(one.touched), root)
+        for one in noted
+        if id(one) in labels
+    ]
+    return [word for word in words if lasting(word.label)]
+
+
+async def label_of(places: Iterable[Place], context: Context) -> Label:
     """The label of what was told of these files just now, by their paths and by what stands in them."""
-    marks, given = await marks_of(context), list(paths)
+    marks, given = await marks_of(context), list(places)
     return await anyio.to_thread.run_sync(marks.told, given)
+
+
+def read_since(marks: Marks, root: str) -> Label:
+    """The label of the marked files beneath `root` that were read since a command began there that cannot be asked any
+    more, as nothing is known of it but that."""
+    paths = [*(path for path in marks.stored if path.startswith(f"{root}/")), *private_in(root)]
+    around = {os.path.dirname(path) for path in marks.stored if was_accessed(os.path.dirname(path))}  # noqa: PTH120
+    named = (path for path in marks.stored if os.path.dirname(path) in around)  # noqa: PTH120
+    return marks.joined({*(path for path in paths if was_accessed(path)), *named})
+
+
+def stood_in(shadow: Shadow, root: str, stored: Collection[str]) -> dict[int, list[str]]:
+    """Where what is marked, or about the owner, lay in the workspace `root` at the last look, by its inode."""
+    found = dict[int, list[str]]()
+    for inner, seen in list(shadow.seen.items()):
+        path = f"{root}/{inner}"
+        if is_private(root, path) or stored_as(path) in stored:
+            found.setdefault(seen.inode, []).append(path)
+    return found
 
 
 def words_in(shadow: Shadow, root: str, but: str = "") -> list[Word]:

@@ -109,6 +109,11 @@ class Word(msgspec.Struct, frozen=True):
         except OSError:
             return True
 
+    def at(self, path: str, changed_ns: int) -> bool:
+        """Whether what was read there when it had been changed last at this time may have been changed then; 0: nobody
+        knows."""
+        return changed_ns != 0 and self._in(changed_at(path, changed_ns, self.armed))
+
     def _of(self, path: str) -> bool:
         return self._at(path, os.lstat(path)) or self._brought(path)
 
@@ -186,8 +191,22 @@ class Notes:
                     os.close(held)
                     continue
                 self._read.append((held, path))
-                line = path.read_bytes().partition(b"\n")[0]
-                found += [_running(note) for note in msgspec.json.decode(line or b"[]", type=list[_Note])]
+                found += _noted(path.read_bytes().partition(b"\n")[0])
+        return found
+
+    def others(self) -> list[Running]:
+        """What other processes have noted, whether they live or are gone, and which is not in the database yet."""
+        found = list[Running]()
+        try:
+            with os.scandir(self._folder) as entries:
+                paths = [entry.path for entry in entries]
+        except OSError:
+            return found
+        own = os.fstat(self._held).st_ino if self._held >= 0 else 0
+        for path in sorted(paths):
+            with suppress(OSError, ValueError, RecursionError), open(path, "rb") as file:  # noqa: PTH123 -- asked often
+                if os.fstat(file.fileno()).st_ino != own:
+                    found += _noted(file.readline())
         return found
 
     def forget(self) -> None:
@@ -224,6 +243,11 @@ def _note(one: Running) -> _Note:
     over = one.over_at is not None
     times = (one.begun_ns, one.over_ns, one.marked)
     return _Note(one.by, _items(one), over, label, *times, touched, one.whole)
+
+
+def _noted(line: bytes) -> list[Running]:
+    """What stands in the line of a file of notes. Raises ValueError, RecursionError."""
+    return [_running(note) for note in msgspec.json.decode(line.strip() or b"[]", type=list[_Note])]
 
 
 def _running(note: _Note) -> Running:

@@ -17,7 +17,7 @@ import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
-from typing import Literal, Self
+from typing import Literal, Self, TypeVar
 
 import msgspec
 
@@ -31,6 +31,7 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _BLOCK_BYTES = 1 << 20
 _LONGEST, _DEEPEST = 4000, 100
 
+T = TypeVar("T")
 Opener = Callable[[int, str, int], int]
 """Opens a relative path beneath a directory descriptor, with flags. Raises OSError; EXDEV: it would leave."""
 
@@ -57,14 +58,44 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     size_bytes: int
     modified_s: float
     changed_ns: int = 0
+    inode: int = 0
 
 
-class Opened(msgspec.Struct, frozen=True, gc=False):
-    """A file that was read: its real path, its size, and as much of it as was asked for."""
+class Place(msgspec.Struct, frozen=True, gc=False):
+    """What was read, as the kernel knows it: its `real` path while it was open, its inode, and when anything of it was
+    changed last. `asked` is the path by which it was asked for. Names may lead elsewhere a moment later, so whose word
+    something is that was read is asked of its place. Without an inode nobody has opened it."""
 
     real: str
+    asked: str = ""
+    inode: int = 0
+    changed_ns: int = 0
+
+    def still(self, path: str) -> bool:
+        """Whether this name leads to it just now: then what is known of the name is known of it."""
+        try:
+            return os.stat(path).st_ino == self.inode  # noqa: PTH116 -- of each skill, before many a model call
+        except OSError:
+            return False
+
+
+class Opened(msgspec.Struct, frozen=True):
+    """A file that was read: its place, its size, and as much of it as was asked for."""
+
+    place: Place
     size_bytes: int
     data: bytes
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """A folder that was read: its place, and the names in it."""
+
+    place: Place
+    entries: list[Entry]
+
+    def place_of(self, entry: Entry) -> Place:
+        """Where one of them lies, as itself: of a link, and not of what it leads to."""
+        return Place(f"{self.place.real}/{entry.name}", "", entry.inode, entry.changed_ns)
 
 
 class _Root(msgspec.Struct, frozen=True):
@@ -146,7 +177,7 @@ class Workspace:
                 if not self._roots:
                     raise ToolError(f"the workspace {folder!r} cannot be opened: {error.strerror}") from error
                 continue
-            real = _where(descriptor)
+            real = where_is(descriptor)
             if self._roots and real != each.path:
                 os.close(descriptor)  # a link stands where the allowed folder was: it may lead anywhere
                 continue
@@ -187,7 +218,7 @@ class Workspace:
                     raise
                 continue
             try:
-                return f"{_where(descriptor)}/{asked.relative_to(parent)}"
+                return f"{where_is(descriptor)}/{asked.relative_to(parent)}"
             finally:
                 os.close(descriptor)
         raise ToolError(f"{path!r} names no file: end it with the name")
@@ -208,31 +239,38 @@ class Workspace:
 
     def read_opened(self, path: str, limit_bytes: int = 10 << 20, offset: int = 0, *, to_write: bool = False) -> Opened:
         """The same, with what it was that the kernel has opened."""
-        descriptor = self._reach(path, os.O_RDONLY, write=to_write)
-        leave_no_trace(descriptor)
-        try:
-            status, real = os.fstat(descriptor), _where(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                raise ToolError(f"{path!r} is not a file that can be read: {_kind(status.st_mode)}")
-            pieces = bytearray()
-            with _explained(path):
-                os.lseek(descriptor, offset, os.SEEK_SET)
-                while piece := os.read(descriptor, min(_BLOCK_BYTES, limit_bytes - len(pieces))):
-                    pieces += piece
-        finally:
-            os.close(descriptor)
-        return Opened(real, status.st_size, bytes(pieces))
+
+        def once() -> Opened | None:
+            descriptor = self._reach(path, os.O_RDONLY, write=to_write)
+            leave_no_trace(descriptor)
+            try:
+                status = os.fstat(descriptor)
+                if not stat.S_ISREG(status.st_mode):
+                    raise ToolError(f"{path!r} is not a file that can be read: {_kind(status.st_mode)}")
+                pieces = bytearray()
+                with _explained(path):
+                    os.lseek(descriptor, offset, os.SEEK_SET)
+                    while piece := os.read(descriptor, min(_BLOCK_BYTES, limit_bytes - len(pieces))):
+                        pieces += piece
+                place = place_of(descriptor, path)
+            finally:
+                os.close(descriptor)
+            return Opened(place, status.st_size, bytes(pieces)) if place is not None else None
+
+        return _in_peace(path, once)
 
     def write(
         self, path: str, content: bytes, approved: bool = False, judge: Callable[[str], None] = lambda real: None
-    ) -> None:
-        """Put `content` there, whole or not at all, with its parent folders; a file's mode is kept.
+    ) -> str:
+        """Put `content` there, whole or not at all, with its parent folders; a file's mode is kept. Returns the real
+        path, in the folder that the kernel has opened.
 
-        `approved`: a person agreed to write this protected file. `judge` is told the real path, in the folder that the
-        kernel has opened, before anything is written; what it raises ends it.
+        `approved`: a person agreed to write this protected file. `judge` is told the real path before anything is
+        written; what it raises ends it.
         """
         with self._parent(path, approved, make=True) as (folder, name), _explained(path):
-            judge(f"{_where(folder)}/{name}")
+            real = f"{where_is(folder)}/{name}"
+            judge(real)
             try:
                 before = os.stat(name, dir_fd=folder, follow_symlinks=False)
             except FileNotFoundError:
@@ -255,6 +293,7 @@ class Workspace:
                 os.unlink(temporary, dir_fd=folder)
                 raise
             os.fsync(folder)
+        return real
 
     def make_folder(self, path: str) -> None:
         """Make the folder and its parents, where they are missing."""
@@ -263,22 +302,44 @@ class Workspace:
 
     def list(self, path: str = ".", limit: int = 1000) -> list[Entry]:
         """The first `limit` names in a folder, in order. Links are not followed."""
-        descriptor = self.open_beneath(path, os.O_RDONLY | os.O_DIRECTORY)
-        leave_no_trace(descriptor)
-        try:
-            with _explained(path), os.scandir(descriptor) as found:
-                names = sorted(each.name for each in found)[:limit]
-            return [entry for name in names if (entry := _entry(name, descriptor)) is not None]
-        finally:
-            os.close(descriptor)
+        return self.listed(path, limit).entries
+
+    def listed(self, path: str = ".", limit: int = 1000) -> Listed:
+        """The same, with what it was that the kernel has opened."""
+
+        def once() -> Listed | None:
+            descriptor = self.open_beneath(path, os.O_RDONLY | os.O_DIRECTORY)
+            leave_no_trace(descriptor)
+            try:
+                with _explained(path), os.scandir(descriptor) as found:
+                    names = sorted(each.name for each in found)[:limit]
+                entries = [entry for name in names if (entry := _entry(name, descriptor)) is not None]
+                place = place_of(descriptor, path)
+            finally:
+                os.close(descriptor)
+            return Listed(place, entries) if place is not None else None
+
+        return _in_peace(path, once)
 
     def real(self, path: str) -> str:
         """The real path of what the kernel opens there; a link inside the workspace is followed."""
         descriptor = self.open_beneath(path, os.O_PATH)
         try:
-            return _where(descriptor)
+            return where_is(descriptor)
         finally:
             os.close(descriptor)
+
+    def found(self, path: str) -> Place:
+        """The place of what the kernel opens there."""
+
+        def once() -> Place | None:
+            descriptor = self.open_beneath(path, os.O_PATH)
+            try:
+                return place_of(descriptor, path)
+            finally:
+                os.close(descriptor)
+
+        return _in_peace(path, once)
 
     def inside(self, real: str) -> str:
         """The way to a real path from the folder in which it lies."""
@@ -350,7 +411,7 @@ class Workspace:
         folder = self._folder(str(top), approved, make)
         try:
             if not only_folder:
-                self._must_be_free(path, PurePosixPath(_where(folder), asked.name), approved)
+                self._must_be_free(path, PurePosixPath(where_is(folder), asked.name), approved)
             yield folder, asked.name
         finally:
             os.close(folder)
@@ -365,7 +426,7 @@ class Workspace:
                 raise
             above = self._folder(str(parent.parent), approved, make)
             try:
-                self._must_be_free(path, PurePosixPath(_where(above), parent.name), approved)
+                self._must_be_free(path, PurePosixPath(where_is(above), parent.name), approved)
                 with _explained(path):
                     with suppress(FileExistsError):  # a dangling link, or another was quicker: the next line tells
                         os.mkdir(parent.name, 0o777, dir_fd=above)
@@ -391,7 +452,26 @@ def leave_no_trace(descriptor: int) -> None:
         fcntl.fcntl(descriptor, fcntl.F_SETFL, fcntl.fcntl(descriptor, fcntl.F_GETFL) | os.O_NOATIME)
 
 
-def _where(descriptor: int) -> str:
+def place_of(descriptor: int, asked: str = "") -> Place | None:
+    """Where what is open lies just now; None where it has no name any more, or is on its way to another."""
+    status, real = os.fstat(descriptor), where_is(descriptor)
+    try:
+        there = os.lstat(real)
+    except OSError:
+        return None
+    return Place(real, asked, status.st_ino, status.st_ctime_ns) if os.path.samestat(there, status) else None
+
+
+def _in_peace(path: str, once: Callable[[], T | None]) -> T:
+    """What comes of it when nobody moves the file meanwhile. Raises ToolError where somebody always does."""
+    for _ in range(_MOVED_UNDER_US):
+        if (found := once()) is not None:
+            return found
+    raise ToolError(f"{path!r} is being moved or replaced all the time; try again")
+
+
+def where_is(descriptor: int) -> str:
+    """The real path of what is open."""
     return str(Path(f"/proc/self/fd/{descriptor}").readlink())
 
 
@@ -442,13 +522,13 @@ def _entry(name: str, folder: int) -> Entry | None:
 
 
 def _as_entry(name: str, status: os.stat_result) -> Entry:
-    kinds: dict[int, Literal["file", "folder", "link"]] = {
+    kinds: dict[int, Literal["file", "folder", "link", "other"]] = {
         stat.S_IFREG: "file",
         stat.S_IFDIR: "folder",
         stat.S_IFLNK: "link",
     }
-    mode, changed_ns = stat.S_IFMT(status.st_mode), status.st_ctime_ns
-    return Entry(name, kinds.get(mode, "other"), status.st_size, status.st_mtime, changed_ns)
+    kind = kinds.get(stat.S_IFMT(status.st_mode), "other")
+    return Entry(name, kind, status.st_size, status.st_mtime, status.st_ctime_ns, status.st_ino)
 
 
 @contextmanager

@@ -24,16 +24,16 @@ from ..types.commit import Change
 from ..types.errors import ToolError
 from ..types.labels import LOCAL, Label, join
 from . import tree
+from .accessed import LONG_AGO_NS, is_content, was_accessed
 from .base import Context
 from .heavy import is_heavy
-from .marks import PRIVATE, Marks, lasting, marks_of, stored_as, tainted
+from .marks import Marks, lasting, marks_of, private_in, stored_as, tainted
 from .notes import Word, changed_at
 
 MOST = 500
 """With more marked files than this all count as read: looking would take longer than the command."""
 FEW = 32
 """So many are looked at where we are: going to a thread would take longer."""
-LONG_AGO_NS = 1_000_000_000
 COARSE_NS = 20_000_000
 """The times of files are of the last tick of the kernel's clock."""
 
@@ -99,7 +99,7 @@ class Reads:
         """The same, which blocks. `tell` is told what others have read, if they run."""
         roots = _roots(context)
         stored = [path for path in marks.stored if _lies(path, roots)]
-        marked = [*stored, *(path for path in _private(roots[0]) if path not in marks.stored)]
+        marked = [*stored, *(path for path in private_in(roots[0]) if path not in marks.stored)]
         if not marked:
             return cls(marks, (), (), context)
         if len(marked) <= MOST:
@@ -125,7 +125,7 @@ class Reads:
         telling = (*stored, *(path for path in marked if path not in marks.stored and _tells(path)))
         folders = {os.path.dirname(path) for path in telling}  # noqa: PTH120 -- strings, as the marks have them
         paths = dict.fromkeys((*marked, *folders))
-        if dirty := {path for path in paths if _accessed(path, gone=False)}:
+        if dirty := {path for path in paths if was_accessed(path, gone=False)}:
             tell(dirty)
         armed, sure = list[_Armed](), True
         known = context.reach.shadow.armed if context.reach.shadow is not None else {}
@@ -221,9 +221,9 @@ class Reads:
         if not lasting(label) and not self._marked:
             return ()
         armed = [each for each in self._armed or () if each.kind != "folder" and each.path in self._marked]
-        moved = {each.inode: self._marks.of(each.path) for each in armed}
+        moved = {each.inode: self._marks.joined((each.path,)) for each in armed}
         rows: list[Change] = []
-        unwatched = _unwatched(context, self._begun_ns) if tainted(label) else ()
+        unwatched = _unwatched(context, self._begun_ns) if lasting(label) else ()
         beside = (os.fsencode(path).decode(errors="backslashreplace") for path in unwatched)
         for path in (*changed, *beside):
             try:
@@ -239,36 +239,13 @@ class Reads:
         return tuple(rows)
 
 
-def read_since(marks: Marks, root: str) -> Label:
-    """The label of the marked files beneath `root` that were read since a command began there that cannot be asked any
-    more, as nothing is known of it but that."""
-    paths = [*(path for path in marks.stored if path.startswith(f"{root}/")), *_private(root)]
-    around = {os.path.dirname(path) for path in marks.stored if _accessed(os.path.dirname(path))}  # noqa: PTH120
-    named = (path for path in marks.stored if os.path.dirname(path) in around)  # noqa: PTH120
-    return marks.joined({*(path for path in paths if _accessed(path)), *named})
-
-
-def _accessed(path: str, *, gone: bool = True) -> bool:
-    """Whether somebody has read it since it was armed; what is `gone` may have been read. Of a link nobody knows."""
-    try:
-        status = os.lstat(path)
-    except OSError:
-        return gone
-    return _is_content(status) and status.st_atime_ns != LONG_AGO_NS
-
-
-def _is_content(status: os.stat_result) -> bool:
-    """Whether there is more to read than its name and where it leads: who looks at those reads the folder around it."""
-    return stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
-
-
 def _as_name(path: str) -> _Armed | None:
     """A link, a pipe or the like as it is now; None for anything else, and for nothing."""
     try:
         status = os.lstat(path)
     except OSError:
         return None
-    if _is_content(status):
+    if is_content(status):
         return None
     return _Armed(path, status.st_dev, status.st_ino, status.st_ctime_ns, "name")
 
@@ -341,18 +318,3 @@ def _tells(path: str) -> bool:
     """Whether the name of a file about the owner says something: those that we give say nothing."""
     name = path.rpartition("/")[2].casefold()
     return name not in _OURS and not _DAY.fullmatch(name)
-
-
-def _private(folder: str) -> Iterator[str]:
-    """The files about the owner in a workspace."""
-    try:
-        with tree.scanned(folder) as entries:
-            found = [entry for entry in entries if entry.name.casefold().rstrip(". ") in PRIVATE]
-    except OSError:
-        return
-    for entry in found:
-        if entry.is_file(follow_symlinks=False):
-            yield f"{folder}/{entry.name}"
-        elif entry.is_dir(follow_symlinks=False):
-            inside = tree.beneath(f"{folder}/{entry.name}")
-            yield from (path for path, status in inside if not stat.S_ISDIR(status.st_mode))

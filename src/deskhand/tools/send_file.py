@@ -17,6 +17,7 @@ from ..types.messages import File, Image, Text, clean
 from .base import Context, Done, Outcome, Spec, own
 from .define import decode_arguments, schema
 from .marks import marks_of
+from .paths import Opened, Place
 from .talk import address_of
 
 MOST_BYTES = 50 << 20
@@ -60,8 +61,9 @@ class SendFile:
         if address.channel in self._reads_log and not here:
             why = f"people on {address.channel!r} read only their own conversations; send it to this one, or to a chat"
             raise ToolError(why)
-        data = await _whole(sent.path, context)
-        await _may_be_sent(sent.path, here, context)  # when it was read: somebody may be writing it
+        opened = await _whole(sent.path, context)
+        await _may_be_sent(opened.place, here, context)  # when it was read: somebody may be writing it
+        data = opened.data
         blob, name = await context.reach.keep(data), _name(sent.path)
         mime = mimetypes.guess_type(name)[0] or "application/octet-stream"
         file = File(blob, name, mime, len(data), LOCAL, f"[file sent: {name}, {len(data):,} bytes]")
@@ -73,25 +75,27 @@ class SendFile:
         return Done((Text(f"on its way, as {outgoing.key}\n", own(context)), file), outbox=(outgoing,))
 
 
-async def _may_be_sent(path: str, here: bool, context: Context) -> None:
+async def _may_be_sent(place: Place, here: bool, context: Context) -> None:
     """Raises ToolError for what is one person's alone and would reach others: no approval of a call shows what stands
     in a file."""
     marks = await marks_of(context)
-    if marks.closed(path, context) or (not here and marks.of(path).readers is not None):
-        raise ToolError(f"{path!r} is for its owner alone: put what others may know into another file and send that")
+    if marks.closed(place, context) or (not here and marks.of(place).readers is not None):
+        raise ToolError(
+            f"{place.asked!r} is for its owner alone: put what others may know into another file and send that"
+        )
 
 
-async def _whole(path: str, context: Context) -> bytes:
-    """All its bytes. Raises ToolError."""
+async def _whole(path: str, context: Context) -> Opened:
+    """The file with all its bytes. Raises ToolError."""
     entry = await anyio.to_thread.run_sync(context.reach.files.stat, path)
     if entry.kind != "file":
         raise ToolError(f"{path!r} is no file but a {entry.kind}; pack what is in it into one file and send that")
-    data = await anyio.to_thread.run_sync(context.reach.files.read, path, MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
+    opened = await anyio.to_thread.run_sync(context.reach.files.read_opened, path, MOST_BYTES + 1)
+    if len(opened.data) > MOST_BYTES:
         raise ToolError(f"{path!r} is larger than {MOST_BYTES >> 20} MB; send a part of it, or make it smaller")
-    if not data:
+    if not opened.data:
         raise ToolError(f"{path!r} is empty: there is nothing to send")
-    return data
+    return opened
 
 
 def _name(path: str) -> str:

@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-import anyio.to_thread
-
 from ..types.clock import Clock
 from ..types.errors import ToolError
 from .base import Context, Done
 from .define import tool
 from .folders import HIT_CHARS, SEARCH_HITS, Look
 from .languages import Symbol, definitions, language_of, uses
-from .marks import label_of, marks_of
 from .names import shown_name
 from .output import shown
 from .paths import Workspace
@@ -33,12 +30,10 @@ async def list_symbols(context: Context, path: str = ".", name: str = "") -> Don
         wanted = name.casefold()
         return (symbol for symbol in definitions(place, text) if wanted in symbol.name.casefold())
 
-    marks = await marks_of(context)
     look = _Look(context.reach.files, context.clock, found)
-    look.closed = lambda place: marks.closed(place, context)
-    await anyio.to_thread.run_sync(look.run, path, abandon_on_cancel=True)
+    label = await look.over(path, context)
     nothing = f"nothing there defines a name with {name!r}" if name else "no definitions found"
-    return await shown("\n".join(look.hits) or nothing, context, await label_of(look.places, context), look.note)
+    return await shown("\n".join(look.hits) or nothing, context, label, look.note)
 
 
 @tool(effect="none")
@@ -52,12 +47,10 @@ async def find_references(name: str, context: Context, path: str = ".") -> Done:
     if not _NAME.fullmatch(name):
         raise ToolError(f"{name!r} is no name; search_files finds any text")
 
-    marks = await marks_of(context)
     look = _Look(context.reach.files, context.clock, lambda place, text: uses(place, text, name))
-    look.closed = lambda place: marks.closed(place, context)
-    await anyio.to_thread.run_sync(look.run, path, abandon_on_cancel=True)
+    label = await look.over(path, context)
     found = "\n".join(look.hits) or f"no code there uses {name!r}"
-    return await shown(found, context, await label_of(look.places, context), look.note)
+    return await shown(found, context, label, look.note)
 
 
 class _Look(Look):

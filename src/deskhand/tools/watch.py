@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Self, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Self
 
 import anyio
 import anyio.to_thread
@@ -13,44 +14,61 @@ from ..types.commit import Change
 from ..types.errors import ToolError
 from ..types.labels import LOCAL, Label, join
 from .base import Context, Reach
-from .marks import Marks, lasting, marks_in, marks_of, stored_as
+from .marks import Marks, by_either_name, lasting, marks_in, marks_of, read_since, stored_as
 from .notes import By, Running, Word
-from .reads import Reads, changed_since, read_since
+from .reads import Reads, changed_since
 from .shadow import Seen
 from .states import digest_of
-from .watched_folder import Ground, Looked, beside_key, by, ground, mark_effect, owned_grounds
+from .watched_folder import Ground, Looked, beside_key, by, effect_mark, ground, mark_effect, owned_grounds
 from .written import closed, rows_of_written, watched, why_closed
 
-T = TypeVar("T")
+NOWHERE: Mapping[str, str] = MappingProxyType({})
 
 
 async def changing(
-    context: Context, tool: str, path: str, act: Callable[[], T], label: Label = LOCAL
-) -> tuple[T, tuple[Change, ...]]:
-    """Do something to the file at `path`, in a thread, after which it has this label; returns what it gave, and the
-    rows that undo it. The mark is written before anybody is told, as others read the file from now on."""
+    context: Context, tool: str, path: str, act: Callable[[], str], label: Label = LOCAL
+) -> tuple[Change, ...]:
+    """Do something to the file at `path`, in a thread, after which it has this label; `act` returns the real path of
+    the file. Returns the rows that undo it. The mark is written before anybody is told, as others read the file from
+    now on."""
+    shut = {each.path: why_closed(context) for each in closed(context)}
+    return await changed_by(context.reach, by(context, tool, path), path, act, (label, context.label), shut)
 
-    doer = by(context, tool, path)
 
-    def do() -> tuple[T, Ground, Looked, Running]:
-        where, place = ground(context.reach, path)
-        if any(each.path == where.real for each in closed(context)):
-            raise ToolError(f"{path!r} is not written, as its folder is {why_closed(context)}")
-        done, looked, one = where.change(doer, place, act, label)
-        return done, where, looked, one
+async def changed_by(
+    reach: Reach,
+    doer: By,
+    path: str,
+    act: Callable[[], str],
+    labels: tuple[Label, Label],
+    shut: Mapping[str, str] = NOWHERE,
+) -> tuple[Change, ...]:
+    """The same for somebody. `labels` are that of the file then, and that of the line about it in the journal; `shut`
+    are the folders in which nothing may be written, and why."""
+    label, told = labels
+    whose = by_either_name(reach.files.roots[0][0], path, label)
+
+    def do() -> tuple[str, Ground, Looked, Running]:
+        where, place = ground(reach, path)
+        if why := shut.get(where.real):
+            raise ToolError(f"{path!r} is not written, as its folder is {why}")
+        real, looked, one = where.change(doer, place, act, whose)
+        return real, where, looked, one
 
     try:
-        done, where, looked, one = await anyio.to_thread.run_sync(do)
+        real, where, looked, one = await anyio.to_thread.run_sync(do)
     except OSError as error:
         raise ToolError(f"{path!r} is not written, as what was there could not be kept: {error.strerror}") from error
-    if context.reach.shadow is not None:
+    if reach.shadow is not None:
         with anyio.CancelScope(shield=True):
-            if marks := (*(await marks_of(context)).written(path, label, context), *mark_effect(context)):
-                await context.reach.shadow.commit((*looked.rows, *marks))
+            marks, noted = await marks_in(reach, doer.key), (doer.session, doer.at)
+            marked = marks.rows_of(real, label if marks.private(real) else whose, noted)
+            if rows := (*marked, *effect_mark(doer, told)):
+                await reach.shadow.commit((*looked.rows, *rows))
     where.leave(one)
-    review = _for_review(where, doer, looked, join((context.label, label)))
-    _tell_later(context.reach, doer, review)
-    return done, (*looked.rows, *review)
+    review = _for_review(where, doer, looked, join((told, label)))
+    _tell_later(reach, doer, review)
+    return (*looked.rows, *review)
 
 
 def _for_review(where: Ground, by: By, looked: Looked, label: Label) -> tuple[Change, ...]:
@@ -209,7 +227,7 @@ async def make_up(reach: Reach, where: Ground, now: float | None = None) -> None
     if first := not shadow.looked_back:
         found += await anyio.to_thread.run_sync(where.lost)
     found += where.owed(now) if now is not None else ()
-    marks = Marks(where.real, {}) if not found or where.owned else await marks_in(reach)
+    marks = Marks(where.real, {}) if not found or where.owned else await marks_in(reach, others=False)
     for one in found:
         known = await reach.rows("effect_known", (one.by.key,))
         unmarked = not where.owned and not one.marked and one.by.undoes is None
@@ -249,7 +267,8 @@ def _marks_of_cut(one: Running, reach: Reach, marks: Marks) -> tuple[Change, ...
     paths |= {f"{root}/{path}" for path in one.touched}
     noted = (one.by.session, one.by.at)
     rows = ((path, join((label, marks.stored.get(stored_as(path), LOCAL)))) for path in sorted(paths))
-    return tuple(change for path, joined in rows for change in marks.rows(path, joined, noted))
+    marked = (change for path, joined in rows for change in marks.rows(path, joined, noted))
+    return (*effect_mark(one.by, label), *marked)
 
 
 def _kept(reach: Reach) -> Iterator[tuple[str, Seen]]:

@@ -310,11 +310,14 @@ def marked(by: By) -> tuple[Change, ...]:
 
 def mark_effect(context: Context, label: Label = LOCAL) -> tuple[Change, ...]:
     """The row that remembers whose word the journal's line about this call is: it names what was run, and files."""
-    label = join((context.label, label))
+    return effect_mark(by(context, "", ""), join((context.label, label)))
+
+
+def effect_mark(doer: By, label: Label) -> tuple[Change, ...]:
+    """The same for somebody; none where that says nothing."""
     if not lasting(label):
         return ()
-    row = (f"effect:{context.key}", msgspec.json.encode(label), context.session, context.clock.now())
-    return (Change("file_label_set", row),)
+    return (Change("file_label_set", (f"effect:{doer.key}", msgspec.json.encode(label), doer.session, doer.at)),)
 
 
 def by(context: Context, tool: str, what: str) -> By:

@@ -89,6 +89,8 @@ def _number(call: Call) -> int:
 
 
 def _named(call: Call, found: ChangeView) -> ChangeView:
+    if not found.session:
+        return found
     return msgspec.structs.replace(found, session=name_of(found.session, call.principal, call.web.house.agents[0]))
 
 

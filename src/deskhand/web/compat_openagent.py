@@ -14,7 +14,7 @@ from starlette.responses import Response
 from ..agent.state import State, fold
 from ..models.base import Thinking
 from ..store.base import SessionRow
-from ..tools.paths import Workspace
+from ..tools.paths import Place, Workspace
 from ..types import events as e
 from ..types.errors import ToolError
 from ..types.identity import Principal
@@ -234,8 +234,8 @@ async def _seen(web: Web, principal: Principal, agent: str) -> list[WorkspaceFil
     """All of which this person may know; one too many where there are more. Raises ToolError."""
     files = (await web.house.reach(agent or web.house.agents[0])).files
     found = await anyio.to_thread.run_sync(_walk, files, _hidden_from(principal))
-    seen = await sees(web, principal, agent, [each.path for each in found])
-    return [each for each, may in zip(found, seen, strict=True) if may]
+    seen = await sees(web, principal, agent, [place for _, place in found])
+    return [each for (each, _), may in zip(found, seen, strict=True) if may]
 
 
 def _hidden_from(principal: Principal) -> frozenset[str]:
@@ -243,24 +243,24 @@ def _hidden_from(principal: Principal) -> frozenset[str]:
     return HIDDEN if "owner" in principal.roles else HIDDEN | PRIVATE
 
 
-def _walk(files: Workspace, hidden: Collection[str]) -> list[WorkspaceFile]:
-    found: list[WorkspaceFile] = []
+def _walk(files: Workspace, hidden: Collection[str]) -> list[tuple[WorkspaceFile, Place]]:
+    found: list[tuple[WorkspaceFile, Place]] = []
     left = [("", 0)]
     while left and len(found) <= MOST_FILES:
         folder, depth = left.pop()
         try:
-            entries = files.list(folder or ".", MOST_FILES + 1)
+            listed = files.listed(folder or ".", MOST_FILES + 1)
         except ToolError:
             continue  # it went away in between
-        for entry in entries:
+        for entry in listed.entries:
             path = f"{folder}/{entry.name}" if folder else entry.name
             if path.lower() in hidden:
                 continue
             if entry.kind == "folder" and depth < DEEPEST:
                 left.append((path, depth + 1))
             elif entry.kind == "file":
-                found.append(WorkspaceFile(entry.name, path, entry.size_bytes))
-    return sorted(found, key=lambda file: file.path)
+                found.append((WorkspaceFile(entry.name, path, entry.size_bytes), listed.place_of(entry)))
+    return sorted(found, key=lambda each: each[0].path)
 
 
 def _check_hidden(path: str) -> None:

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import Annotated, Literal
 
-import anyio.from_thread
 import anyio.to_thread
 import msgspec
 from starlette.datastructures import UploadFile
@@ -18,12 +17,12 @@ from starlette.responses import Response
 from ..policy.gate import may_see
 from ..sandbox.base import Sandbox
 from ..tools.convert import LIMIT_BYTES
-from ..tools.marks import Marks, marks_in
+from ..tools.marks import marks_in
 from ..tools.names import alike, shown_name
-from ..tools.paths import Entry, Opened, Workspace
+from ..tools.notes import By
+from ..tools.paths import Entry, Listed, Opened, Place, Workspace
 from ..tools.pdf_pages import PAGES
-from ..tools.shadow import Shadow
-from ..types.commit import Change
+from ..tools.watch import changed_by
 from ..types.errors import OutsideWorkspace, ProtectedPath, ToolError
 from ..types.identity import Principal, acts_for, readers_of
 from ..types.labels import LOCAL, Label
@@ -42,8 +41,9 @@ STEERING = frozenset({"rules.md", "soul.md", "code.md", "agents.md", "heartbeat.
 
 
 class FileView(msgspec.Struct, frozen=True):
-    """A name in a folder. `path` leads to it from the workspace; `modified_at` is seconds since the epoch; `shown`
-    is the name with what nobody sees written out, and `note` says so where another name in the folder looks like it."""
+    """A name in a folder. `path` leads to it from the workspace; `modified_at` is seconds since the epoch; it and the
+    size of a folder are told to owners, and are 0 for others. `shown` is the name with what nobody sees written out,
+    and `note` says so where another name in the folder looks like it."""
 
     name: str
     path: str
@@ -114,27 +114,36 @@ def plainly(error: ToolError) -> HttpProblem:
 async def listed(call: Call) -> list[FileView]:
     files, path = await workspace(call, call.query.agent), call.query.path or "."
     check_place(call, path)
-    real, entries = await anyio.to_thread.run_sync(_listed, files, path)
-    check_place(call, files.inside(real), asked=path)
-    seen = await sees(call.web, call.principal, call.query.agent, [f"{real}/{entry.name}" for entry in entries])
+    found = await anyio.to_thread.run_sync(_listed, files, path)
+    check_place(call, files.inside(found.place.real), asked=path)
+    places = [found.place_of(entry) for entry in found.entries]
+    seen = await sees(call.web, call.principal, call.query.agent, places)
     top = PurePosixPath(path)
-    shown = [entry for entry, may in zip(entries, seen, strict=True) if may]
+    shown = [entry for entry, may in zip(found.entries, seen, strict=True) if may]
     twins = alike(entry.name for entry in shown)
-    return [_view(top, entry, twins.get(entry.name, "")) for entry in shown if str(top / entry.name) not in HIDDEN]
+    views = [_view(top, entry, twins.get(entry.name, "")) for entry in shown if str(top / entry.name) not in HIDDEN]
+    return views if "owner" in call.principal.roles else [_plain(view) for view in views]
 
 
-def _listed(files: Workspace, path: str) -> tuple[str, list[Entry]]:
+def _listed(files: Workspace, path: str) -> Listed:
     try:
-        return files.real(path), files.list(path)
+        return files.listed(path)
     except ToolError as error:
         raise plainly(error) from error
 
 
-async def sees(web: Web, principal: Principal, agent: str, paths: Sequence[str]) -> list[bool]:
-    """Which of these files, and of their names, are for this person. What is known of the owner is for owners."""
+def _plain(view: FileView) -> FileView:
+    """What those who may not see all are told: the size of a folder follows what lies in it, and any time can be set
+    without a trace."""
+    return msgspec.structs.replace(view, size=view.size if view.kind == "file" else 0, modified_at=0.0)
+
+
+async def sees(web: Web, principal: Principal, agent: str, places: Sequence[Place]) -> list[bool]:
+    """Which of these files, and of their names, are for this person. What is known of the owner is for owners. It is
+    asked when they were read."""
     marks = await marks_in(await web.house.reach(agent or web.house.agents[0]))
     readers = readers_of(principal)
-    return await anyio.to_thread.run_sync(lambda: [may_see(marks.told((path,)), readers) for path in paths])
+    return await anyio.to_thread.run_sync(lambda: [may_see(marks.told((place,)), readers) for place in places])
 
 
 def _view(folder: PurePosixPath, entry: Entry, note: str) -> FileView:
@@ -153,8 +162,8 @@ async def opened(call: Call, agent: str, path: str, most: int) -> Opened:
         found = await anyio.to_thread.run_sync(files.read_opened, path, most)
     except ToolError as error:
         raise plainly(error) from error
-    check_place(call, files.inside(found.real), asked=path)
-    if not all(await sees(call.web, call.principal, agent, (path, found.real))):
+    check_place(call, files.inside(found.place.real), asked=path)
+    if not all(await sees(call.web, call.principal, agent, (found.place,))):
         await call.web.people.note(call.principal, "file refused", path[:200])
         raise HttpProblem(403, "forbidden", f"{path[:200]!r} is for others alone: what went into it is.")
     return found
@@ -207,7 +216,7 @@ async def keep_uploads(call: Call, agent: str, subdir: str) -> list[str]:
     """Write each part named `files` of a multipart body. Who sends a file need not have written it: but for owners, who
     may put there what they want, it is from outside, and on the word of who sends it. Raises HttpProblem, and then
     nothing was written."""
-    files = await workspace(call, agent)
+    await workspace(call, agent)
     given = [(name, data) async for name, data in _parts(call)]
     if not given:
         said = "There is no file in it: send multipart/form-data with one or more parts named `files`."
@@ -217,9 +226,8 @@ async def keep_uploads(call: Call, agent: str, subdir: str) -> list[str]:
     for name, _ in given:
         if name in ("", ".", "..") or name.startswith("."):
             raise bad("Each file needs a name, which does not begin with a dot.")
-    reach = await call.web.house.reach(agent or call.web.house.agents[0])
-    uploads = Uploads(call, files, await marks_in(reach), reach.shadow)
-    return await anyio.to_thread.run_sync(uploads.write, subdir, given)
+    name = agent or call.web.house.agents[0]
+    return [await _kept(call, name, str(PurePosixPath(subdir or ".") / file), data) for file, data in given]
 
 
 async def _parts(call: Call) -> AsyncGenerator[tuple[str, bytes]]:
@@ -243,36 +251,25 @@ async def _parts(call: Call) -> AsyncGenerator[tuple[str, bytes]]:
         await form.close()
 
 
-class Uploads:
-    """Writes files that somebody sends. Each is marked before it is there, as others read it at once."""
+async def _kept(call: Call, agent: str, path: str, data: bytes) -> str:
+    """Write a file that somebody sends, as a change that can be undone. Returns where it lies. Raises HttpProblem."""
+    reach, who, name = await call.web.house.reach(agent), call.principal, PurePosixPath(path).name
+    label = LOCAL
+    if "owner" not in who.roles:
+        label = Label("untrusted", source=f"file {name}", by=(acts_for(who),))
 
-    def __init__(self, call: Call, files: Workspace, marks: Marks, shadow: Shadow | None) -> None:
-        self._call, self._files, self._marks, self._shadow = call, files, marks, shadow
+    def judge(real: str) -> None:
+        check_place(call, reach.files.inside(real), write=True, asked=name)
 
-    def write(self, subdir: str, given: Sequence[tuple[str, bytes]]) -> list[str]:
-        """Returns where they lie. It blocks. Raises HttpProblem."""
-        folder, written = PurePosixPath(subdir or "."), []
-        for name, data in given:
-            path = str(folder / name)
-            try:
-                self._files.write(path, data, judge=partial(self._mark, name))
-            except ToolError as error:
-                raise plainly(error) from error
-            written.append(path)
-        return written
-
-    def _mark(self, name: str, real: str) -> None:
-        check_place(self._call, self._files.inside(real), write=True, asked=name)
-        who, label = self._call.principal, LOCAL
-        if "owner" not in who.roles:
-            label = Label("untrusted", source=f"file {name}", by=(acts_for(who),))
-        noted = (f"upload by {acts_for(who)}", self._call.web.clock.now())
-        if rows := self._marks.rows_of(real, label, noted):
-            anyio.from_thread.run(self._commit, rows)
-
-    async def _commit(self, rows: Sequence[Change]) -> None:
-        if self._shadow is not None:
-            await self._shadow.commit(rows)
+    act = partial(reach.files.write, path, data, judge=judge)
+    doer = By(call.web.ids.new("upload"), agent, "", acts_for(who), "upload", path, call.web.clock.now())
+    try:
+        rows = await changed_by(reach, doer, path, act, (label, label))
+    except ToolError as error:
+        raise plainly(error) from error
+    if rows and reach.shadow is not None:
+        await reach.shadow.commit(rows)
+    return path
 
 
 ENDPOINTS = (

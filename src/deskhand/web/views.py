@@ -210,7 +210,7 @@ class SettingsView(msgspec.Struct, frozen=True):
 
 class ChangeView(msgspec.Struct, frozen=True):
     """What one call changed, or one undo (of change `undoes`). `can` is what may be done about it now. `session` is the
-    name of its conversation, `count` how many files or key-values it changed."""
+    name of its conversation, '' for a file that was sent, `count` how many files or key-values it changed."""
 
     n: int
     at: float

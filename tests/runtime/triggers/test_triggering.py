@@ -79,7 +79,7 @@ class World:
     async def _labels(self, job: Job, paths: Sequence[str]) -> Sequence[Label]:
         rows = await self.store.rows("file_labels", ())
         marks = Marks(str(self.work), {path: msgspec.json.decode(label, type=Label) for path, label in rows})
-        return [marks.told((path,)) for path in paths]
+        return [marks.told_by_name((path,)) for path in paths]
 
     async def _page(self, job: Job, url: str) -> str:
         self.asked.append(url)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
@@ -11,8 +12,14 @@ from typing import Any
 import msgspec
 
 from deskhand.tools.program.inside.main import outcome
+from deskhand.tools.program.source import Source
 
 TODAY = date(2026, 11, 23)
+
+
+def source_of(folder: Path) -> Source:
+    """What programs see of this folder; it is open until the tests are over."""
+    return Source(os.open(folder, os.O_RDONLY | os.O_DIRECTORY))
 
 
 class Ran(msgspec.Struct, frozen=True):

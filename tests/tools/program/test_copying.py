@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from deskhand.tools.program import copying
-from deskhand.tools.program.copying import DIFF_LINES, MOST_FILES, Copy, Found, copied, found_in, names, read_in, seen
+from deskhand.tools.program.copying import DIFF_LINES, MOST_FILES, Copy, Found, copied, found_in, read_in, watched
+from deskhand.tools.program.source import seen
 from deskhand.types.errors import ToolError
 from deskhand.types.programs import FileChange
 
-from .folder import fill
+from .folder import fill, source_of
 
 Files = dict[str, str | bytes]
 
@@ -32,7 +33,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def rehearsed(here: Path, files: Files, act: Callable[[], object], marked: tuple[str, ...] = ()) -> Copy:
     """A copy of a workspace with these files, in which this was done."""
     fill(files)
-    copy = copied(here, here.parent / "copy", marked)
+    copy = watched(copied(source_of(here), here.parent / "copy"), marked)
     os.chdir(copy.root)
     act()
     os.chdir(here)
@@ -82,7 +83,7 @@ def test_links_are_not_followed_and_what_is_no_file_is_left_out(here: Path) -> N
     (here / "to-a").symlink_to("a.txt")
     os.mkfifo(here / "pipe")
     copy = rehearsed(here, {}, lambda: None)
-    assert sorted(path for path, _ in names(copy.root)) == ["a.txt", "sub", "sub/b.txt"]
+    assert sorted(each.path for each in source_of(copy.root).names()) == ["a.txt", "sub", "sub/b.txt"]
     assert sorted(str(path.relative_to(copy.root)) for path in copy.root.rglob("*")) == ["a.txt", "sub", "sub/b.txt"]
     assert found_in(copy).changes == ()
 
@@ -107,14 +108,14 @@ def test_too_many_files_are_refused(here: Path) -> None:
     for n in range(MOST_FILES + 1):
         (here / f"f{n}").touch()
     with pytest.raises(ToolError, match=f"more than {MOST_FILES:,} files"):
-        copied(here, here.parent / "copy", ())
+        copied(source_of(here), here.parent / "copy")
 
 
 def test_too_many_bytes_are_refused(here: Path) -> None:
     (here / "large").touch()
     os.truncate(here / "large", copying.MOST_BYTES + 1)
     with pytest.raises(ToolError, match="or 200 MB"):
-        copied(here, here.parent / "copy", ())
+        copied(source_of(here), here.parent / "copy")
 
 
 # What is different

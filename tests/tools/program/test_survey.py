@@ -13,6 +13,7 @@ from deskhand.types.commit import Change
 from deskhand.types.labels import LOCAL, Label
 
 from .conftest import Programs, label_of
+from .folder import source_of
 
 CSV = "day;amount\n2025-05-01;12,50\n2025-05-02;3\n"
 
@@ -110,20 +111,20 @@ async def test_whose_word_is_shown(programs: Programs) -> None:
 def test_lines_further_down_that_the_request_speaks_of_are_shown(tmp_path: Path) -> None:
     lines = [f"line {n}" for n in range(20)] + ["ACTION Lena: call the hall", "ACTION Ben: pay"]
     (tmp_path / "minutes.md").write_text("\n".join(lines))
-    said, _ = survey(tmp_path, "what does Lena have to do, see the ACTION lines of minutes.md", "change")
+    said, _ = survey(source_of(tmp_path), "what does Lena have to do, see the ACTION lines of minutes.md", "change")
     assert "  and has the lines\n    ACTION Lena: call the hall\n    ACTION Ben: pay" in said
-    assert "ACTION" not in survey(tmp_path, "count the lines of minutes.md", "change")[0]
+    assert "ACTION" not in survey(source_of(tmp_path), "count the lines of minutes.md", "change")[0]
 
 
 def test_a_row_that_the_request_speaks_of_is_shown(tmp_path: Path) -> None:
     (tmp_path / "orders.csv").write_text("who,land\nAda,Spain\nBen,Portugal\nCid,Peru\nDan,Chile\nEva,Cuba\n")
-    said, _ = survey(tmp_path, "save the orders from Portugal", "change")
+    said, _ = survey(source_of(tmp_path), "save the orders from Portugal", "change")
     assert "another row is {'who': 'Ben', 'land': 'Portugal'}" in said
-    assert "another row" not in survey(tmp_path, "how many rows has orders.csv", "compute")[0]
+    assert "another row" not in survey(source_of(tmp_path), "how many rows has orders.csv", "compute")[0]
 
 
 def test_a_file_whose_name_is_just_a_word_is_not_all_that_is_read(tmp_path: Path) -> None:
     (tmp_path / "Jana.txt").write_text("likes tulips")
     (tmp_path / "notes.txt").write_text("plumber of Jana: 040 1122")
-    assert "040 1122" in survey(tmp_path, "what is the number of the plumber of Jana?", "read")[0]
-    assert "040 1122" not in survey(tmp_path, "what does Jana like, see Jana.txt?", "read")[0]
+    assert "040 1122" in survey(source_of(tmp_path), "what is the number of the plumber of Jana?", "read")[0]
+    assert "040 1122" not in survey(source_of(tmp_path), "what does Jana like, see Jana.txt?", "read")[0]

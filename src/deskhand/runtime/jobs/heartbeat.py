@@ -17,7 +17,7 @@ import msgspec
 
 from ...store.base import Store
 from ...tools.documents.invisible import written_out
-from ...tools.paths import leave_no_trace
+from ...tools.paths import Place, leave_no_trace, place_of
 from ...types.clock import Clock
 from ...types.commit import Change
 from ...types.errors import JobInvalid
@@ -57,13 +57,13 @@ class Known(msgspec.Struct, frozen=True):
 
 class Body(msgspec.Struct, frozen=True):
     """What it stands on. `folder` is the workspace of an agent, `held` whether the words of others went into a file of
-    it, `zone` that of the configuration. `ask` puts a prompt to the agent of a job, in a conversation of its own, and
-    writes these rows in the same transaction."""
+    it that was read there, `zone` that of the configuration. `ask` puts a prompt to the agent of a job, in a
+    conversation of its own, and writes these rows in the same transaction."""
 
     store: Store
     clock: Clock
     folder: Callable[[str], str]
-    held: Callable[[str, str], Awaitable[bool]]
+    held: Callable[[str, Place], Awaitable[bool]]
     zone: Callable[[], str]
     ask: Callable[[Job, str, Sequence[Change]], Awaitable[str]]
 
@@ -108,11 +108,11 @@ class Heartbeat:
         """Look, and ask the agent where something is due. Returns what was done, '' for nothing."""
         body, agent = self._body, job.agent
         folder, now = body.folder(agent), body.clock.now()
-        text = await anyio.to_thread.run_sync(_read, f"{folder}/{FILE}")
+        text, place = await anyio.to_thread.run_sync(_read, f"{folder}/{FILE}")
         items = items_of(text, body.zone())
         if not items:
             return ""
-        if await body.held(agent, FILE):
+        if await body.held(agent, place):
             return f"{FILE} holds words that are not an owner's and is left alone: look at it, then save it yourself"
         known, state = await self._known(agent), await self._state(agent, text)
         due, changed = due_of(items, known, state, now)
@@ -138,7 +138,7 @@ class Heartbeat:
             await self._over.wait()
             self._over = anyio.Event()
             known = await self._known(self._agent)
-            text = await anyio.to_thread.run_sync(_read, f"{self._body.folder(self._agent)}/{FILE}")
+            text, _ = await anyio.to_thread.run_sync(_read, f"{self._body.folder(self._agent)}/{FILE}")
             if known is not None:
                 await self._remember(self._agent, Known(await self._state(self._agent, text), known.at))
             self.settled = not self._over.is_set()
@@ -162,15 +162,18 @@ class Heartbeat:
         return Change("trigger_saw", (NAME, agent, msgspec.json.encode(known).decode(), self._body.clock.now()))
 
 
-def _read(path: str) -> str:
-    """The beginning of a file, '' where there is none. Never by way of a link."""
+def _read(path: str) -> tuple[str, Place]:
+    """The beginning of a file and where it was read, '' where there is none. Never by way of a link."""
+    nothing = "", Place(path, path)
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
-        return ""
+        return nothing
     with os.fdopen(fd, "rb") as file:
         leave_no_trace(fd)
         try:
-            return written_out(file.read(FILE_BYTES).decode("utf-8-sig", "replace"))
+            data = file.read(FILE_BYTES)
         except OSError:  # a folder
-            return ""
+            return nothing
+        place = place_of(fd, path)
+    return (written_out(data.decode("utf-8-sig", "replace")), place) if place is not None else nothing

@@ -8,11 +8,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from hashlib import sha256
 from pathlib import PurePosixPath
 from zoneinfo import ZoneInfo
 
 import anyio
+import anyio.from_thread
 import anyio.to_thread
 import msgspec
 
@@ -22,8 +24,8 @@ from ...memory.project import Base, Merge, merge
 from ...memory.project_text import Sheet, Shown, shown
 from ...memory.project_write import put
 from ...policy.gate import may_see
-from ...tools.marks import OWNERS, marks_in
-from ...tools.paths import Workspace
+from ...tools.marks import OWNERS, is_private, marks_in, stored_as
+from ...tools.paths import Place, Workspace
 from ...types.commit import Change
 from ...types.errors import ConfigError, StoreUnavailable, ToolError
 from ...types.labels import Label, join
@@ -137,7 +139,7 @@ class Notebook:
         """Write which conversations were looked back at, where nobody else has written that file."""
         store, path = self._ground.store, f"{files.roots[0][0]}/{INDEX}"
         rows = await store.rows("gathered_list", ("reflect", agent, MOST_FILES))
-        before, content = await anyio.to_thread.run_sync(_bytes, files, INDEX), index_of(rows)
+        before, content = (await anyio.to_thread.run_sync(_bytes, files, INDEX))[0], index_of(rows)
         if before == content or not (rows or before):
             return
         known = await store.rows("memory_file_get", (path,))
@@ -146,7 +148,7 @@ class Notebook:
         # First what it is and what it will be: cut off in between, either is known as ours.
         both = sha256(content).digest() + sha256(before or b"").digest()
         await store.change((Change("memory_file_set", (path, both, self._ground.clock.now())),))
-        await anyio.to_thread.run_sync(put, files, INDEX, before, content)
+        await anyio.to_thread.run_sync(put, files, INDEX, before, content, partial(self._mark, files, INDEX))
 
     def _papers(self, agent: str, files: Workspace) -> Iterator[Paper]:
         mine: tuple[Scope, str] = ("user", OWNER_NAME)
@@ -184,14 +186,15 @@ class Notebook:
         known = {**{key: fact.id for key, fact in facts.items()}, **ids}
         stays = {*known, *(key for key, _, _ in rows)} if paper.sheet.log else known.keys()
         for _ in range(5):  # somebody may be writing it
-            text = await anyio.to_thread.run_sync(_read, files, path)
-            label = join((await self._label(agent, path), Label("tool_local", source=f"file {path}")))
+            text, place = await anyio.to_thread.run_sync(_read, files, path)
+            label = join((await self._label(agent, place), Label("tool_local", source=f"file {path}")))
             trusted = label.integrity != "untrusted" and not label.by
             here = text is not None
             last = base if here else Base(base.ours, (), base.version)  # who deletes a file forgets nothing
             done = merge(paper.sheet, text or "", last, show, stays, trusted)
             before = text.encode() if text is not None else None
-            if done.text is None or await anyio.to_thread.run_sync(put, files, path, before, done.text.encode()):
+            write = partial(put, files, path, before, judge=partial(self._mark, files, path))
+            if done.text is None or await anyio.to_thread.run_sync(write, done.text.encode()):
                 break
         else:
             return 0
@@ -199,9 +202,18 @@ class Notebook:
             done = msgspec.structs.replace(done, base=Base(done.base.ours, base.theirs, done.base.version))
         return await self._keep(paper, real, done, base, (label, known, facts))
 
-    async def _label(self, agent: str, path: str) -> Label:
-        """Whose word is in it by now, also while somebody writes it."""
-        return (await marks_in(await self._agent(agent).reach())).of(path)
+    def _mark(self, files: Workspace, path: str, real: str) -> None:
+        """What is about the owner stays theirs also where a link leads out of what is theirs. It blocks."""
+        root = files.roots[0][0]
+        if not is_private(root, f"{root}/{path}") or is_private(root, real):
+            return
+        label = Label("tool_local", OWNERS, f"file {path}")
+        row = (stored_as(real), msgspec.json.encode(label), "", self._ground.clock.now())
+        anyio.from_thread.run(self._ground.store.change, (Change("file_label_set", row),))
+
+    async def _label(self, agent: str, place: Place) -> Label:
+        """Whose word is in what was read there, also while somebody writes it."""
+        return (await marks_in(await self._agent(agent).reach())).of(place)
 
     async def _keep(
         self,
@@ -312,19 +324,19 @@ def _looks(files: Workspace, path: str) -> tuple[int, ...]:
     return (entry.size_bytes, int(entry.modified_s * 1e6))
 
 
-def _read(files: Workspace, path: str) -> str | None:
-    """The text of a file; None where there is none. Raises ToolError, UnicodeDecodeError."""
-    data = _bytes(files, path)
-    return None if data is None else data.decode()
+def _read(files: Workspace, path: str) -> tuple[str | None, Place]:
+    """The text of a file, and where it was read; None where there is none. Raises ToolError, UnicodeDecodeError."""
+    data, place = _bytes(files, path)
+    return None if data is None else data.decode(), place
 
 
-def _bytes(files: Workspace, path: str) -> bytes | None:
+def _bytes(files: Workspace, path: str) -> tuple[bytes | None, Place]:
     try:
-        data = files.read(path, FILE_BYTES + 1)
+        found = files.read_opened(path, FILE_BYTES + 1)
     except ToolError as error:
         if isinstance(error.__cause__, FileNotFoundError):
-            return None
+            return None, Place(f"{files.roots[0][0]}/{path}", path)
         raise
-    if len(data) > FILE_BYTES:
+    if len(found.data) > FILE_BYTES:
         raise ToolError(f"it is larger than {FILE_BYTES:,} bytes")
-    return data
+    return found.data, found.place

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import os
-import shutil
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
 import msgspec
 
-from ...policy.gate import steers
 from ...types.errors import ToolError
 from ...types.programs import FileChange, Kind
 from .. import tree
+from ..accessed import LONG_AGO_NS
 from ..diffs import diff_of, text_of
-from ..heavy import is_heavy
-from ..protected import why_protected
-from ..reads import LONG_AGO_NS, keeps_times
+from ..paths import Place
+from ..reads import keeps_times
+from .source import Named, Source
 
 MOST_FILES, MOST_BYTES, MOST_MADE = 5_000, 200 << 20, 50 << 20
 DIFF_LINES, DIFF_CHARS, MOST_DIFFS = 40, 2_000, 12
@@ -33,73 +32,47 @@ class Was(msgspec.Struct, frozen=True, gc=False):
 
 class Copy(msgspec.Struct, frozen=True):
     """`root` is the copy of `source`; `files` and `folders` are what lies in it, by paths below both, `times` when the
-    files of the source were changed last (ns). `armed` are files whose readers we want to know, and the folders
-    around them."""
+    files of the source were changed last (ns), and `places` where all of it lay when it was read. `armed` are files
+    whose readers we want to know, and the folders around them."""
 
-    source: Path
+    source: Source
     root: Path
     files: Mapping[str, Was]
     times: Mapping[str, int]
     folders: frozenset[str]
-    armed: Mapping[str, int | None]
+    places: Mapping[str, Place]
+    armed: Mapping[str, int | None] = {}
 
 
-def seen(path: str) -> bool:
-    """Whether programs see this path of a workspace: neither what steers agents or programs, nor what is hidden, nor
-    what programs make again by themselves."""
-    parts = path.split("/")
-    if not path.isprintable():
-        return False  # a name that is no text, or that could hide in one
-    hidden = any(part.startswith(".") for part in parts)
-    return not (hidden or steers(path) or why_protected(parts) or any(is_heavy(part) for part in parts))
-
-
-def names(source: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """The folders and files that programs see, each by its path below `source`; no link is followed."""
-    waiting = [""]
-    while waiting:
-        above = waiting.pop(0)
-        with tree.scanned(str(source / above)) as entries:
-            for entry in sorted(entries, key=lambda entry: entry.name):
-                path = f"{above}/{entry.name}" if above else entry.name
-                folder, file = entry.is_dir(follow_symlinks=False), entry.is_file(follow_symlinks=False)
-                if (folder or file) and seen(f"{path}/x" if folder else path):
-                    entry.stat(follow_symlinks=False)  # it is asked for later, when the folder is closed
-                    waiting += [path] * folder
-                    yield path, entry
-
-
-def copied(source: Path, root: Path, marked: Collection[str]) -> Copy:
-    """Copy what programs see of `source` into `root`. `marked` are paths whose readers matter. Raises ToolError where
-    it is too much, or changes meanwhile."""
-    files, folders, size = dict[str, int](), set[str](), 0
+def copied(source: Source, root: Path) -> Copy:
+    """Copy what programs see of `source` into `root`. Raises ToolError where it is too much, or changes meanwhile."""
+    times, folders, size, places = dict[str, int](), set[str](), 0, dict[str, Place]()
     try:
-        for path, entry in names(source):
-            if entry.is_dir(follow_symlinks=False):
-                folders.add(path)
-                (root / path).mkdir()
+        for each in source.names():
+            places[each.path] = each.place
+            if each.folder:
+                folders.add(each.path)
+                (root / each.path).mkdir()
                 continue
-            status = entry.stat(follow_symlinks=False)
-            size += status.st_size
-            if len(files) >= MOST_FILES or size > MOST_BYTES:
+            size += each.size
+            if len(times) >= MOST_FILES or size > MOST_BYTES:
                 raise ToolError(
                     f"this folder holds more than {MOST_FILES:,} files or {MOST_BYTES >> 20} MB: too much to rehearse "
                     "in. Name a smaller workspace for the agent, or choose a bigger model."
                 )
-            _copy(source / path, root / path)
-            files[path] = status.st_mtime_ns
+            places[each.path], times[each.path] = source.copy(each.path, root / each.path)
     except OSError as error:
         raise ToolError(f"the folder cannot be copied: {error.strerror}") from error
-    armed = {path: _arm(root / path) for path in marked if path in files}
-    around = {path.rpartition("/")[0] for path in marked if path in files or path in folders}
-    armed |= {path: _arm(root / path) for path in around}
-    return Copy(source, root, {path: _was(root / path) for path in files}, files, frozenset(folders), armed)
+    return Copy(source, root, {path: _was(root / path) for path in times}, times, frozenset(folders), places)
 
 
-def _copy(source: Path, target: Path) -> None:
-    with tree.opened_unseen(str(source)) as read, target.open("xb") as written:
-        shutil.copyfileobj(read, written)
-    shutil.copystat(source, target, follow_symlinks=False)
+def watched(copy: Copy, marked: Collection[str]) -> Copy:
+    """The same, with `marked` as the paths whose readers matter."""
+    armed = {path: _arm(copy.root / path) for path in marked if path in copy.files}
+    around = {path.rpartition("/")[0] for path in marked if path in copy.files or path in copy.folders}
+    armed |= {path: _arm(copy.root / path) for path in around}
+    was = {path: _was(copy.root / path) for path in armed if path in copy.files}
+    return msgspec.structs.replace(copy, files={**copy.files, **was}, armed=armed)
 
 
 def _was(path: Path) -> Was:
@@ -147,9 +120,8 @@ def found_in(copy: Copy, read: Collection[str] = (), blind: Collection[str] = ()
     written over by them without that, `made` those that the agent itself has made in this conversation. Raises
     ToolError where it cannot be told, or must not be done."""
     try:
-        now = dict(names(copy.root))
-        files = {path for path, entry in now.items() if entry.is_file(follow_symlinks=False)}
-        fresh = _fresh(copy, files)
+        now, fresh = _now(copy)
+        files = {path for path, each in now.items() if not each.folder}
         gone = [path for path in copy.files if path not in files]
         before = {path: _as_it_was(copy, path) for path in copy.files if path in fresh or path in gone}
     except OSError as error:
@@ -178,18 +150,24 @@ def found_in(copy: Copy, read: Collection[str] = (), blind: Collection[str] = ()
     return Found(tuple(changes), content, {path: _digest(data) for path, data in before.items()})
 
 
-def _fresh(copy: Copy, files: Collection[str]) -> dict[str, bytes]:
-    """The bytes of the files that are not as they were copied."""
-    fresh = [path for path in files if _was(copy.root / path) != copy.files.get(path)]
-    if sum((copy.root / path).lstat().st_size for path in fresh) > MOST_MADE:
-        raise ToolError(f"it makes more than {MOST_MADE >> 20} MB")
-    return {path: (copy.root / path).read_bytes() for path in fresh}
+def _now(copy: Copy) -> tuple[dict[str, Named], dict[str, bytes]]:
+    """What is in the copy, and the bytes of the files that are not as they were copied."""
+    root = os.open(copy.root, tree.FOLDER)
+    try:
+        here = Source(root)
+        now = {each.path: each for each in here.names()}
+        files = [path for path, each in now.items() if not each.folder]
+        fresh = [path for path in files if _was(copy.root / path) != copy.files.get(path)]
+        if sum(now[path].size for path in fresh) > MOST_MADE:
+            raise ToolError(f"it makes more than {MOST_MADE >> 20} MB")
+        return now, {path: here.read(path).data for path in fresh}
+    finally:
+        os.close(root)
 
 
 def _as_it_was(copy: Copy, path: str) -> bytes:
-    place = copy.source / path
-    data = place.read_bytes()
-    if place.lstat().st_mtime_ns != copy.times[path]:
+    data = copy.source.read(path).data
+    if copy.source.changed_ns(path) != copy.times[path]:
         raise ToolError(f"{path} was changed by somebody else meanwhile: try again")
     return data
 
@@ -199,8 +177,8 @@ def _check_folders(copy: Copy, folders: Collection[str], gone: Sequence[str]) ->
     if became := [path for path in gone if path in folders]:
         raise ToolError(f"it makes a folder of the file {became[0]}")
     for path in copy.folders - set(folders):
-        with os.scandir(copy.source / path) as entries:
-            unseen = [entry.name for entry in entries if f"{path}/{entry.name}" not in (*copy.files, *copy.folders)]
+        names = copy.source.inside(path)
+        unseen = [name for name in names if f"{path}/{name}" not in (*copy.files, *copy.folders)]
         if unseen:
             raise ToolError(f"{path} holds {unseen[0]!r}, which programs do not touch: it stays as it is")
 

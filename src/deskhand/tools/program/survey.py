@@ -5,15 +5,15 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from ...types.losses import named
 from ...types.programs import Purpose
-from .. import tree
-from .copying import names
+from ..paths import Place
 from .inside.tables import markdown_rows, separator
+from .source import Source
 
 MOST_NAMES, MOST_HEADS = 40, 6
 HEAD_LINES, HEAD_CHARS = 6, 90
@@ -29,26 +29,68 @@ WHOLE_BYTES = 6_000
 """Of a file that is to be understood so much is shown."""
 
 
-def survey(folder: Path, request: str, purpose: Purpose) -> tuple[str, list[str]]:
-    """The listing, with the files that the request names first; and the paths of those whose words or names are in
+class Seen:
+    """The files of a source, and where each lay whenever it was read. It blocks. Raises OSError."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._named = {each.path: each for each in source.names()}
+        self._places: dict[str, list[Place]] = {path: [each.place] for path, each in self._named.items()}
+
+    @property
+    def files(self) -> list[str]:
+        return [path for path, each in self._named.items() if not each.folder]
+
+    @property
+    def folders(self) -> list[str]:
+        return [path for path, each in self._named.items() if each.folder]
+
+    def size(self, path: str) -> int:
+        return self._named[path].size
+
+    def peek(self, path: str) -> str | None:
+        """The beginning of a text; None for what is none."""
+        try:
+            found = self._source.read(path, PEEK_BYTES)
+        except OSError:
+            return None
+        self._places[path].append(found.place)
+        data = found.data
+        try:
+            return None if b"\0" in data else data.decode("utf-8-sig", "strict" if len(data) < PEEK_BYTES else "ignore")
+        except UnicodeDecodeError:
+            return None
+
+    def places(self, paths: Iterable[str]) -> list[Place]:
+        """Where these lay when they were listed, and when they were read."""
+        return [place for path in paths for place in dict.fromkeys(self._places[path])]
+
+
+def survey(source: Source, request: str, purpose: Purpose) -> tuple[str, list[Place]]:
+    """The listing, with the files that the request names first; and the places of those whose words or names are in
     it."""
-    paths = [path for path, entry in names(folder) if entry.is_file(follow_symlinks=False)]
+    seen = Seen(source)
+    said, shown = _surveyed(seen, request, purpose)
+    return said, seen.places(shown)
+
+
+def _surveyed(seen: Seen, request: str, purpose: Purpose) -> tuple[str, list[str]]:
+    paths = seen.files
     called = [path for path in paths if named(path, request)]
     others = [path for path in paths if path not in called]
-    if purpose == "read" and (texts := _to_read(folder, paths, called, request)):
-        return _texts(folder, texts)
+    if purpose == "read" and (texts := _to_read(seen, paths, called, request)):
+        return _texts(seen, texts)
     heads = [*called, *([] if called else _likely(others, request))][:MOST_HEADS]
-    lines, rest = [_head(folder, path, request) for path in heads], [path for path in paths if path not in heads]
+    lines, rest = [_head(seen, path, request) for path in heads], [path for path in paths if path not in heads]
     if heads and all(Path(path).name.lower() in request.lower() for path in heads):
         # A small model works on whatever it is shown: other files are told where the request may mean them.
         rest = rest[:MOST_NAMES] if _OTHERS.search(request) else []
         lines += ["- also here: " + ", ".join(rest)] * bool(rest)
     else:
-        lines += [_head(folder, path) for path in rest]
+        lines += [_head(seen, path) for path in rest]
     more = len(lines) - MOST_NAMES
-    folders = [path for path, entry in names(folder) if entry.is_dir(follow_symlinks=False)]
     said = lines[:MOST_NAMES] + ([f"- and {more} more files"] if more > 0 else [])
-    empty = [path for path in folders if not any(p.startswith(f"{path}/") for p in paths)]
+    empty = [path for path in seen.folders if not any(p.startswith(f"{path}/") for p in paths)]
     said += [f"- {path}/ is an empty folder" for path in empty]
     return "Files here:\n" + "\n".join(said) if said else "Files here: none", [*heads, *rest, *empty]
 
@@ -58,31 +100,31 @@ _OTHERS = re.compile(
 )
 
 
-def _to_read(folder: Path, paths: Sequence[str], called: list[str], request: str) -> list[str]:
+def _to_read(seen: Seen, paths: Sequence[str], called: list[str], request: str) -> list[str]:
     """The files that are to be read: those that are named, with their endings or else before all others."""
     if any(Path(path).name.lower() in request.lower() for path in called):
         return called
-    others = [path for path in _all_texts(folder, paths) if path not in called]
-    room = WHOLE_BYTES - sum((folder / path).stat().st_size for path in called)
-    fits = len(called) + len(others) <= MOST_HEADS and sum((folder / path).stat().st_size for path in others) <= room
+    others = [path for path in _all_texts(seen, paths) if path not in called]
+    room = WHOLE_BYTES - sum(seen.size(path) for path in called)
+    fits = len(called) + len(others) <= MOST_HEADS and sum(seen.size(path) for path in others) <= room
     return [*called, *others] if fits or not called else called
 
 
-def _all_texts(folder: Path, paths: Sequence[str]) -> list[str]:
+def _all_texts(seen: Seen, paths: Sequence[str]) -> list[str]:
     """The texts that there are, where there is room for all of them."""
-    sizes = {path: (folder / path).stat().st_size for path in paths}
+    sizes = {path: seen.size(path) for path in paths}
     small = [path for path, size in sizes.items() if 0 < size <= WHOLE_BYTES]
     if len(small) > 2 * MOST_HEADS:
         return []
-    texts = [path for path in small if _peek(folder / path)]
+    texts = [path for path in small if seen.peek(path)]
     return texts if len(texts) <= MOST_HEADS and sum(sizes[path] for path in texts) <= WHOLE_BYTES else []
 
 
-def _texts(folder: Path, paths: Sequence[str]) -> tuple[str, list[str]]:
+def _texts(seen: Seen, paths: Sequence[str]) -> tuple[str, list[str]]:
     """The words of these files, as many as there is room for."""
     said, room = list[str](), WHOLE_BYTES
     for path in paths[:MOST_HEADS]:
-        text = _peek(folder / path)
+        text = seen.peek(path)
         if text is None:
             said.append(f"--- {path} is no text")
             continue
@@ -102,23 +144,12 @@ def _likely(paths: Sequence[str], request: str) -> list[str]:
     return found or [path for path in paths if "/" not in path][: MOST_HEADS // 2]
 
 
-def _peek(path: Path) -> str | None:
-    """The beginning of a text; None for what is none."""
-    try:
-        with tree.opened_unseen(str(path)) as file:
-            data = file.read(PEEK_BYTES)
-        return None if b"\0" in data else data.decode("utf-8-sig", "strict" if len(data) < PEEK_BYTES else "ignore")
-    except (OSError, UnicodeDecodeError):
-        return None
-
-
-def _head(folder: Path, path: str, request: str | None = None) -> str:
+def _head(seen: Seen, path: str, request: str | None = None) -> str:
     """A line about the file, and with a request how it begins and where it speaks of that: its words, which have the
     label of the file."""
-    place = folder / path
-    text = _peek(place)
+    text = seen.peek(path)
     if text is None:
-        return f"- {path}: {place.stat().st_size:,} bytes"
+        return f"- {path}: {seen.size(path):,} bytes"
     lines = text.splitlines()
     count = f"{len(lines)} line{'' if len(lines) == 1 else 's'}"
     if request is None or not lines:

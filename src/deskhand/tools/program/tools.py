@@ -27,14 +27,15 @@ from ...types.programs import REHEARSE, RUN, SURVEY, Purpose, Rehearsed, RunArgu
 from ..base import Context, Done, Outcome, Spec, Tool
 from ..convert import python_command
 from ..define import decode_arguments, schema, tool
-from ..marks import Marks, label_of, marks_of
+from ..marks import Marks, label_of, lasting, marks_of
 from ..notes import By, Running
 from ..states import Changed, digest_of
 from ..undo import above
 from ..watch import make_up
-from ..watched_folder import Ground, by, ground
+from ..watched_folder import Ground, by, ground, mark_effect
 from . import acts
-from .copying import Copy, Found, copied, found_in, read_in
+from .copying import Copy, Found, copied, found_in, read_in, watched
+from .source import Source
 from .survey import survey
 
 MODULE = "deskhand.tools.program.inside.main"
@@ -50,8 +51,11 @@ async def survey_files(about: str, context: Context, purpose: Purpose = "change"
     about: the request; the files that it names are shown first
     purpose: read gives the whole text of the files that it names
     """
-    folder = Path(context.reach.files.roots[0][0])
-    said, shown = await anyio.to_thread.run_sync(survey, folder, about, purpose)
+    source = Source(context.reach.files.roots[0][1])
+    try:
+        said, shown = await anyio.to_thread.run_sync(survey, source, about, purpose)
+    except OSError as error:
+        raise ToolError(f"the workspace cannot be read: {error.strerror}") from error
     return Done((Text(clean(said), await label_of(shown, context)),))
 
 
@@ -66,10 +70,11 @@ class _Program:
             raise ToolError("the program is empty")
         where, _ = ground(context.reach)
         await make_up(context.reach, where, context.clock.now())
-        marks = await marks_of(context)
-        marked = [path[len(where.real) + 1 :] for path in marks.stored if path.startswith(f"{where.real}/")]
         with tempfile.TemporaryDirectory(prefix="deskhand-program-") as place:
-            copy = await anyio.to_thread.run_sync(copied, Path(where.real), Path(place), marked)
+            copy = await anyio.to_thread.run_sync(copied, Source(where.root), Path(place))
+            marks = await marks_of(context)  # when all of it was read
+            labels = await anyio.to_thread.run_sync(_labels, copy, marks)
+            copy = await anyio.to_thread.run_sync(watched, copy, labels)
             ended = await self._ended(given, copy, context)
             read = await anyio.to_thread.run_sync(read_in, copy)  # before we look ourselves
             made = await _made_here(context)
@@ -78,8 +83,8 @@ class _Program:
                 rehearsed = self._rehearsed(ended, found, context)
             except ToolError as error:
                 found, rehearsed = Found((), {}, {}), Rehearsed(stopped=str(error))
-            named = [path for path in marked if path.rpartition("/")[0] in read]
-            label = marks.joined({*named, *(path for path in read if path in copy.files)})
+            told = {path: each for path, each in labels.items() if path in read or path.rpartition("/")[0] in read}
+            label = join((LOCAL, *told.values()))
         return _Tried(where, marks, label, found, rehearsed)
 
     async def _ended(self, given: RunArguments, copy: Copy, context: Context) -> _Ended:
@@ -211,6 +216,12 @@ def _how_it_broke(ended: Exit, complained: bytes) -> str:
     return complained.decode(errors="replace").strip().rpartition("\n")[2][:200] or "it ended without a word"
 
 
+def _labels(copy: Copy, marks: Marks) -> dict[str, Label]:
+    """Whose word that is in the copy, names included, which is not this house's own for all. It blocks."""
+    found = ((path, marks.of(place)) for path, place in copy.places.items())
+    return {path: label for path, label in found if lasting(label)}
+
+
 async def _made_here(context: Context) -> list[str]:
     """The files that the agent has made in this conversation."""
     rows = await context.reach.rows("effect_made_here", (context.session, context.reach.files.roots[0][0]))
@@ -225,6 +236,7 @@ async def _brought_about(tried: _Tried, context: Context) -> tuple[Change, ...]:
     marks, marked = await marks_of(context), list[Change]()
     for path in sorted(one.touched):
         marked += marks.named(f"{tried.where.real}/{path}", label, context)
+    marked += mark_effect(context, tried.label)
     if marked:
         with anyio.CancelScope(shield=True):
             await tried.where.shadow.commit((*rows, *marked))

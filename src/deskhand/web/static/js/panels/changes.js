@@ -34,7 +34,7 @@ function Change({ one, said, take }) {
   }));
   return html`<li><span class="grow">
       <strong>${one.tool || "changed"}</strong> <span class=${`cut ${gone ? "muted" : ""}`}>${one.what}</span>
-      <span class="small muted">${moment(one.at)} · <button type="button" class="link" aria-expanded=${String(places !== null)} onClick=${show}>${many(one.count, "change")}</button> · <a href=${hrefOf(one.session)}>conversation</a>${one.person ? ` · for ${one.person}` : ""}</span>
+      <span class="small muted">${moment(one.at)} · <button type="button" class="link" aria-expanded=${String(places !== null)} onClick=${show}>${many(one.count, "change")}</button>${one.session && html` · <a href=${hrefOf(one.session)}>conversation</a>`}${one.person ? ` · for ${one.person}` : ""}</span>
       ${places && html`<div class="places"><${Files} of=${places.diff} />${(places.rest.length > 0 || places.more > 0) && html`<ul class="small">${places.rest.map((each) => html`<li key=${each.place}><code>${named(each.place)}</code> <span class="muted">${each.did}${each.kept ? "" : ", not kept"}</span></li>`)}${places.more > 0 && html`<li class="muted">and ${places.more} more</li>`}</ul>`}</div>`}
       ${said && html`<span class="small" role="status">${said.message} ${said.again && may("chat") && html`<button type="button" class="btn little bad" onClick=${() => take(one, true)}>Undo all the same, and keep a copy</button>`}</span>`}
     </span>${gone && html`<span class="tag">undone</span>`}${one.can && may("chat") && html`<button type="button" class="btn little" aria-label=${`${LABELS[one.can]}: ${one.tool} ${one.what}`} onClick=${() => take(one, false)}>${LABELS[one.can]}</button>`}</li>`;
