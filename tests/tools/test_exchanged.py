@@ -231,6 +231,7 @@ async def test_a_file_that_is_always_replaced_is_not_read(hands: Hands) -> None:
 BY_NAME = {
     "tools/marks.py": "where it is defined",
     "runtime/diffs.py": "what waits for a yes: before the file is read, and where there is none",
+    "tools/files.py": "where there is no file: whether there is one is told to nobody who may not see it",
 }
 TOLD_BY_NAME = {
     "tools/attempt.py": "the names in a call that failed; what was read has said its own label",
