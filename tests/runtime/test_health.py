@@ -19,7 +19,7 @@ from deskhand.runtime.app import App, Parts, open_app
 from deskhand.runtime.children import LONGEST_PAUSE_S, REFUSED_PAUSE_S, Child, keep_running, pause_s
 from deskhand.runtime.clock import SystemClock
 from deskhand.runtime.config import Config, Home, Settings
-from deskhand.runtime.health import PROVIDER_FAULT_S, models_renewed, note_models
+from deskhand.runtime.health import PROVIDER_FAULT_S, driver_fact, models_renewed, note_models
 from deskhand.runtime.lock import Holder, held, holder_of, take
 from deskhand.runtime.vitals import DOWN_AFTER, Vitals
 from deskhand.sandbox.probes import Proven
@@ -325,6 +325,11 @@ async def test_a_damaged_database_ends_it(tmp_path: Path) -> None:
         async with running(tmp_path, store=Store):
             await anyio.sleep(20)
     assert raised.group_contains(StoreCorrupt, match="is damaged")
+
+
+def test_who_has_the_lock_and_drives_nothing_yet_is_starting() -> None:
+    assert driver_fact(Holder(os.getpid())).state == driver_fact(None).state == "starting"
+    assert driver_fact(Holder(os.getpid() + 1)).detail.startswith(f"process {os.getpid() + 1} drives")
 
 
 async def test_whether_it_can_write_is_tried(tmp_path: Path) -> None:

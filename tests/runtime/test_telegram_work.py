@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import msgspec
 import pytest
 
@@ -25,6 +26,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
         yield World(tmp_path / "home", server)
 
 
+ANNS = "default/telegram:4200:77"
 READING = f"Reading tax.pdf{GOES_ON}"
 
 
@@ -83,9 +85,12 @@ async def test_after_a_yes_it_says_again_what_it_does(world: World) -> None:
 
 async def test_the_next_process_takes_the_line_away(world: World) -> None:
     world.model = calling("read_file", path="tax.pdf")
-    async with world.running():
+    async with world.running() as app:
         world.chats.says(ANN, "look")
         await until(lambda: world.chats.said(ANN) == [READING])
+        with anyio.fail_after(30):  # until it is known to have been posted
+            while not [1 for _, platform_id, _ in await app.store.rows("draft_before", (ANNS, 2**62)) if platform_id]:
+                await anyio.sleep(0.01)
     world.slow.go.set()
     async with world.running():
         await until(lambda: world.chats.said(ANN) == ["so: read"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Collection, Sequence
 
@@ -78,8 +79,8 @@ class Checkup:
 
 
 def driver_fact(holder: Holder | None) -> Fact:
-    """Who drives, where that is not this process."""
-    if holder is None:
+    """Who drives, where that is not this process, or not yet."""
+    if holder is None or holder.pid == os.getpid():
         return Fact("driver", "starting", "nobody drives yet", vital=True)
     who = f"process {holder.pid}" if holder.pid else "another process"
     since = holder.since or None
