@@ -208,8 +208,9 @@ def _emoji(kind: telegram.ReactionType) -> str:
 
 
 def _words(message: telegram.Message, text: str) -> Text:
-    """What was written: by them, unless another bot wrote it for them."""
-    return Text(text, PASSED_ON) if message.via_bot is not None else Text(text)
+    """What was written: by them, unless another bot wrote it for them, or they pass it on."""
+    theirs = message.via_bot is None and message.forward_origin is None
+    return Text(text) if theirs else Text(text, PASSED_ON)
 
 
 def _in_words(message: telegram.Message) -> str:

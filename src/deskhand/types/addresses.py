@@ -8,8 +8,8 @@ from collections.abc import Iterator
 _TOKEN = re.compile(r"[^\s<>\"'`(){}\[\]|*]+")
 _LIVE = re.compile(
     r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]++:[^\s]"  # mailto:, tg:, tel:, https://
-    r"|[^\W_][.\u3002\uff0e\uff61][^\W\d_]{2,}"  # a name with a top-level domain: example.org, notes.py
-    r"|[^\W_][.\u3002\uff0e\uff61]xn--"
+    r"|[^\W_][.\u2024\u3002\ufe52\uff0e\uff61][^\W\d_]{2,}"  # a name with a top-level domain: example.org, notes.py
+    r"|[^\W_][.\u2024\u3002\ufe52\uff0e\uff61]xn--"
     r"|\d{1,3}(?:\.\d{1,3}){3}"
     r"|@\w{2,}"  # somebody who is told of it
     r"|^/\w",  # a command that a touch sends
