@@ -121,6 +121,7 @@ UNFED: Final[dict[str, str]] = {
     "skills/skill.py:_names": "folders, to a depth of three",
     "store/blobs.py:Blobs.adopt": _DISK,
     "store/writer.py:": "a queue",
+    "tools/program/source.py:Source.names": "names of folders, each once",
     "tools/files.py:_similar": "a name of at most 255 characters beside those of a folder",
     "tools/files.py:_remember": "a table with a fixed number of rows",
     "tools/folders.py:beneath": _PATH,

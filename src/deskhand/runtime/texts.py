@@ -30,41 +30,40 @@ class Texts:
 
     def __init__(self, folder: Path, links: bool = False) -> None:
         self._folder, self._links = folder, links
+        self._look = os.stat if links else os.lstat
         self._known: dict[str, tuple[tuple[int, ...], bytes, str]] = {}
 
     def __call__(self, name: str, held: Held = NOTHING) -> str:
         """What is to be read of the file; '' where it has nothing to say, is none, or is `held` back."""
-        version = self._version(name)
+        try:
+            status = self._look(f"{self._folder}/{name}")  # before every model call, and a third of the cost
+        except OSError:
+            return ""
+        version = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode)
         known = self._known.get(name)
         if known is None or known[0] != version:
-            if version is None or not stat.S_ISREG(version[-1]):
+            if not stat.S_ISREG(status.st_mode):
                 return ""
             try:
                 data = self._read(name, held)
             except (OSError, ToolError):
                 return ""
-            if self._is_another(name, version):  # whose words were these?
+            if self._is_another(name, status.st_ino):  # whose words were these?
                 return ""
             known = self._known[name] = (version, sha256(data).digest(), words(data))
         if known[2] and held is not NOTHING:  # asked after it was read: somebody may be writing it
             path = f"{self._folder}/{name}"
-            if holds(held, path, known[0][3]) or not held.allows(path, known[1]) or self._is_another(name, known[0]):
+            inode = status.st_ino
+            if holds(held, path, inode) or not held.allows(path, known[1]) or self._is_another(name, inode):
                 return ""
         return known[2]
 
-    def _is_another(self, name: str, version: tuple[int, ...]) -> bool:
-        """Whether another file lies there by now than the one of this version."""
-        now = self._version(name)
-        return now is None or now[3] != version[3]
-
-    def _version(self, name: str) -> tuple[int, ...] | None:
-        """What differs for every file and every change of it; None where there is none. Before every model call, and a
-        third of the cost. Where tools write, a link is not followed."""
+    def _is_another(self, name: str, inode: int) -> bool:
+        """Whether another file lies there by now than this one."""
         try:
-            status = (os.stat if self._links else os.lstat)(f"{self._folder}/{name}")
+            return self._look(f"{self._folder}/{name}").st_ino != inode
         except OSError:
-            return None
-        return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode)
+            return True
 
     def forget(self) -> None:
         """Let go of what was read."""

@@ -1,12 +1,15 @@
 """The service that is soaked: what `deskhand serve` runs, with a clock that is set from outside, names that lead to a
 site on this machine, and a signal at which it says what it holds.
 
-python -m deskhand.testing.soak_child SHIFT SAYS PORT [WORKER]
+python -m deskhand.testing.soak_child SHIFT SAYS SITE [WORKER]
+
+SITE is the address and the port to which every name leads.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 import os
 import signal
@@ -30,7 +33,6 @@ from ..runtime.app import Parts
 from ..runtime.config import worker_environment
 from ..runtime.supervise import Supervisor
 from .clock import Shift, ShiftedClock
-from .site import PUBLIC
 
 COUNT, LIST = signal.SIGUSR1, signal.SIGUSR2
 """Say how much there is; say also of what."""
@@ -40,7 +42,8 @@ MOST_KINDS, MOST_DEEP, MOST_LINES = 60, 40, 400
 class Says(msgspec.Struct, frozen=True):
     """What a worker holds: asyncio's tasks, by what they do, and where it was asked to list them, where each of them is
     and all objects by their kind; with PYTHONTRACEMALLOC also how many bytes each line of code has asked for, and still
-    holds. `asked` counts the signals."""
+    holds. `heap` is what the C library has from the kernel, and what of it is in use, in bytes. `asked` counts the
+    signals."""
 
     asked: int
     tasks: int
@@ -48,6 +51,7 @@ class Says(msgspec.Struct, frozen=True):
     places: list[str] = []
     objects: dict[str, int] = {}
     bytes: dict[str, int] = {}
+    heap: dict[str, int] = {}
 
 
 class Said:
@@ -69,7 +73,7 @@ class Said:
         said = Says(self._asked, len(places), dict(Counter(place.partition(":")[0] for place in places)))
         if number == LIST:
             objects = Counter(map(_kind, gc.get_objects())).most_common(MOST_KINDS)
-            said = replace(said, places=sorted(places), objects=dict(objects), bytes=_lines())
+            said = replace(said, places=sorted(places), objects=dict(objects), bytes=_lines(), heap=_heap())
         part = self._path.with_suffix(".part")
         part.write_bytes(msgspec.json.encode(said))
         part.replace(self._path)
@@ -92,25 +96,54 @@ def _lines() -> dict[str, int]:
     return {str(each.traceback): each.size for each in found[:MOST_LINES]}
 
 
+class _Mallinfo(ctypes.Structure):
+    """`struct mallinfo2` of <malloc.h>, glibc 2.33."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_size_t)
+        for name in [
+            "arena",
+            "ordblks",
+            "smblks",
+            "hblks",
+            "hblkhd",
+            "usmblks",
+            "fsmblks",
+            "uordblks",
+            "fordblks",
+            "keepcost",
+        ]
+    )
+
+
+def _heap() -> dict[str, int]:
+    asked = ctypes.CDLL(None).mallinfo2
+    asked.restype = _Mallinfo
+    found = asked()
+    return {"arenas": found.arena, "mapped": found.hblkhd, "used": found.uordblks, "free": found.fordblks}
+
+
 def _kind(thing: object) -> str:
     return f"{type(thing).__module__}.{type(thing).__qualname__}"
 
 
-def changed(shift: Path, port: int, parts: Parts) -> Parts:
+def changed(shift: Path, site: str, parts: Parts) -> Parts:
     """The same service in this small world."""
 
-    async def resolve(host: str, port: int) -> list[str]:
-        return [PUBLIC]
+    address, _, port = site.rpartition(":")
 
-    return replace(parts, clock=ShiftedClock(Shift(shift)), net=Net(resolve=resolve, allow={(PUBLIC, port)}))
+    async def resolve(host: str, port: int) -> list[str]:
+        return [address]
+
+    return replace(parts, clock=ShiftedClock(Shift(shift)), net=Net(resolve=resolve, allow={(address, int(port))}))
 
 
 def main() -> None:
-    shift, says, port, *worker = sys.argv[1:]
+    shift, says, site, *worker = sys.argv[1:]
     if worker:
         Said(Path(says)).begin()
-        sys.exit(live(service_settings(None, quiet=True), int(worker[0]), partial(changed, Path(shift), int(port))))
-    command = [sys.executable, "-P", "-m", "deskhand.testing.soak_child", shift, says, port, str(os.getpid())]
+        sys.exit(live(service_settings(None, quiet=True), int(worker[0]), partial(changed, Path(shift), site)))
+    command = [sys.executable, "-P", "-m", "deskhand.testing.soak_child", shift, says, site, str(os.getpid())]
     sys.exit(anyio.run(Supervisor(command, worker_environment(), monotonic).run))
 
 

@@ -25,7 +25,7 @@ from ..store.sqlite import SqliteStore
 from ..types.people import Identity
 from .clock import Shift, somewhere
 from .everyday.processes import tree
-from .site import Site
+from .site import PUBLIC, Site
 from .soak_day import FAULTY, HANGING, PAGES, DayModel, answered
 from .soak_gauge import began, state_of
 from .telegram import TelegramServer
@@ -143,7 +143,7 @@ class World:
         usual = environment_of()
         env = {"HOME": str(self.place), "DESKHAND_HOME": str(self.home), "TZ": "UTC"}
         env |= {name: usual[name] for name in ("PATH", "PYTHONTRACEMALLOC") if name in usual}
-        place = [str(self.shift_path), str(self.says_path), str(self.site.port)]
+        place = [str(self.shift_path), str(self.says_path), f"{PUBLIC}:{self.site.port}"]
         command = [sys.executable, "-P", "-m", "deskhand.testing.soak_child", *place]
         process = await anyio.open_process(command, env=env, stdin=None, stdout=None, stderr=None)
         self.pid, noted = process.pid, self.home / "state" / "last_start"

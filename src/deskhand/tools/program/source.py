@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import stat
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,9 +48,9 @@ class Source:
 
     def names(self) -> Iterator[Named]:
         """The folders and files that programs see."""
-        waiting = [""]
+        waiting = deque([""])
         while waiting:
-            above = waiting.pop(0)
+            above = waiting.popleft()
             try:
                 descriptor = tree.folder(self._root, above)
             except OSError as error:
