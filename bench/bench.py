@@ -35,6 +35,7 @@ from deskhand.types.commit import Commit
 from deskhand.types.door import Progress
 from deskhand.types.events import MessageReceived, ModelReplied, TurnEnded
 from deskhand.types.identity import Address, Inbound, Said
+from deskhand.types.labels import LOCAL
 from deskhand.types.messages import Message, Text, Usage
 from deskhand.types.tuning import tune
 
@@ -63,7 +64,7 @@ class Count:
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> object:
         self.n += 1
-        return done(str(self.n))
+        return done(str(self.n), LOCAL)
 
 
 class Bench:
