@@ -104,6 +104,8 @@ class Bench:
                 if isinstance(item, Progress):
                     pieces += 1
                 elif isinstance(item.event, TurnEnded):
+                    if item.event.reason != "done":
+                        raise RuntimeError(f"a turn ended with {item.event.reason}: {item.event.said}")
                     break
         return pieces
 
