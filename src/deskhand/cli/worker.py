@@ -8,6 +8,7 @@ from functools import partial
 import anyio
 import click
 
+from ..runtime.allocator import give_memory_back
 from ..runtime.app import App, Parts, open_app
 from ..runtime.channels import with_channels
 from ..runtime.clock import SystemClock
@@ -45,6 +46,7 @@ def live(settings: Settings, parent: int, other: Callable[[Parts], Parts] = as_i
     """Work for this parent, and return the exit code. `other`: what is replaced by who tries it out."""
     if not end_with_parent(parent):
         return 0
+    give_memory_back()
     now, ready = SystemClock().now, Ready(settings.environment)
 
     async def use(app: App) -> int:
