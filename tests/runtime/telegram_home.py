@@ -11,8 +11,7 @@ import anyio
 import msgspec
 
 from deskhand.models.base import Model, Request
-from deskhand.runtime.app import App, Parts, open_app
-from deskhand.runtime.channels import with_channels
+from deskhand.runtime.app import App, Parts, open_app, with_channels
 from deskhand.runtime.config import Config, Home, Settings
 from deskhand.testing.crash import Fuse, fused
 from deskhand.testing.scripted import ScriptedModel, say

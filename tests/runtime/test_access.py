@@ -18,7 +18,7 @@ from deskhand.models.base import Request
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.runtime.commands import run
 from deskhand.runtime.config import Config, Home, Settings
-from deskhand.runtime.door import NO_ACCESS
+from deskhand.runtime.strangers import NO_ACCESS
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel, say

@@ -17,11 +17,12 @@ from msgspec.structs import replace
 from deskhand.agent.profile import Agent
 from deskhand.models.aside import Aside
 from deskhand.models.base import Item, Model, Reply, Request, TextDelta, ThinkingDelta
-from deskhand.runtime.allowance import Budget, begin_of, check_budgets
+from deskhand.runtime.allowance import begin_of
 from deskhand.runtime.app import App
 from deskhand.runtime.budgets import BudgetLedger
 from deskhand.runtime.clock import RandomIds
 from deskhand.runtime.config import Config, Home, Settings
+from deskhand.runtime.sections import Budget, check_budgets
 from deskhand.runtime.statements import statements
 from deskhand.runtime.thinking import Thinking
 from deskhand.store.sqlite import SqliteStore

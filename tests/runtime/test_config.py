@@ -23,11 +23,10 @@ from deskhand.runtime.adjust import writable
 from deskhand.runtime.aliases import TABLE, translate
 from deskhand.runtime.config import AgentConfig, Config, ProviderConfig, Settings, read_settings
 from deskhand.runtime.datafile import parse_data, parse_plain
-from deskhand.runtime.deep.run import DeepWorkConfig
-from deskhand.runtime.jobs.settings import HeartbeatConfig
 from deskhand.runtime.judging import judge_of
 from deskhand.runtime.models import Models
 from deskhand.runtime.routing import Binding
+from deskhand.runtime.sections import DeepWorkConfig, HeartbeatConfig
 from deskhand.testing.effort import least_cpu_s
 from deskhand.types.errors import ConfigError
 from deskhand.types.events import Turn

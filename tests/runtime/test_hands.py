@@ -15,10 +15,10 @@ import pytest
 from deskhand.models.base import Request
 from deskhand.policy.profiles import offers
 from deskhand.runtime.app import App, Parts, open_app
-from deskhand.runtime.config import Config, Home, Settings
+from deskhand.runtime.config import Config, Home, Settings, workspace_of
 from deskhand.runtime.door import _read
 from deskhand.runtime.judging import rules_of
-from deskhand.runtime.reach import without_secrets, workspace_of
+from deskhand.runtime.reach import without_secrets
 from deskhand.sandbox.probes import Proven, open_sandbox
 from deskhand.testing.effort import least_cpu_s
 from deskhand.testing.evasions import EVASIONS

@@ -12,13 +12,12 @@ import pytest
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.runtime.config import Config, Home, Settings
 from deskhand.runtime.pairing import BAD_CODES, HOLDS_S, LETTERS, LOCKED_S, PENDING, RESERVED
-from deskhand.runtime.toolbox import READ_FROM_LOG
 from deskhand.store.schema import connect
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel
 from deskhand.types.errors import ConfigError, Refused
-from deskhand.types.identity import Address, Inbound, Principal, Reaction, Said
+from deskhand.types.identity import OWN_SURFACES, Address, Inbound, Principal, Reaction, Said
 from deskhand.types.messages import Message, Text
 from deskhand.types.people import Identity
 
@@ -212,4 +211,4 @@ async def test_health_says_that_users_are_missing(tmp_path: Path) -> None:
 
 
 def test_no_surface_of_our_own_can_be_a_channel() -> None:
-    assert READ_FROM_LOG <= RESERVED
+    assert OWN_SURFACES <= RESERVED

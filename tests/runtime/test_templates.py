@@ -14,8 +14,7 @@ import pytest
 
 from deskhand.models.base import Request
 from deskhand.runtime.app import Parts, open_app
-from deskhand.runtime.config import Config, Home, Settings
-from deskhand.runtime.reach import workspace_of
+from deskhand.runtime.config import Config, Home, Settings, workspace_of
 from deskhand.runtime.templates import ABOUT, IN_WORKSPACE, TEMPLATES, lay_out
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.scripted import ScriptedModel, say

@@ -9,24 +9,11 @@ from zoneinfo import ZoneInfo
 import click
 import msgspec
 
-from ..runtime.allowance import (
-    FIELDS,
-    OF,
-    Budget,
-    Of,
-    Per,
-    Standing,
-    amount,
-    begin_of,
-    check_budgets,
-    day_of,
-    fresh,
-    gone,
-    quoted,
-)
+from ..runtime.allowance import OF, Of, Standing, amount, begin_of, day_of, fresh, gone, quoted
 from ..runtime.budgets import BudgetLedger
 from ..runtime.clock import RandomIds, SystemClock
 from ..runtime.config import Settings
+from ..runtime.sections import FIELDS, Budget, Per, check_budgets
 from ..runtime.setting_up import store_key
 from ..types.errors import DeskhandError
 from .encoded import in_json

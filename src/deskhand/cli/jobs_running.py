@@ -13,11 +13,12 @@ import click
 
 from ..runtime.app import App
 from ..runtime.automation import Automation
-from ..runtime.config import SURFACES, Settings
+from ..runtime.config import Settings
 from ..runtime.jobs.ledger import Entry
 from ..runtime.jobs.told import STATES, became, moment
 from ..runtime.lock import holder_of
 from ..types.events import ApprovalAsked, MessageReceived, QuestionAsked, Recorded, TurnEnded
+from ..types.identity import OWN_SURFACES
 from ..types.jobs import OPEN, Job, Run, RunState
 from .ask import PlainText, Question, ask_person
 from .asks import somebody_drives
@@ -111,7 +112,7 @@ async def run_here(app: App, name: str) -> Run:
                 await shown.wait()
         tasks.cancel_scope.cancel()
     to = entry.job.to
-    if to is not None and ran[0].state in ("done", "error") and to.channel not in SURFACES:
+    if to is not None and ran[0].state in ("done", "error") and to.channel not in OWN_SURFACES:
         click.echo(f"What it says to {plain(to.channel)} is sent when Deskhand runs: deskhand serve", err=True)
     return ran[0]
 

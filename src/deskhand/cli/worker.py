@@ -9,8 +9,7 @@ import anyio
 import click
 
 from ..runtime.allocator import give_memory_back
-from ..runtime.app import App, Parts, open_app
-from ..runtime.channels import with_channels
+from ..runtime.app import App, Parts, open_app, with_channels
 from ..runtime.clock import SystemClock
 from ..runtime.config import Settings
 from ..runtime.models import Models

@@ -22,17 +22,17 @@ from ..types.limits import Limits
 from ..types.options import SessionOptions
 from ..types.people import People
 from .commands import Check, beyond, run, unusable
-from .config import AgentConfig, Settings
+from .config import AgentConfig, Settings, workspace_of
+from .features import Features
 from .judging import judge_of
 from .models import facts_of, is_local
 from .plugins import Plugins
 from .prompt import Prompt, Prompting, Sources, machine_of
 from .quarantine import NOTHING, Held, holds
-from .reach import Reaches, shared_folder, without_secrets, workspace_of
+from .reach import Reaches, shared_folder, without_secrets
 from .replay.tried import Tried
 from .templates import lay_out
 from .toolbox import skill_folders, skills_of, taken, toolbox, with_search
-from .works import Works
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class House(msgspec.Struct, frozen=True):
     tools: Tools | None
     told: Mapping[str, Callable[[Address], str]]
     model: Callable[[str], Model]
-    works: Works
+    works: Features
     people: People | None = None
     beside: Callable[[str], str] = lambda session: ""
 

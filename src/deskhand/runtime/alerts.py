@@ -13,9 +13,8 @@ from ..store.base import Store
 from ..types.clock import Clock
 from ..types.commit import Change, Outgoing
 from ..types.health import Fact
-from ..types.identity import Address, Inbound
+from ..types.identity import OWN_SURFACES, Address, Inbound
 from ..types.messages import Text
-from .config import SURFACES
 
 log = logging.getLogger(__name__)
 
@@ -164,7 +163,7 @@ class Alerts:
 
     def _may_send(self, address: Address) -> bool:
         known = self._channels is None or address.channel in self._channels
-        return known and not address.group and address.channel not in SURFACES
+        return known and not address.group and address.channel not in OWN_SURFACES
 
 
 def _state(age_s: float, *, seen: bool, sent: int, owed: int) -> State:

@@ -7,45 +7,17 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime, timedelta
 from datetime import time as hour
-from typing import Annotated, Literal
+from typing import Literal
 from zoneinfo import ZoneInfo
 
 import msgspec
 
 from ..types.budget import Charge
-from ..types.errors import ConfigError
+from .sections import FIELDS, Budget, Per
 
 Of = Literal["all", "person", "agent", "job", "session"]
-Per = Literal["day", "month", "ever"]
 OF: tuple[Of, ...] = ("all", "person", "agent", "job", "session")
 WARN_AT = 0.8
-_KEY = re.compile(r"all|(?:person|agent|job|session)(?::\S.*)?")
-
-MOST = 10**15
-Tokens = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
-Dollars = Annotated[float, msgspec.Meta(ge=0, le=MOST / 1e6)]
-
-
-class Budget(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How much may be used: tokens read and written, or US dollars by the prices of the catalogue, in a calendar day,
-    a calendar month, or ever. What is not set is not limited; 0 allows nothing."""
-
-    tokens_per_day: Tokens | None = None
-    tokens_per_month: Tokens | None = None
-    tokens: Tokens | None = None
-    usd_per_day: Dollars | None = None
-    usd_per_month: Dollars | None = None
-    usd: Dollars | None = None
-
-
-FIELDS: dict[str, tuple[Literal["tokens", "usd"], Per]] = {
-    "tokens_per_day": ("tokens", "day"),
-    "tokens_per_month": ("tokens", "month"),
-    "tokens": ("tokens", "ever"),
-    "usd_per_day": ("usd", "day"),
-    "usd_per_month": ("usd", "month"),
-    "usd": ("usd", "ever"),
-}
 
 
 class Limit(msgspec.Struct, frozen=True):
@@ -92,22 +64,6 @@ class Standing(msgspec.Struct, frozen=True):
     def share(self) -> float:
         """How much of it is used, as a fraction; 1 of nothing."""
         return self.used / self.most if self.most else 1.0
-
-
-def check_budgets(budgets: Mapping[str, Budget]) -> None:
-    """Raises ConfigError for a key that names nothing, and for an amount that is no number."""
-    for key, budget in budgets.items():
-        for field in FIELDS:
-            most = getattr(budget, field)
-            if most is not None and not 0 <= most <= (MOST if field.startswith("tokens") else MOST / 1e6):
-                raise ConfigError(
-                    f"budgets: {key}: {field}: {most} is no amount: write a number such as 20, or leave it out"
-                )
-        if not _KEY.fullmatch(key):
-            raise ConfigError(
-                f"budgets: {key!r} names nobody; write all, person, agent, job or session, or one of them with a name, "
-                "such as person:anna"
-            )
 
 
 def of_charge(charge: Charge) -> Iterator[tuple[Of, str]]:

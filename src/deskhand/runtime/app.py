@@ -37,12 +37,13 @@ from ..types.door import Progress
 from ..types.errors import ConfigError, DeskhandError, StoreError, StoreUnavailable
 from ..types.events import Recorded
 from ..types.health import Fact, Health, overall
-from ..types.identity import Address, Inbound, Principal
+from ..types.identity import OWN_SURFACES, Address, Inbound, Principal
 from ..types.options import SessionOptions
 from ..types.people import OWNER_NAME
 from .agents import House, check_of
 from .alerts import Alerts
 from .background import as_now
+from .channels import open_channels
 from .children import Child, keep_running
 from .chores import anchor, sweep, watch
 from .clock import RandomIds, SystemClock
@@ -50,12 +51,13 @@ from .config import Settings
 from .current import Current, Needs
 from .decided import Decided
 from .dispatch import Dispatch, Takes
-from .door import NO_ACCESS, Access, LocalDoor
+from .door import Access, LocalDoor
 from .drafts import Drafts
 from .feed import Feed
-from .hands import Ground, Hands
+from .hands import Hands
 from .health import Checkup, driver_fact, models_renewed, note_models, sandbox_fact
 from .hiding import SecretHiding
+from .host import Host
 from .keyring import Keyring
 from .learning.remembering import MeaningOf, words_alone
 from .leaving import without_secrets
@@ -77,8 +79,7 @@ from .signs import Signs
 from .socket import SocketTap
 from .socket import serve as serve_socket
 from .statements import statements
-from .strangers import Response, Strangers, Ways
-from .toolbox import READ_FROM_LOG
+from .strangers import NO_ACCESS, Response, Strangers, Ways
 from .usage import UsageShown
 from .vitals import Vitals
 from .works import Works
@@ -179,7 +180,7 @@ class App:
     def _open_hands(self) -> Hands:
         parts = self.parts
         about = (parts.net, parts.clock, parts.ids, self.secrets, self.redact, self.dispatch)
-        ground = Ground(
+        ground = Host(
             self.store,
             self.blobs,
             self.room,
@@ -457,7 +458,13 @@ class App:
 
 
 def _posts(address: Address) -> bool:
-    return address.channel not in READ_FROM_LOG
+    return address.channel not in OWN_SURFACES
+
+
+def with_channels(parts: Parts, settings: Settings) -> Parts:
+    """These parts with the channels of the configuration."""
+    channels = open_channels(settings, Blobs(settings.home.blobs), parts.clock)
+    return replace(parts, channels=(*parts.channels, *channels))
 
 
 @asynccontextmanager

@@ -25,12 +25,11 @@ from ..tools.names import shown_name
 from ..types.commit import Change
 from ..types.errors import ConfigError, DeskhandError, Refused
 from ..types.labels import Label
-from .config import Settings
+from .config import Settings, workspace_of
 from .jobs.heartbeat import FILE as HEARTBEAT_FILE
 from .learning.knowledge import FOLDER as KNOWLEDGE
 from .prompt import MEMORY_FILE, WORKSPACE_FILES, day_files
 from .quarantine import Quarantine, holds
-from .reach import workspace_of
 from .toolbox import skills_of
 
 OURS = ("memory", "knowledge")

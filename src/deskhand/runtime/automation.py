@@ -25,7 +25,8 @@ from ..types.messages import Message, Text
 from ..types.people import OWNER_NAME
 from ..types.schedules import parse_schedule
 from .children import Child
-from .hands import Ground
+from .config import workspace_of
+from .host import Host
 from .jobs.cron import Cron
 from .jobs.desk import Desk
 from .jobs.heartbeat import NAME as HEARTBEAT
@@ -33,10 +34,9 @@ from .jobs.heartbeat import Body, Heartbeat
 from .jobs.jobs import Jobs
 from .jobs.manage import ManageJob
 from .jobs.own import OwnJobs, Rules
-from .jobs.settings import HeartbeatConfig
 from .jobs.told import Forecast, forecast
 from .jobs.using import Using
-from .reach import workspace_of
+from .sections import HeartbeatConfig
 from .triggers.listening import Broker, Wants, keep_listening
 from .triggers.triggering import Fires, Looks, Triggering
 from .waking import Waker
@@ -52,7 +52,7 @@ USED = 20
 class Shelf:
     """The jobs that can run, as those need them who set them off."""
 
-    def __init__(self, ground: Ground, jobs: Jobs) -> None:
+    def __init__(self, ground: Host, jobs: Jobs) -> None:
         self._ground, self._jobs = ground, jobs
         self._at = float("-inf")
         self._found: tuple[Job, ...] = ()
@@ -79,7 +79,7 @@ class Shelf:
 class Automation:
     """One for an App."""
 
-    def __init__(self, ground: Ground, jobs: Jobs, waker: Waker) -> None:
+    def __init__(self, ground: Host, jobs: Jobs, waker: Waker) -> None:
         self._ground, self._jobs, self._waker = ground, jobs, waker
         folder = ground.settings().home.root / "jobs"
         rules = Rules(self._agents, self._may_talk, self._models, self._takes_part, self._zone, ground.redact)

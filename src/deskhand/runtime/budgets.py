@@ -27,7 +27,6 @@ from .allowance import (
     Learned,
     Limit,
     Of,
-    Per,
     Standing,
     amount,
     day_of,
@@ -40,6 +39,7 @@ from .allowance import (
 )
 from .config import Settings
 from .models import catalogue_of
+from .sections import Per
 from .spending import cost_usd
 from .waking import Waker
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from importlib.metadata import entry_points
 
-from msgspec.structs import replace
-
 from ..channels.base import Channel, Closing, Introducing, Introduction, Kit
 from ..channels.settings import ChannelConfig
 from ..store.blobs import Blobs
@@ -14,7 +12,6 @@ from ..types.clock import Clock
 from ..types.commit import Outgoing
 from ..types.errors import ChannelError, ConfigError, LoginRefused
 from ..types.identity import Inbound
-from .app import Parts
 from .clock import SystemClock
 from .config import Settings
 
@@ -36,12 +33,6 @@ class Unopened:
 
     async def send(self, outgoing: Outgoing, mark: str) -> str:
         raise ChannelError(self.why, AGAIN_S, unsent=True)
-
-
-def with_channels(parts: Parts, settings: Settings) -> Parts:
-    """These parts with the channels of the configuration."""
-    channels = open_channels(settings, Blobs(settings.home.blobs), parts.clock)
-    return replace(parts, channels=(*parts.channels, *channels))
 
 
 def open_channels(settings: Settings, blobs: Blobs, clock: Clock) -> tuple[Channel, ...]:

@@ -32,27 +32,24 @@ from ..tools.shadow import UndoConfig
 from ..tools.shell import LONGEST_S
 from ..tools.web import WebFetchConfig
 from ..types.errors import ConfigError
+from ..types.folders import make_private
 from ..types.identity import OWN_SURFACES
 from ..types.limits import Limits
 from ..types.people import ROLE_SCOPES
 from ..web.settings import WebConfig
 from . import keys
 from .aliases import OPENAGENT, OPENAGENT_NAME, OPENAGENT_TASKS, Translation, translate
-from .allowance import Budget, check_budgets
 from .datafile import parse_value, read_data, read_env_file
-from .deep.run import DeepWorkConfig
 from .home import FILE_NAME
 from .home import Home as Home
-from .jobs.settings import HeartbeatConfig, JobsConfig
 from .routing import Binding, check_bindings
+from .sections import Budget, DeepWorkConfig, HeartbeatConfig, JobsConfig, check_budgets
 
 PREFIX = "DESKHAND_"
 SHORT = {"MODELS": "defaults.models", "STEPS": "defaults.steps", "TOKENS": "defaults.tokens"}
 """Variables with a name of their own; every other key is DESKHAND_ and its path, `__` for each dot."""
 LISTED = frozenset({"models", "tools", "skills", "also_allow", "deny", "deferred_tools", "commands", "agents"})
 """Keys that take several names; in a variable they stand with commas between them."""
-SURFACES = OWN_SURFACES
-"""Surfaces of our own, whose people read the log itself: nothing has to be sent to them."""
 NOT_KEYS = frozenset({"HOME", "AGENT", "CACHE", "VERBOSE", "WORKER", "READY"})
 
 
@@ -330,7 +327,7 @@ def rules_under_our_names(rules: Sequence[Rule]) -> tuple[Rule, ...]:
 
 
 def _known(config: Config) -> Known:
-    channels = (*sorted(SURFACES), *config.channels)
+    channels = (*sorted(OWN_SURFACES), *config.channels)
     roles = (*ROLE_SCOPES, *config.roles)
     return Known(tuple(config.agents) or ("default",), channels, roles, ALIASES)
 
@@ -414,3 +411,19 @@ def _environment(env: Mapping[str, str], warnings: list[str]) -> dict[str, Any]:
         listed = path.rpartition(".")[2] in LISTED or path == "plugins"
         keys.put(data, path.split("."), value.split(",") if listed else value)
     return data
+
+
+def workspace_of(settings: Settings, agent: str) -> Path:
+    """The agent's workspace, made where it is missing, as a path without links.
+
+    Raises ConfigError where it would show the agent our own files and keys.
+    """
+    home, written = settings.home, settings.agent(agent).workspace
+    if written.startswith("~/"):
+        written = str(Path(settings.environment.get("HOME", "/")) / written[2:])
+    folder = Path(written) if written else home.workspace(agent)
+    make_private(folder)
+    folder = folder.resolve()
+    if home.keeps(folder, write=True):
+        raise ConfigError(f"the workspace {str(folder)!r} holds Deskhand's own files and keys; choose one beside them")
+    return folder

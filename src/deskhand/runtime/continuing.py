@@ -16,7 +16,7 @@ from ..types.events import Recorded, ToolFinished
 from ..types.identity import SYSTEM, Address, Command, Inbound, Principal, Said, acts_for
 from ..types.labels import LOCAL, Label, join
 from ..types.messages import Message, Text, clean
-from .hands import Ground
+from .host import Host
 from .restart import RESTARTED
 from .waking import Waker
 
@@ -29,7 +29,7 @@ class Continuing:
     """What is owed after a restart. A row says so from the commit of the call on, and it is handed in under the name of
     that call: so it comes exactly once, whatever dies in between."""
 
-    def __init__(self, ground: Ground, waker: Waker) -> None:
+    def __init__(self, ground: Host, waker: Waker) -> None:
         self._ground, self._waker = ground, waker
         self._run = ground.ids.new("run")
 

@@ -51,6 +51,7 @@ from .hiding import hidden_body, secret_in
 from .machine_rounds import MachineRounds
 from .moment import moment
 from .places import Places
+from .strangers import NO_ACCESS
 
 OWN_ROWS = 1_000
 """So many rows that came in here are remembered until the watch of the inbox asks about them."""
@@ -61,9 +62,6 @@ HISTORY_CHARS, HISTORY_MESSAGES = 10_000_000, 5_000
 LONGEST_WORD = 64
 """Of an unknown command no more is said back."""
 _COMMAND = re.compile(r"(/)(\w{1,64})(?:\s+(.*))?|(!)(\w\S*)(?:\s+(.*))?", re.DOTALL)
-
-
-NO_ACCESS = "You don't have access to this agent."
 
 
 class Access(msgspec.Struct, frozen=True):

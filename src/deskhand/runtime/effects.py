@@ -31,8 +31,8 @@ from ..types.events import AnyEvent, CommandRun, Undone
 from ..types.identity import Principal
 from ..types.labels import LOCAL, Label, join
 from .clock import RandomIds, SystemClock
-from .config import Settings
-from .reach import Reaches, Room, without_secrets, workspace_of
+from .config import Settings, workspace_of
+from .reach import Reaches, Room, without_secrets
 
 log = logging.getLogger(__name__)
 

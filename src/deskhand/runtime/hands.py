@@ -3,66 +3,34 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
 
 import anyio.to_thread
 import msgspec
 
-from ..agent.profile import Agent
-from ..net.client import Net
-from ..store.base import Store
-from ..store.blobs import Blobs
 from ..tools.base import Reach
 from ..tools.marks import stored_as
-from ..types.clock import Clock, Ids
 from ..types.commit import Change
 from ..types.errors import ToolError
-from ..types.identity import Principal
 from ..types.labels import Label
 from ..types.messages import Message
-from .alerts import Alerts
 from .background import Background, Beside
 from .broker import keys
-from .config import Config, Settings
+from .config import Config
 from .diffs import Diffs
-from .dispatch import Dispatch
 from .effects import Effects
 from .egress import Egress
 from .hiding import hidden_message
-from .machine_rounds import MachineRounds
-from .reach import Outward, Reaches, Room
+from .host import Host
+from .reach import Outward, Reaches
 from .received import with_files
-from .redaction import Redactor
-from .secrets import Secrets
 
 log = logging.getLogger(__name__)
-
-
-class Ground(msgspec.Struct, frozen=True):
-    """What they stand on. `settings` are those that hold now, `agent_of` says who drives a conversation, `as_now` gives
-    a person the roles that they still have, `alerts` are how owners are told something, `rounds` count what programs
-    begin."""
-
-    store: Store
-    blobs: Blobs
-    room: Room
-    net: Net
-    clock: Clock
-    ids: Ids
-    secrets: Secrets
-    redact: Redactor
-    dispatch: Dispatch
-    settings: Callable[[], Settings]
-    agent_of: Callable[[str], Agent]
-    as_now: Callable[[Principal], Awaitable[Principal]]
-    alerts: Alerts
-    rounds: MachineRounds
 
 
 class Hands:
     """`reaches` of agents, `effects` that can be undone, their `diffs`, and the `background`, where commands go on."""
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: Host) -> None:
         self.ground = ground
         home = ground.settings().home
         held = keys(ground.secrets, home, ground.clock, ground.net)

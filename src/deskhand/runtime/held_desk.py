@@ -8,13 +8,13 @@ from ..types.identity import Principal
 from ..web.held_views import HeldView, SeenView
 from ..web.ports import HeldDesk as Port
 from .approving import Approving, Seen
-from .hands import Ground
+from .host import Host
 
 
 class HeldDesk:
     """For owners alone."""
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: Host) -> None:
         self._ground = ground
 
     async def listed(self, principal: Principal) -> list[HeldView]:

@@ -9,6 +9,8 @@ import msgspec
 from ..types.folders import make_private
 
 FILE_NAME = "deskhand.yaml"
+SHARED = "shared"
+"""The folder that all agents share, and the link to it in each workspace."""
 
 
 class Home(msgspec.Struct, frozen=True):

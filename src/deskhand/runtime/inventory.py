@@ -20,12 +20,12 @@ from ..store.sqlite import SqliteStore
 from ..tools.base import Tools
 from .alerts import Alerts
 from .clock import RandomIds, SystemClock
-from .config import Settings
+from .config import Settings, workspace_of
 from .dispatch import Dispatch
-from .hands import Ground
+from .host import Host
 from .machine_rounds import MachineRounds
 from .plugins import Failed
-from .reach import Room, workspace_of
+from .reach import Room
 from .redaction import Redactor, secrets_in
 from .statements import statements
 from .toolbox import plugins_of, skills_of, taken, toolbox, with_search
@@ -69,7 +69,7 @@ def _works(settings: Settings) -> Iterator[Works]:
             alerts = Alerts(store, clock, ())
             rounds = MachineRounds(store, clock, alerts, lambda: 0)
             rest = (lambda: settings, _never, _never, alerts, rounds)
-            ground = Ground(store, Blobs(Path(folder)), room, *about, *rest)
+            ground = Host(store, Blobs(Path(folder)), room, *about, *rest)
             yield Works(ground, _never, _never, _never)
         finally:
             anyio.run(store.close)

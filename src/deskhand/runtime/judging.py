@@ -12,15 +12,14 @@ from ..policy.commands import doubt
 from ..policy.plan import planned
 from ..policy.postures import Posture, posture_rules, role_rules
 from ..policy.rules import COMMAND_TOOLS, Case, Decision, Rule, decide
+from ..policy.unattended import asking_about_jobs
 from ..tools.aliases import canonical
 from ..tools.command_line import SHELL
 from ..tools.command_line import command_of as run_by
 from ..tools.define import decoded
-from .config import Settings, rules_under_our_names
-from .jobs.manage import asking_about_jobs
+from .config import Settings, rules_under_our_names, workspace_of
 from .manage_users import asking_about_users
 from .models import is_small
-from .reach import workspace_of
 from .small import asking_about_unnamed
 
 _log = logging.getLogger(__name__)

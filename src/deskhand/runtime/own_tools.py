@@ -13,9 +13,8 @@ from ..store.base import Store
 from ..tools.base import Tool
 from ..tools.notes import Word
 from ..types.clock import Clock
-from .config import Settings
+from .config import Settings, workspace_of
 from .quarantine import Held, Quarantine, holds
-from .reach import workspace_of
 
 log = logging.getLogger(__name__)
 

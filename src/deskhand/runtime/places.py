@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from ..store.base import Store
 from ..types.commit import Change
-from ..types.identity import Command, Inbound
-from .toolbox import READ_FROM_LOG
+from ..types.identity import OWN_SURFACES, Command, Inbound
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
 """It begins with a letter, so that no name is the number of a thread."""
@@ -27,7 +26,7 @@ class Places:
 
     def now(self, own: str, inbound: Inbound) -> str:
         """The conversation that goes on at the place whose own one is `own`."""
-        if inbound.address.channel in READ_FROM_LOG:
+        if inbound.address.channel in OWN_SURFACES:
             return own
         named = self._store.look("named_get", (own,))
         return f"{own}:{named[0][0]}" if named else own
@@ -35,7 +34,7 @@ class Places:
     async def moved(self, own: str, inbound: Inbound) -> tuple[str, Inbound] | None:
         """Where a `/start` leads, and what is to be handed in there; None where it is none, or came before."""
         body, place = inbound.body, inbound.address
-        if not isinstance(body, Command) or body.name != "start" or place.channel in READ_FROM_LOG:
+        if not isinstance(body, Command) or body.name != "start" or place.channel in OWN_SURFACES:
             return None
         if await self._store.rows("inbox_find", (place.channel, place.account, inbound.external_id)):
             return None

@@ -25,11 +25,11 @@ from ..tools.shadow import Shadow, UndoConfig
 from ..tools.watch import make_up
 from ..tools.watched_folder import ground
 from ..tools.way import Ways, no_way
-from ..types.errors import ConfigError, SandboxUnavailable
+from ..types.errors import SandboxUnavailable
 from ..types.folders import make_private
 from .config import Settings
+from .home import SHARED
 from .quarantine import Quarantine
-from .templates import SHARED
 
 
 class Room:
@@ -196,19 +196,3 @@ def without_secrets(home: Path, own: Path) -> tuple[Allowed, ...]:
         for path in plain
         if not own.is_relative_to(path) and not path.is_relative_to(own)
     )
-
-
-def workspace_of(settings: Settings, agent: str) -> Path:
-    """The agent's workspace, made where it is missing, as a path without links.
-
-    Raises ConfigError where it would show the agent our own files and keys.
-    """
-    home, written = settings.home, settings.agent(agent).workspace
-    if written.startswith("~/"):
-        written = str(Path(settings.environment.get("HOME", "/")) / written[2:])
-    folder = Path(written) if written else home.workspace(agent)
-    make_private(folder)
-    folder = folder.resolve()
-    if home.keeps(folder, write=True):
-        raise ConfigError(f"the workspace {str(folder)!r} holds Deskhand's own files and keys; choose one beside them")
-    return folder

@@ -14,10 +14,9 @@ from ..tools.paths import Workspace
 from ..types.errors import ConfigError, JobInvalid
 from ..types.messages import clean
 from ..types.schedules import zone_of
-from .config import Settings
+from .config import Settings, workspace_of
 from .datafile import read_env_file, read_text
 from .edit import set_key, write_private
-from .reach import workspace_of
 
 NAME_CHARS, MOST_FILES = 80, 100_000
 USER_FILE = "USER.md"

@@ -17,10 +17,10 @@ from ..types.errors import ChannelError
 from ..types.identity import Answer, Command, Inbound, Said
 from ..types.labels import LOCAL
 from ..types.messages import Text
-from .door import NO_ACCESS
 
 log = logging.getLogger(__name__)
 
+NO_ACCESS = "You don't have access to this agent."
 SENTENCE = f"{NO_ACCESS} My owner can let you in."
 CODE = """I am somebody's own assistant, and I do not know you yet. Your code is {code}
 Am I yours? Then run this where I am installed, within an hour: deskhand pair approve {code}

@@ -9,6 +9,7 @@ from pathlib import Path
 from ..types.folders import make_private
 from .config import Home, Settings
 from .edit import write_private
+from .home import SHARED
 from .prompt import MEMORY_FILE
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -26,8 +27,6 @@ ABOUT = {
 """What each file is for, as `init` says it."""
 IN_WORKSPACE = ("RULES.md", "SOUL.md", "USER.md", "CODE.md", "AGENTS.md", "HEARTBEAT.md", MEMORY_FILE)
 FOLDERS = ("memory", "knowledge", "skills", "tools")
-SHARED = "shared"
-"""The folder that all agents share, and the link to it in each workspace."""
 
 
 def lay_out(settings: Settings, agent: str) -> list[Path]:

@@ -21,15 +21,14 @@ from ..tools.search_web import web_search_tool
 from ..tools.send_file import SendFile
 from ..tools.tiers import further_tiers
 from ..tools.web import WebFetch
+from ..types.identity import OWN_SURFACES
 from ..types.people import People
 from ..types.programs import REHEARSE, RUN, SURVEY
-from .config import SURFACES, Settings
+from .config import Settings, workspace_of
 from .manage_users import ManageUsers
 from .models import facts_of, is_small
 from .plugins import Plugins, load_plugins
-from .reach import workspace_of
 
-READ_FROM_LOG = SURFACES
 ROOMY = 16_000
 """Tokens of a window in which all tools and a conversation have room. They take about 3,000, and 5,500 once all are
 loaded."""
@@ -133,8 +132,8 @@ def ours(settings: Settings, agent: str, skills: Skills, people: People | None =
         *tasks.TOOLS,
         *task_board.TOOLS,
         *context.TOOLS,
-        talk.SendMessage(READ_FROM_LOG),
-        SendFile(READ_FROM_LOG),
+        talk.SendMessage(OWN_SURFACES),
+        SendFile(OWN_SURFACES),
         *kv.TOOLS,
         WebFetch(settings.config.web_fetch, further_tiers()),
         web_search_tool(settings.config.web_search, lambda variable: settings.environment.get(variable, "")),

@@ -20,9 +20,8 @@ from ..types.identity import Address, Principal
 from ..types.labels import OWNER, Label
 from ..types.messages import ToolCall
 from ..types.people import OWNER_NAME, ROLE_SCOPES, User
-from .config import Settings
+from .config import Settings, workspace_of
 from .judging import judge_of, rules_of, under_our_names
-from .reach import workspace_of
 from .roster import OWNER as OWNER_HERE
 
 HERE = "here"

@@ -20,7 +20,7 @@ from .condense import Condense
 from .continuing import Continuing
 from .deep.keeper import Deep
 from .effects import Effects
-from .hands import Ground
+from .host import Host
 from .jobs.chat import JobsCommand
 from .jobs.jobs import Jobs
 from .learning.asked import Asked
@@ -41,7 +41,7 @@ class Works:
 
     def __init__(
         self,
-        ground: Ground,
+        ground: Host,
         agent: Callable[[str], Agent],
         model: Callable[[str], Model],
         trying: Callable[[str, Tried], Agent],

@@ -12,8 +12,9 @@ import pytest
 from deskhand.models.base import Reply, Request
 from deskhand.models.window import is_hint
 from deskhand.runtime.deep.context import context_of, session_summary
-from deskhand.runtime.deep.run import DeepWorkConfig, Later, Note, Nudge, Run, fold_run, next_moves
+from deskhand.runtime.deep.run import Later, Note, Nudge, Run, fold_run, next_moves
 from deskhand.runtime.deep.standing import STATES, lines, standing, standing_of
+from deskhand.runtime.sections import DeepWorkConfig
 from deskhand.testing.long_work import ANN, BOB, SESSION, House, log, nudges, until
 from deskhand.testing.scripted import say
 from deskhand.testing.steadfast import Steadfast

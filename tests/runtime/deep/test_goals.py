@@ -14,7 +14,8 @@ from deskhand.agent.state import State
 from deskhand.models.base import Item, Reply, Request, Shown
 from deskhand.runtime.deep.judge import ALL_CHARS, told, verdict_of
 from deskhand.runtime.deep.keeper import JUDGES
-from deskhand.runtime.deep.run import Ask, DeepWorkConfig, Halt, Later, Run, next_moves
+from deskhand.runtime.deep.run import Ask, Halt, Later, Run, next_moves
+from deskhand.runtime.sections import DeepWorkConfig
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.long_work import ANN, House, log, nudges, until
 from deskhand.testing.scripted import ScriptedModel, say

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deskhand.runtime.app import App
-from deskhand.runtime.jobs.settings import JobsConfig
+from deskhand.runtime.sections import JobsConfig
 from deskhand.testing.beside import processes_with, wait_for
 from deskhand.testing.jobs import JobDesk
 from deskhand.types.events import MessageReceived

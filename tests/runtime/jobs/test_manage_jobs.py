@@ -13,8 +13,9 @@ from msgspec.structs import replace
 
 from deskhand.policy.postures import POSTURES, posture_rules
 from deskhand.policy.rules import Case, decide
+from deskhand.policy.unattended import asking_about_jobs
 from deskhand.runtime.jobs.blueprints import BLUEPRINTS
-from deskhand.runtime.jobs.manage import ManageJob, asking_about_jobs, place_hooks
+from deskhand.runtime.jobs.manage import ManageJob, place_hooks
 from deskhand.runtime.jobs.own import MOST, OwnJobs, Rules
 from deskhand.testing.jobs import JobDesk
 from deskhand.tools.base import Context

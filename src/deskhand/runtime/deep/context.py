@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from ...tools.task_words import SHORT, listed, progress, there
 from ...types.tasks import Graph
 from ...types.turn import SESSION_SUMMARY, TASK_LIST
-from .run import DeepWorkConfig, Run, runs_low
+from ..sections import DeepWorkConfig
+from .run import Run, runs_low
 
 TITLES = 20
 """So many of the tasks that are done are named in the summary: the newest."""

@@ -21,12 +21,13 @@ from ...types.labels import LOCAL, join
 from ...types.messages import Message, Text
 from ...types.tasks import Graph
 from ...types.turn import TURN
-from ..hands import Ground
+from ..host import Host
+from ..sections import DeepWorkConfig
 from ..thinking import Thinking
 from ..waking import Waker
 from .context import context_of
 from .judge import judged
-from .run import DEEP, JUDGE, Ask, Compact, DeepWorkConfig, Halt, Later, Move, Note, Nudge, Run, fold_run, next_moves
+from .run import DEEP, JUDGE, Ask, Compact, Halt, Later, Move, Note, Nudge, Run, fold_run, next_moves
 from .standing import lines, standing, standing_of
 
 log = logging.getLogger(__name__)
@@ -46,7 +47,7 @@ class Deep:
     """All conversations that go on by themselves. What it remembers of them only spares it to read the log again; but
     what judges have used, which counts for their goals, is known to this process alone."""
 
-    def __init__(self, ground: Ground, waker: Waker, thinking: Thinking) -> None:
+    def __init__(self, ground: Host, waker: Waker, thinking: Thinking) -> None:
         self._ground, self._waker, self._thinking = ground, waker, thinking
         self._runs: dict[str, Run] = {}
         self._due: dict[str, tuple[float, float]] = {}

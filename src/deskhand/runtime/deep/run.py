@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from hashlib import blake2b
-from typing import Annotated
 
 import msgspec
 
@@ -21,30 +20,13 @@ from ...types.identity import Address, Principal
 from ...types.messages import Usage
 from ...types.tasks import Graph
 from ...types.turn import TURN
+from ..sections import DeepWorkConfig
 
 DEEP, JUDGE = "deep-work", "goal"
 """Who hands in what no person said: the ids of these principals."""
 SHOWN = 12
 AGAIN_S = (60.0, 600.0, 3600.0)
 """After a turn that failed it is tried again so much later: the model may be back then."""
-
-
-class DeepWorkConfig(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Long work. `tokens` is what one deep work may use until it is summed up: at the share `compact_at` of them, so
-    often as `compactions` says, and then they count anew. After the last time `warn_at` is the share at which a person
-    is told that they run low. `nudges` is how often it is told to go on while nothing changes, `rounds` how often at
-    all before a person speaks again. A goal is looked after for so many rounds and tokens; where a person has written,
-    it waits until they have been quiet for `quiet_s`."""
-
-    tokens: Annotated[int, msgspec.Meta(ge=1_000)] = 1_500_000
-    compact_at: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.75
-    compactions: Annotated[int, msgspec.Meta(ge=0, le=100)] = 5
-    warn_at: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.75
-    nudges: Annotated[int, msgspec.Meta(ge=0, le=20)] = 2
-    rounds: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 200
-    goal_rounds: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 20
-    goal_tokens: Annotated[int, msgspec.Meta(ge=1_000)] = 500_000
-    quiet_s: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 120.0
 
 
 class Run(msgspec.Struct):

@@ -12,7 +12,8 @@ from ...tools.task_rows import read
 from ...tools.task_words import left, percent, there
 from ...types.goals import LongWork, State
 from ...types.tasks import Graph
-from .run import DeepWorkConfig, Note, Run, fold_run, is_spent, next_moves
+from ..sections import DeepWorkConfig
+from .run import Note, Run, fold_run, is_spent, next_moves
 
 STATES: dict[State, str] = {
     "planning": "it makes a plan, and changes nothing before your yes",

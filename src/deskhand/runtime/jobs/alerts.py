@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from ...types.commit import Change
 from ...types.jobs import Job
-from ..hands import Ground
+from ..host import Host
 from .ledger import State, alerted
 
 PAUSES_S = (0.0, 3600.0, 4 * 3600.0, 24 * 3600.0)
@@ -28,7 +28,7 @@ class Failure(msgspec.Struct, frozen=True):
     said_as: str = ""
 
 
-async def after_failure(ground: Ground, job: Job, state: State, failure: Failure) -> list[Change]:
+async def after_failure(ground: Host, job: Job, state: State, failure: Failure) -> list[Change]:
     """Count it, and tell the owners unless they heard of it just now, or of many others."""
     now = failure.at
     state, ago = replace(state, failures=state.failures + 1), now - state.alerted_at
@@ -49,7 +49,7 @@ async def after_failure(ground: Ground, job: Job, state: State, failure: Failure
     return [row, *await ground.alerts.tell(failure.key, text, said_as=failure.said_as)]
 
 
-async def after_success(ground: Ground, job: Job, state: State, key: str) -> list[Change]:
+async def after_success(ground: Host, job: Job, state: State, key: str) -> list[Change]:
     """Who was told that it fails is told that it does no more. How much they heard is remembered: one that fails every
     other time is told no more often than one that always does."""
     if not state.failures:

@@ -14,7 +14,7 @@ from ...types.commit import Change
 from ...types.errors import StoreError, StoreUnavailable
 from ...types.jobs import Job, slot_of
 from ...types.schedules import Schedule, Startup
-from ..hands import Ground
+from ..host import Host
 from .due import COUNTED, Due, due, first_seen
 from .folder import Folder, Found
 from .ledger import Entry, Ledger, State, added, counted, planned, seen
@@ -43,7 +43,7 @@ class Planned(msgspec.Struct, frozen=True):
 class JobClock:
     """One for each process; only who drives may `run` it. `looks` counts how often it looked at anything."""
 
-    def __init__(self, ground: Ground, ledger: Ledger, folder: Folder, runs: Runs) -> None:
+    def __init__(self, ground: Host, ledger: Ledger, folder: Folder, runs: Runs) -> None:
         self._ground, self._ledger, self._folder, self._runs = ground, ledger, folder, runs
         self.looks = 0
         self._plans: dict[str, Planned] = {}

@@ -14,11 +14,10 @@ from ...tools.base import own as own_label
 from ...tools.define import decode_arguments, schema
 from ...types.effects import Effect
 from ...types.errors import ConfigError, Refused, ToolError
-from ...types.identity import Address
+from ...types.identity import OWN_SURFACES, Address
 from ...types.jobs import CHAT, ISOLATED, Job, JobView
 from ...types.labels import join
 from ...types.messages import clean
-from ..toolbox import READ_FROM_LOG
 from ..triggers.spec import span_s
 from .own import OwnJobs, first_times
 from .told import checked_zone, label_of_lines, lines, moment, when
@@ -196,7 +195,7 @@ def _to(given: Arguments, here: Address) -> Address:
 def _session(to: Address) -> str:
     """Each run is a conversation of its own, whose answer is sent to that chat. Where people read answers from the log
     of their conversation nothing is sent, so there it is that conversation which goes on."""
-    return CHAT if to.channel in READ_FROM_LOG else ISOLATED
+    return CHAT if to.channel in OWN_SURFACES else ISOLATED
 
 
 def _schedule(given: Arguments, now: float) -> str:

@@ -22,7 +22,7 @@ from ...types.errors import JobInvalid, SandboxError, ToolError
 from ...types.jobs import inside
 from ...types.labels import LOCAL, UNTRUSTED, Label, join
 from ...types.messages import Text, clean
-from .settings import TIMEOUT_S
+from ..sections import TIMEOUT_S
 
 HEAD_BYTES, TAIL_BYTES = 16_000, 4_000
 SAID_CHARS = 300

@@ -30,7 +30,7 @@ from ...types.labels import LOCAL, Label
 from ...types.messages import Text
 from ...types.people import OWNER_NAME
 from ...types.schedules import Startup, due_within, next_after
-from ..hands import Ground
+from ..host import Host
 from ..lock import holder_of
 from ..naming import label_of_person
 from ..waking import Waker
@@ -58,7 +58,7 @@ class Forecast(msgspec.Struct, frozen=True):
 class Jobs:
     """All jobs of this home. Whoever drives calls `run`; everything else may be asked of any process."""
 
-    def __init__(self, ground: Ground, waker: Waker) -> None:
+    def __init__(self, ground: Host, waker: Waker) -> None:
         self._ground = ground
         self._ledger = Ledger(ground.store, ground.ids.new("boot"))
         self.builtins: list[Callable[[], Iterable[Job]]] = []

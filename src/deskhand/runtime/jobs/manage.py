@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -13,8 +13,6 @@ import msgspec
 import yaml
 from msgspec.structs import replace
 
-from ...policy.gate import told as sources_of
-from ...policy.rules import Case, Decision
 from ...tools.base import Context, Done, Outcome, Spec, done
 from ...tools.base import own as own_label
 from ...tools.define import decode_arguments, schema
@@ -24,7 +22,6 @@ from ...types.identity import Address
 from ...types.jobs import CHAT, Job, JobView, inside
 from ...types.labels import join
 from .blueprints import BLUEPRINTS, Blueprint, blueprint, fill, told
-from .cron import NAME as CRON
 from .file import parse_job
 from .own import first_times
 from .told import label_of_lines, lines, moment, when
@@ -208,20 +205,3 @@ def _place(folder: Path, path: str) -> bool:
         raise JobInvalid(f"the script {path!r} cannot be made: {error.strerror}") from error
     finally:
         os.close(at)
-
-
-def asking_about_jobs(judge: Callable[[Case], Decision]) -> Callable[[Case], Decision]:
-    """The judge, for whom what untrusted words have touched makes no job without a person: it would act when this
-    conversation is long over, and would not remember what it had read."""
-
-    def careful(case: Case) -> Decision:
-        decision = judge(case)
-        if case.tool not in (NAME, CRON) or case.effect == "none" or decision.verdict != "allow":
-            return decision
-        if case.context.integrity == "untrusted":
-            return Decision(
-                "ask", f"a job goes on when this is over, and this conversation has read {sources_of(case.context)}"
-            )
-        return decision
-
-    return careful

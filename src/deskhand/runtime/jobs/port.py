@@ -9,7 +9,7 @@ import msgspec
 
 from ...types.identity import Principal
 from ...types.jobs import Job, RunState
-from ..hands import Ground
+from ..host import Host
 from ..waking import Waker
 from .ledger import Entry, Ledger
 
@@ -20,7 +20,7 @@ class Port(msgspec.Struct, frozen=True):
     """What runs need of the house. `who` is in whose name a job acts, with the roles they have now; raises JobInvalid.
     `chore` gives a chore by its name, None for an unknown one. `over` hears of each end."""
 
-    ground: Ground
+    ground: Host
     waker: Waker
     ledger: Ledger
     folder: Callable[[str], Path]

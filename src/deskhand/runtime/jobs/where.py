@@ -8,26 +8,25 @@ from hashlib import blake2b
 import msgspec
 
 from ...types.events import AnyEvent, MessageReceived, ModelReplied, Recorded, TurnEnded
-from ...types.identity import Address, Inbound, Said, session_key
+from ...types.identity import OWN_SURFACES, Address, Inbound, Said, session_key
 from ...types.jobs import CHAT, ISOLATED, Job
 from ...types.messages import Message
 from ...types.people import OWNER_NAME
-from ..hands import Ground
+from ..host import Host
 from ..places import Places
 from ..prompt import JOBS
-from ..toolbox import READ_FROM_LOG
 from .ledger import Entry
 
 CLOCK = JOBS
 """The channel of conversations that a job has for itself: nobody reads there, the log holds them."""
 
 
-def agent_of(ground: Ground, job: Job) -> str:
+def agent_of(ground: Host, job: Job) -> str:
     """Who is asked."""
     return job.agent or ground.settings().agents[0]
 
 
-def session_of(ground: Ground, entry: Entry) -> str:
+def session_of(ground: Host, entry: Entry) -> str:
     """The conversation of this run; '' for a chore, which has none."""
     job, run = entry.job, entry.run
     agent = agent_of(ground, job)
@@ -62,7 +61,7 @@ def heading(entry: Entry) -> str:
     job, run = entry.job, entry.run
     if job.to is None and job.session == ISOLATED:
         where = "Nobody reads along, and your answer is only kept in the log: to tell somebody, use send_message."
-    elif job.to is not None and job.to.channel not in READ_FROM_LOG:
+    elif job.to is not None and job.to.channel not in OWN_SURFACES:
         where = f"Your answer is sent to {job.to.channel}."
     else:
         where = "Your answer is read in this conversation."

@@ -20,7 +20,7 @@ from ...types.commit import Change
 from ...types.errors import StoreUnavailable
 from ...types.events import CommandRun, Recorded
 from ...types.identity import Principal, Waiting, only_person, read_by_others, readers_of
-from ..hands import Ground
+from ..host import Host
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ class Asked:
     """One for each App. What the answer to a command promises is done at once afterwards; the log holds the promise, so
     that it is also kept by a process that comes after a crash, and once."""
 
-    def __init__(self, ground: Ground, memory: Memory) -> None:
+    def __init__(self, ground: Host, memory: Memory) -> None:
         self._ground, self._memory = ground, memory
         self._promised = deque[Recorded]()
         self._news = anyio.Event()

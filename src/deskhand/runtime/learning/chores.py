@@ -13,7 +13,7 @@ from ...types.errors import DeskhandError
 from ...types.events import CommandRun, Recorded
 from ...types.jobs import Job
 from ...types.turn import TURN
-from ..hands import Ground
+from ..host import Host
 from ..jobs.jobs import Jobs
 from ..thinking import Thinking
 from .gathering import Gatherer
@@ -29,7 +29,7 @@ HARVEST_AT, CLEAN_AT, PROMOTE_AT = "*/30 * * * *", "0 3 * * *", "30 3 * * *"
 class Learning:
     """One for each App."""
 
-    def __init__(self, ground: Ground, thinking: Thinking, memory: Memory) -> None:
+    def __init__(self, ground: Host, thinking: Thinking, memory: Memory) -> None:
         self._ground = ground
         self.gatherer = Gatherer(ground, thinking, memory)
         self.reflecting = Reflecting(self.gatherer)

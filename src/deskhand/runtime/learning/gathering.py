@@ -23,7 +23,7 @@ from ...types.budget import Charge
 from ...types.commit import Change
 from ...types.errors import BudgetSpent, ConfigError, DeskhandError, MalformedReply, ModelError, ModelTooSmall
 from ...types.labels import Label
-from ..hands import Ground
+from ..host import Host
 from ..models import is_small
 from ..thinking import Thinking
 from .heard import Talk, heard
@@ -40,7 +40,7 @@ class Gatherer:
     """Gathers facts from conversations, and tidies them. What was read is noted in the very commit that holds what came
     of it; where a model fails nothing is noted, and it is read again later."""
 
-    def __init__(self, ground: Ground, thinking: Thinking, memory: Memory) -> None:
+    def __init__(self, ground: Host, thinking: Thinking, memory: Memory) -> None:
         self.ground, self.thinking, self.memory = ground, thinking, memory
         self.lock = anyio.Lock()
 

@@ -30,7 +30,7 @@ from ...types.commit import Change
 from ...types.errors import ConfigError, StoreUnavailable, ToolError
 from ...types.labels import Label, join
 from ...types.people import OWNER_NAME
-from ..hands import Ground
+from ..host import Host
 from .knowledge import FOLDER, HEADS
 
 log = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ class Paper(msgspec.Struct, frozen=True):
 class Notebook:
     """The files of all agents. `agent` gives an agent by its name."""
 
-    def __init__(self, ground: Ground, agent: Callable[[str], Agent]) -> None:
+    def __init__(self, ground: Host, agent: Callable[[str], Agent]) -> None:
         self._ground, self._agent = ground, agent
         self._lock = anyio.Lock()
         self._looks: dict[str, tuple[int, ...]] = {}

@@ -10,7 +10,7 @@ from ...types.identity import Principal
 from ...types.messages import Usage
 from ...web.names import name_of
 from ...web.proposal_views import FindingView, ProposalDetail, ProposalView, ScoreView
-from ..hands import Ground
+from ..host import Host
 from .proposals import Proposals, Row, Score
 from .reviewing import verdict
 
@@ -18,7 +18,7 @@ from .reviewing import verdict
 class ProposalDesk:
     """For owners alone: what is proposed comes from conversations of all."""
 
-    def __init__(self, ground: Ground, proposals: Proposals) -> None:
+    def __init__(self, ground: Host, proposals: Proposals) -> None:
         self._ground, self._proposals = ground, proposals
 
     async def listed(self, principal: Principal, every: bool) -> list[ProposalView]:

@@ -27,7 +27,7 @@ from ...types.identity import Principal
 from ...types.labels import Label
 from ...types.messages import Usage, clean
 from ..effects import Effects
-from ..hands import Ground
+from ..host import Host
 from ..toolbox import skills_of
 
 State = Literal["proposed", "refused", "accepted", "rejected", "reverted", "kept"]
@@ -176,7 +176,7 @@ async def propose_skill(name: str, description: str, body: str, context: Context
 class Proposals:
     """The proposals of a home."""
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: Host) -> None:
         self._ground = ground
 
     async def all(self, *, every: bool = False) -> list[Row]:

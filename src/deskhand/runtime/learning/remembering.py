@@ -23,7 +23,7 @@ from ...types.errors import ConfigError, DeskhandError, ModelError
 from ...types.events import Recalled
 from ...types.identity import EVERYBODY
 from ..children import Child
-from ..hands import Ground
+from ..host import Host
 from ..prompt import MEMORY_FILE, day_files, private
 
 log = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ def words_alone(config: MemoryConfig, store: Store) -> Meaning | None:
 class Remembering:
     """One for each App. `memory` answers whoever has a Viewer."""
 
-    def __init__(self, ground: Ground, meaning: MeaningOf) -> None:
+    def __init__(self, ground: Host, meaning: MeaningOf) -> None:
         self._ground, self._meaning_of = ground, meaning
         self.memory = Memory(ground.store, ground.clock)
         self._opened: object = None

@@ -23,7 +23,7 @@ from ...types.errors import DeskhandError, StoreCorrupt
 from ...types.identity import Inbound, Principal, Result
 from ...types.labels import LOCAL, join
 from ...types.messages import Text, ToolResult, Usage
-from ..hands import Ground
+from ..host import Host
 from ..replay.cases import Expect, expected, failing
 from ..replay.recordings import Course, Recording, key_of, recordings
 from ..replay.replaying import Replaying, Wanted
@@ -45,7 +45,7 @@ ASKED_CHARS = 80
 class Reviewing:
     """One for each App. `proposals` are what it looks after."""
 
-    def __init__(self, ground: Ground, waker: Waker, replaying: Replaying) -> None:
+    def __init__(self, ground: Host, waker: Waker, replaying: Replaying) -> None:
         self._ground, self._waker, self._replaying = ground, waker, replaying
         self.proposals = Proposals(ground)
         self._ended = deque[tuple[str, int]](maxlen=1000)

@@ -19,7 +19,7 @@ from ...types.errors import ConfigError
 from ...types.people import ROLE_SCOPES
 from ..config import Settings
 from ..datafile import read_env_file
-from ..deep.run import DeepWorkConfig
+from ..sections import DeepWorkConfig
 from .found import Folder, Found
 from .notes import Notes
 

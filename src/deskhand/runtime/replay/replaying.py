@@ -22,8 +22,8 @@ from ...types.budget import Budgets, Charge, no_budget
 from ...types.commit import Change
 from ...types.errors import ConfigError, Refused, ToolError
 from ...types.messages import ToolCall
-from ..hands import Ground
 from ..hiding import hidden
+from ..host import Host
 from .recordings import Recording, key_of, recording, recordings
 from .rerun import REPLAY_STEPS, REPLAY_TOKENS, Replayed, Trial, replay
 from .tried import Tried
@@ -45,7 +45,7 @@ class Replaying(msgspec.Struct, frozen=True):
     tried on it, `model` opens `provider/name`, `driving` gives an agent as it is in a conversation. What models are
     asked for real is held and settled in `budgets`."""
 
-    ground: Ground
+    ground: Host
     trying: Callable[[str, Tried], Agent]
     model: Callable[[str], Model]
     budgets: Budgets = no_budget

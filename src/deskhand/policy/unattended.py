@@ -1,0 +1,27 @@
+"""What goes on when nobody is there is not begun by words from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .gate import told as sources_of
+from .rules import Case, Decision
+
+MAKE_JOBS = frozenset({"manage_job", "cron"})
+
+
+def asking_about_jobs(judge: Callable[[Case], Decision]) -> Callable[[Case], Decision]:
+    """The judge, for whom what untrusted words have touched makes no job without a person: it would act when this
+    conversation is long over, and would not remember what it had read."""
+
+    def careful(case: Case) -> Decision:
+        decision = judge(case)
+        if case.tool not in MAKE_JOBS or case.effect == "none" or decision.verdict != "allow":
+            return decision
+        if case.context.integrity == "untrusted":
+            return Decision(
+                "ask", f"a job goes on when this is over, and this conversation has read {sources_of(case.context)}"
+            )
+        return decision
+
+    return careful
