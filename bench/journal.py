@@ -13,9 +13,9 @@ import msgspec
 
 from deskhand.policy.postures import posture_rules
 from deskhand.policy.rules import Case, decide
-from deskhand.runtime.clock import RandomIds, SystemClock
-from deskhand.runtime.reach import Reaches, Room
-from deskhand.runtime.statements import statements
+from deskhand.config.clock import RandomIds, SystemClock
+from deskhand.workspace.scope import Reaches, Room
+from deskhand.config.statements import statements
 from deskhand.store.blobs import Blobs
 from deskhand.store.sqlite import SqliteStore
 from deskhand.tools.base import Context

@@ -16,8 +16,8 @@ import anyio
 import msgspec
 
 from deskhand.runtime.app import OWNER, App, Parts, open_app
-from deskhand.runtime.config import Config, Home, Settings
-from deskhand.runtime.models import Models
+from deskhand.config.config import Config, Home, Settings
+from deskhand.assembly.models import Models
 from deskhand.types.commit import Commit
 from deskhand.types.door import Progress
 from deskhand.types.events import AnyEvent, MessageReceived, ModelReplied, TurnEnded

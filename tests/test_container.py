@@ -15,10 +15,10 @@ import yaml
 from click.testing import CliRunner
 
 from deskhand.cli.root import cli
+from deskhand.config import keys
+from deskhand.config.config import Config
 from deskhand.models.catalogue import read_catalogue
-from deskhand.runtime import keys
-from deskhand.runtime.config import Config
-from deskhand.runtime.supervise import DRAIN_S
+from deskhand.supervision.supervise import DRAIN_S
 
 ROOT = Path(__file__).parent.parent
 LINES = re.sub(r"\s*\\\n\s*", " ", (ROOT / "Dockerfile").read_text()).splitlines()

@@ -35,13 +35,13 @@ def test_broad_excepts_stand_in_seven_kinds_of_places() -> None:
         "agent/asking.py",  # a model call
         "models/aside.py",  # a model call
         "tools/attempt.py",  # a tool run
-        "runtime/children.py",  # a supervised child
-        "runtime/dispatch.py",  # a supervised child
-        "runtime/outbox.py",  # a send
+        "supervision/restart_loop.py",  # a supervised child
+        "gateway/dispatch.py",  # a supervised child
+        "gateway/outbox.py",  # a send
         "runtime/worker.py",  # a supervised child
-        "runtime/jobs/runs.py",  # a supervised child
-        "runtime/judging.py",  # a call that cannot be judged is asked about
-        "runtime/plugins.py",  # a plugin
+        "jobs/runs.py",  # a supervised child
+        "assembly/judge.py",  # a call that cannot be judged is asked about
+        "assembly/plugins.py",  # a plugin
         "tools/hooks.py",  # and its handlers
         "store/writer.py",  # handed to the caller, who raises it
     }

@@ -10,7 +10,7 @@ import pytest
 
 from deskhand.agent.admit import admit
 from deskhand.agent.state import State, fold
-from deskhand.runtime.commands import run
+from deskhand.assembly.chat_commands import run
 from deskhand.types import events as e
 from deskhand.types.identity import (
     Address,

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from deskhand.agent.compact import ledger
 from deskhand.agent.state import Conversation, State, fold
+from deskhand.assembly.trace import Trace
 from deskhand.models.base import Reply, Request
 from deskhand.models.window import counted
-from deskhand.runtime.trace import Trace
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.bench import ANN, PLACE, SESSION, Bench, said
 from deskhand.testing.scripted import ScriptedModel, say

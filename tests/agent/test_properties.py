@@ -15,10 +15,10 @@ from deskhand.agent.admit import admit
 from deskhand.agent.rewind import Past, rewound
 from deskhand.agent.state import State, fold, view
 from deskhand.agent.step import next_step
+from deskhand.assembly.chat_commands import run
 from deskhand.models.base import Shown
 from deskhand.models.forms import mask_due
 from deskhand.models.usable import usable
-from deskhand.runtime.commands import run
 from deskhand.testing.shorten import compact
 from deskhand.types import events as e
 from deskhand.types.errors import Refused

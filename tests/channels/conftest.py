@@ -10,7 +10,7 @@ import pytest
 from deskhand.channels.base import Closing, Kit
 from deskhand.channels.settings import ChannelConfig
 from deskhand.channels.telegram import TelegramChannel, open_telegram
-from deskhand.runtime.clock import SystemClock
+from deskhand.config.clock import SystemClock
 from deskhand.store.blobs import Blobs
 from deskhand.testing.telegram import TelegramServer
 

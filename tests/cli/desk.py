@@ -12,10 +12,10 @@ import msgspec
 
 from deskhand.cli.ask import Question, converse
 from deskhand.cli.chat import Chat
+from deskhand.config.config import read_settings
+from deskhand.config.statements import statements
 from deskhand.models.base import Model, Request
 from deskhand.runtime.app import App, Parts, open_app
-from deskhand.runtime.config import read_settings
-from deskhand.runtime.statements import statements
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.tools.base import Ask, Context, Outcome
 from deskhand.tools.define import tool

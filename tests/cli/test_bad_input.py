@@ -109,7 +109,7 @@ def test_any_language(desk: Desk, language: str) -> None:
 
 def test_no_home_in_the_environment(desk: Desk, tmp_path: Path) -> None:
     """The one of the user database counts, and not the root or the folder in which we happen to be."""
-    code = "import sys; from deskhand.runtime.config import home_of; print(home_of().root)"
+    code = "import sys; from deskhand.config.config import home_of; print(home_of().root)"
     for env in ({}, {"HOME": ""}):
         done = subprocess.run(
             [sys.executable, "-c", code], env=env, cwd=tmp_path, capture_output=True, text=True, check=True

@@ -10,12 +10,12 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
+from deskhand.budgets.ledger import BudgetLedger
 from deskhand.cli.root import cli
-from deskhand.runtime.budgets import BudgetLedger
-from deskhand.runtime.clock import RandomIds, SystemClock
-from deskhand.runtime.config import read_settings
-from deskhand.runtime.home import FILE_NAME
-from deskhand.runtime.statements import statements
+from deskhand.config.clock import RandomIds, SystemClock
+from deskhand.config.config import read_settings
+from deskhand.config.home import FILE_NAME
+from deskhand.config.statements import statements
 from deskhand.store.sqlite import SqliteStore
 from deskhand.types.budget import Charge
 from deskhand.types.messages import Usage

@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 
 from deskhand.cli.asks import back_to, name_of
 from deskhand.cli.root import ALIASES, COMMANDS, SECTIONS, cli
-from deskhand.runtime.config import AgentConfig, Config, read_settings
+from deskhand.config.config import AgentConfig, Config, read_settings
 from deskhand.types.limits import Limits
 
 SOURCES = Path(__file__).parent.parent / "runtime" / "sources"
@@ -88,7 +88,7 @@ def test_help_imports_little() -> None:
 
 def test_who_only_reads_the_settings_needs_no_http() -> None:
     """It would be half of the time that they take: in each command, and in the parent of the service."""
-    script = "import sys, deskhand.cli.serve, deskhand.runtime.config; print(*sys.modules)"
+    script = "import sys, deskhand.cli.serve, deskhand.config.config; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     assert "deskhand.net.client" in loaded and not {"aiohttp", "numpy", "starlette", "uvicorn"} & set(loaded)
 

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from deskhand.cli.root import cli
-from deskhand.runtime.config import read_settings
-from deskhand.runtime.statements import statements
+from deskhand.config.config import read_settings
+from deskhand.config.statements import statements
 from deskhand.store.sqlite import SqliteStore
 from deskhand.tools.task_rows import imported
 from deskhand.types.commit import Commit

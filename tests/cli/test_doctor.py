@@ -9,9 +9,9 @@ import apsw
 import msgspec
 import pytest
 
-from deskhand.runtime.anchor import note_anchors, read_anchors
-from deskhand.runtime.config import Settings, read_settings
-from deskhand.runtime.doctor import PROBES, Finding, Probe, examine
+from deskhand.config.config import Settings, read_settings
+from deskhand.gateway.audit_anchor import note_anchors, read_anchors
+from deskhand.supervision.doctor import PROBES, Finding, Probe, examine
 from deskhand.testing.llm import FakeLLM
 from deskhand.types.errors import StoreCorrupt
 

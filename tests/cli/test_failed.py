@@ -8,7 +8,7 @@ import anyio
 import msgspec
 import pytest
 
-from deskhand.runtime.statements import statements
+from deskhand.config.statements import statements
 from deskhand.store.sqlite import SqliteStore
 from deskhand.types.commit import Change, Commit, Outgoing
 from deskhand.types.events import MessageReceived, TurnEnded

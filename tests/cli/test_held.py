@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from deskhand.cli.root import cli
-from deskhand.runtime.statements import statements
+from deskhand.config.statements import statements
 from deskhand.store.sqlite import SqliteStore
 from deskhand.types.commit import Change
 from deskhand.types.labels import Label

@@ -8,8 +8,8 @@ from pathlib import Path
 from click.testing import CliRunner, Result
 
 from deskhand.cli.root import cli
-from deskhand.runtime.moving.report import OFF
-from tests.runtime.moving.moving import home_of, looks
+from deskhand.importers.report import OFF
+from tests.importers.moving import home_of, looks
 
 
 def run(tmp_path: Path, *args: str) -> Result:

@@ -15,17 +15,17 @@ import pytest
 from click.testing import CliRunner, Result
 
 from deskhand.cli.root import cli
-from deskhand.runtime.alerts import Alerts
-from deskhand.runtime.clock import SystemClock
-from deskhand.runtime.config import read_settings
-from deskhand.runtime.jobs.blueprints import BLUEPRINTS, command
-from deskhand.runtime.keyring import Keyring
-from deskhand.runtime.lock import Holder, take
-from deskhand.runtime.secrets import Secrets
-from deskhand.runtime.statements import statements
-from deskhand.runtime.triggers.signatures import delivered, signed
+from deskhand.config.clock import SystemClock
+from deskhand.config.config import read_settings
+from deskhand.config.statements import statements
+from deskhand.jobs.blueprints import BLUEPRINTS, command
+from deskhand.jobs.triggers.signatures import delivered, signed
+from deskhand.secrets.keyring import Keyring
+from deskhand.secrets.secrets import Secrets
 from deskhand.store.sqlite import SqliteStore
+from deskhand.supervision.lock import Holder, take
 from deskhand.types.commit import Change
+from deskhand.users.owner_alerts import Alerts
 
 DAILY = "---\nschedule: daily 09:00\n---\n\nLook around.\n"
 

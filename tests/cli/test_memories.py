@@ -12,9 +12,9 @@ import anyio
 import pytest
 
 from deskhand.cli.times import moment
+from deskhand.config.statements import statements
 from deskhand.memory.facts import Keeping, NewFact, added, everything
 from deskhand.memory.recall import Memory
-from deskhand.runtime.statements import statements
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.clock import SetClock
 from deskhand.types.commit import Commit

@@ -9,8 +9,8 @@ import msgspec
 from click.testing import CliRunner
 
 from deskhand.cli.root import cli
+from deskhand.config.config import read_settings
 from deskhand.runtime.app import Parts, open_app
-from deskhand.runtime.config import read_settings
 from deskhand.testing.scripted import ScriptedModel
 from deskhand.tools.base import Tools
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskhand.runtime.clock import SystemClock
-from deskhand.runtime.people import LocalPeople, open_people
-from deskhand.runtime.statements import statements
+from deskhand.config.clock import SystemClock
+from deskhand.config.statements import statements
 from deskhand.store.sqlite import SqliteStore
 from deskhand.types.identity import Address, Inbound, Said
 from deskhand.types.messages import Message, Text
 from deskhand.types.people import Grant, Identity
+from deskhand.users.users import LocalPeople, open_people
 
 from .test_commands import Desk
 

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from deskhand.cli.root import cli
-from deskhand.runtime.learning.proposals import Proposal, proposed
-from deskhand.runtime.statements import statements
+from deskhand.config.statements import statements
+from deskhand.learning.proposals.store import Proposal, proposed
 from deskhand.store.sqlite import SqliteStore
 from deskhand.types.labels import LOCAL, Label
 

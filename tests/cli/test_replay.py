@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from deskhand.cli.root import cli
 from deskhand.cli.run import ME
-from deskhand.runtime.statements import statements
+from deskhand.config.statements import statements
 from deskhand.store.sqlite import SqliteStore
 
 KEY = "sk-0123456789-abcdef"

@@ -11,10 +11,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskhand.runtime.config import Home, read_settings
-from deskhand.runtime.lock import Holder, take
-from deskhand.runtime.statements import statements
+from deskhand.config.config import Home, read_settings
+from deskhand.config.statements import statements
 from deskhand.store.sqlite import SqliteStore
+from deskhand.supervision.lock import Holder, take
 from deskhand.testing.beside import Desk
 from deskhand.types.commit import Change
 

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from deskhand.cli.run import run
-from deskhand.runtime.config import read_settings
+from deskhand.config.config import read_settings
 from deskhand.types.errors import DeskhandError, StoreCorrupt, StoreUnavailable
 
 DAMAGED = StoreCorrupt("the database is damaged")

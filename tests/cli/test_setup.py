@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from deskhand.runtime.config import read_settings
-from deskhand.runtime.setting_up import owner_of
+from deskhand.config.config import read_settings
+from deskhand.config.first_settings import owner_of
 
 from .terminal import Terminal
 from .test_commands import Desk

@@ -10,15 +10,15 @@ import pytest
 from click.testing import CliRunner
 
 from deskhand.cli.root import cli
-from deskhand.runtime.clock import RandomIds, SystemClock
-from deskhand.runtime.reach import Reaches, Room
-from deskhand.runtime.statements import statements
+from deskhand.config.clock import RandomIds, SystemClock
+from deskhand.config.statements import statements
 from deskhand.store.blobs import Blobs
 from deskhand.store.sqlite import SqliteStore
 from deskhand.tools.base import Context, Done
 from deskhand.tools.files import write_file
 from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import OWNER
+from deskhand.workspace.scope import Reaches, Room
 
 
 def desk(home: Path, *args: str, code: int = 0) -> str:

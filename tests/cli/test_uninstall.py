@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from deskhand.cli.root import cli
-from deskhand.runtime.config import Home
-from deskhand.runtime.lock import Holder, take
+from deskhand.config.config import Home
+from deskhand.supervision.lock import Holder, take
 
 
 @pytest.fixture

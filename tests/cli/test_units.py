@@ -16,8 +16,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from deskhand.cli.status import lines_of
-from deskhand.runtime.lock import Holder, take
-from deskhand.runtime.unit import Unit, launchd, systemd
+from deskhand.supervision.lock import Holder, take
+from deskhand.supervision.unit import Unit, launchd, systemd
 from deskhand.types.health import Fact
 
 from .test_serve import Served

@@ -14,15 +14,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 from deskhand.cli.root import cli
-from deskhand.runtime.clock import RandomIds, SystemClock
-from deskhand.runtime.reach import Reaches, Room
-from deskhand.runtime.statements import statements
+from deskhand.config.clock import RandomIds, SystemClock
+from deskhand.config.statements import statements
 from deskhand.store.blobs import Blobs
 from deskhand.store.sqlite import SqliteStore
 from deskhand.tools.base import Context
 from deskhand.tools.watch import Watch
 from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import OWNER
+from deskhand.workspace.scope import Reaches, Room
 
 
 class Owner:

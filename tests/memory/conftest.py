@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deskhand.runtime.statements import statements
+from deskhand.config.statements import statements
 from deskhand.store.sqlite import SqliteStore
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 
 from deskhand.agent.state import State, fold
+from deskhand.config.clock import RandomIds
+from deskhand.learning.recall import alone, viewer_of
 from deskhand.memory.facts import Keeping, Viewer
 from deskhand.memory.recall import Memory
 from deskhand.memory.telling import known, recalled
 from deskhand.memory.tools import Remembered, memory_tools
-from deskhand.runtime.clock import RandomIds
-from deskhand.runtime.learning.remembering import alone, viewer_of
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.clock import SetClock
 from deskhand.tools.base import Context, Done

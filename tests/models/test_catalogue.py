@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from deskhand.assembly.models import catalogue_of
+from deskhand.config.config import Config, Home, ProviderConfig, Settings
 from deskhand.models.anthropic import AnthropicModel
 from deskhand.models.catalogue import UNKNOWN, Catalogue, open_model, parse, read_catalogue
 from deskhand.models.logins import LOGINS
 from deskhand.models.openai import OpenAIModel
 from deskhand.models.settings import EFFORTS
 from deskhand.models.transport import Transport
-from deskhand.runtime.config import Config, Home, ProviderConfig, Settings
-from deskhand.runtime.models import catalogue_of
 from deskhand.testing.llm import FakeLLM
 from deskhand.types.errors import ConfigError
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+from deskhand.assembly.models import Models, catalogue_of
+from deskhand.config.config import Config, Home, ProviderConfig, Settings
 from deskhand.models.base import Closable, Model, ToolSchema
 from deskhand.models.catalogue import open_model, read_catalogue
 from deskhand.models.openai import OpenAIModel
 from deskhand.models.pydantic_ai import PydanticModel, open_pydantic
 from deskhand.models.transport import Limits, Transport
-from deskhand.runtime.config import Config, Home, ProviderConfig, Settings
-from deskhand.runtime.models import Models, catalogue_of
 from deskhand.testing import model_suite
 from deskhand.testing.llm import FakeLLM
 from deskhand.testing.llm_script import Behaviour, FakeCall

@@ -25,7 +25,7 @@ MAY = {
     "models/transport.py",  # addresses that a person configured
     "models/probe.py",  # servers of models on this machine
     "models/sight.py",  # servers of models that a person configured
-    "runtime/doctor.py",  # addresses that a person configured
+    "supervision/doctor.py",  # addresses that a person configured
     "channels/telegram_out.py",  # names of errors
 }
 

@@ -16,13 +16,13 @@ import anyio
 import anyio.to_thread
 import msgspec
 
+from deskhand.assembly.models import Models
+from deskhand.assembly.tools import skills_of, toolbox
 from deskhand.cli.worker import page
+from deskhand.config.config import read_settings
+from deskhand.learning.proposals.store import Card, Proposal, Score, Side, proposed
 from deskhand.models.base import Item, Reply, Request, TextDelta, ThinkingDelta
 from deskhand.runtime.app import App, Parts, open_app
-from deskhand.runtime.config import read_settings
-from deskhand.runtime.learning.proposals import Card, Proposal, Score, Side, proposed
-from deskhand.runtime.models import Models
-from deskhand.runtime.toolbox import skills_of, toolbox
 from deskhand.testing.scripted import say
 from deskhand.tools import task_board
 from deskhand.tools.base import Ask, Context, Outcome

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import anyio
 
+from deskhand.config.config import Config, Home, Settings
 from deskhand.runtime.app import Parts, open_app
-from deskhand.runtime.config import Config, Home, Settings
 from deskhand.testing.scripted import ScriptedModel, say
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import anyio
 import msgspec
 
+from deskhand.config.config import Config, Home, Settings
 from deskhand.models.base import Model, Request
 from deskhand.runtime.app import App, Parts, open_app, with_channels
-from deskhand.runtime.config import Config, Home, Settings
 from deskhand.testing.crash import Fuse, fused
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.testing.telegram import TelegramServer

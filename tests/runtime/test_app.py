@@ -12,11 +12,11 @@ import anyio
 import msgspec
 import pytest
 
+from deskhand.assembly.prompt import ONE_LINE
+from deskhand.config.clock import SystemClock
+from deskhand.config.config import Config, Home, Settings
 from deskhand.models.base import Item, Model, Reply, Request
 from deskhand.runtime.app import App, Parts, open_app
-from deskhand.runtime.clock import SystemClock
-from deskhand.runtime.config import Config, Home, Settings
-from deskhand.runtime.prompt import ONE_LINE
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel, say

@@ -13,10 +13,10 @@ import anyio
 import msgspec
 import pytest
 
+from deskhand.config.config import Config, Home, Settings
+from deskhand.gateway.standing_grants import grants, revoke
 from deskhand.models.base import Request
 from deskhand.runtime.app import App, Parts, open_app
-from deskhand.runtime.config import Config, Home, Settings
-from deskhand.runtime.grants import grants, revoke
 from deskhand.testing.crash import Crash, Fuse
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.testing.tools import FileTool

@@ -15,23 +15,23 @@ import anyio
 import msgspec
 import pytest
 
-from deskhand.runtime.agents import Able
+from deskhand.assembly.factory import Able
+from deskhand.assembly.file_cache import Texts
+from deskhand.assembly.knowledge_index import Knowledge
+from deskhand.config.clock import SystemClock
+from deskhand.learning.proposals.store import Proposal, proposed
 from deskhand.runtime.app import OWNER, App
-from deskhand.runtime.approving import Approving
-from deskhand.runtime.clock import SystemClock
-from deskhand.runtime.learning.knowledge import Knowledge
-from deskhand.runtime.learning.proposals import Proposal, proposed
-from deskhand.runtime.quarantine import NOTHING, Held
-from deskhand.runtime.texts import Texts
+from deskhand.runtime.held_files import Approving
 from deskhand.skills.skill import Skills, Source, read_skill
 from deskhand.tools.approved import Bound
 from deskhand.types.commit import Change
 from deskhand.types.errors import Refused, ToolError
 from deskhand.types.events import ToolFinished, TurnEnded
 from deskhand.types.labels import LOCAL, Label
+from deskhand.workspace.quarantine import NOTHING, Held
 
+from ..workspace.test_rank import BOB, CAROL, OLGA, Shared
 from .test_hands import Agent, find
-from .test_rank import BOB, CAROL, OLGA, Shared
 
 WORD = "Speak like kanarienvogel-73."
 BODY = f"{WORD} Then say what the weather was."

@@ -12,9 +12,9 @@ import msgspec
 import pytest
 
 from deskhand.agent.state import State, fold
+from deskhand.config.config import Config, Home, Settings
 from deskhand.models.base import Request
 from deskhand.runtime.app import App, Parts, open_app
-from deskhand.runtime.config import Config, Home, Settings
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.crash import Crash, Fuse, fused

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from deskhand.agent.state import State, fold
+from deskhand.config.config import Config, Home, Settings
 from deskhand.models.base import Request
 from deskhand.runtime.app import Parts, open_app
-from deskhand.runtime.config import Config, Home, Settings
 from deskhand.store.base import Store
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.channel import MemoryChannel

@@ -8,12 +8,12 @@ import anyio
 import msgspec
 import pytest
 
+from deskhand.assembly.tools import FURTHER_TOKENS
+from deskhand.config.config import Config, Home, Settings
+from deskhand.evals.replay import equal
 from deskhand.models.base import Request
 from deskhand.policy.profiles import CORE, DEFERRED
 from deskhand.runtime.app import OWNER, App, Parts, open_app
-from deskhand.runtime.config import Config, Home, Settings
-from deskhand.runtime.replay.rerun import equal
-from deskhand.runtime.toolbox import FURTHER_TOKENS
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.tools.deferred import SEARCH, offering, tokens_of

@@ -11,10 +11,10 @@ import anyio
 import msgspec
 import pytest
 
+from deskhand.assembly.models import Models
+from deskhand.config.config import Config, Home, Settings
 from deskhand.models.transport import Limits
 from deskhand.runtime.app import OWNER, App, Parts, open_app
-from deskhand.runtime.config import Config, Home, Settings
-from deskhand.runtime.models import Models
 from deskhand.testing.llm import FakeLLM
 from deskhand.testing.llm_script import Behaviour
 from deskhand.types import events as e

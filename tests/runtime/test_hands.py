@@ -12,13 +12,12 @@ import anyio
 import msgspec
 import pytest
 
+from deskhand.assembly.judge import rules_of
+from deskhand.config.config import Config, Home, Settings, workspace_of
+from deskhand.gateway.door import _read
 from deskhand.models.base import Request
 from deskhand.policy.profiles import offers
 from deskhand.runtime.app import App, Parts, open_app
-from deskhand.runtime.config import Config, Home, Settings, workspace_of
-from deskhand.runtime.door import _read
-from deskhand.runtime.judging import rules_of
-from deskhand.runtime.reach import without_secrets
 from deskhand.sandbox.probes import Proven, open_sandbox
 from deskhand.testing.effort import least_cpu_s
 from deskhand.testing.evasions import EVASIONS
@@ -27,6 +26,7 @@ from deskhand.types.errors import ConfigError
 from deskhand.types.events import ApprovalAsked, ToolFinished, TurnEnded
 from deskhand.types.identity import Address, Answer, Body, Inbound, Principal, Said
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult
+from deskhand.workspace.scope import without_secrets
 
 
 class Agent:

@@ -10,8 +10,8 @@ import anyio
 import msgspec
 import pytest
 
+from deskhand.config.config import Config, Home, Settings
 from deskhand.runtime.app import OWNER, App, Parts, open_app
-from deskhand.runtime.config import Config, Home, Settings
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.commit import Commit

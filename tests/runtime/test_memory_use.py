@@ -14,11 +14,12 @@ import anyio
 import msgspec
 import pytest
 
+from deskhand.budgets import ledger as budgets
+from deskhand.config.config import Config, Home, Settings
+from deskhand.gateway import door, drafts
+from deskhand.learning import recall as remembering
 from deskhand.models.base import Request
-from deskhand.runtime import budgets, door, drafts
 from deskhand.runtime.app import OWNER, App, Parts, open_app
-from deskhand.runtime.config import Config, Home, Settings
-from deskhand.runtime.learning import remembering
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.scripted import ScriptedModel, open_scripted, say
 from deskhand.types.identity import Principal

@@ -9,10 +9,10 @@ from pathlib import Path
 import anyio
 import pytest
 
+from deskhand.assembly.models import Models, facts_of
+from deskhand.config.config import read_settings
 from deskhand.models.weights import Shelf
 from deskhand.runtime.app import App, Parts, open_app
-from deskhand.runtime.config import read_settings
-from deskhand.runtime.models import Models, facts_of
 from deskhand.runtime.onboarding import DEMO, EXAMPLES, Onboarding
 from deskhand.testing import tour
 from deskhand.testing.llm import FakeLLM

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskhand.runtime.door import labelled
+from deskhand.gateway.door import labelled
 from deskhand.types.identity import Principal, label_of
 from deskhand.types.labels import Label
 from deskhand.types.messages import Audio, File, Image, Message, Part, Text

@@ -16,8 +16,8 @@ import msgspec
 import pytest
 
 import deskhand
+from deskhand.config.config import Config, Home, Settings
 from deskhand.runtime.app import OWNER, App, Parts, open_app
-from deskhand.runtime.config import Config, Home, Settings
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.events import MessageDelivered, MessageReceived, ModelReplied, TurnEnded

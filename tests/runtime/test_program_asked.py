@@ -8,9 +8,9 @@ import anyio
 import msgspec
 
 from deskhand.channels.telegram_text import TEXT_UNITS, units
+from deskhand.config.config import Config, Home, Settings
 from deskhand.models.base import Request
 from deskhand.runtime.app import Parts, open_app
-from deskhand.runtime.config import Config, Home, Settings
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel, say

@@ -9,8 +9,8 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskhand.runtime.door import HISTORY_CHARS, HISTORY_MESSAGES, _read, _too_long
-from deskhand.runtime.hiding import hidden_body
+from deskhand.gateway.door import HISTORY_CHARS, HISTORY_MESSAGES, _read, _too_long
+from deskhand.secrets.inbound_redaction import hidden_body
 from deskhand.types.identity import Body, Principal, Said, ToolResults
 from deskhand.types.labels import OWNER, Label
 from deskhand.types.messages import Image, Message, Text, ToolCall, ToolResult

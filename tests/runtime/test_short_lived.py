@@ -13,8 +13,8 @@ import anyio
 import msgspec
 
 from deskhand.cli.live import of_terminal
+from deskhand.config.config import Config, Home, Settings
 from deskhand.runtime.app import App, Parts, open_app
-from deskhand.runtime.config import Config, Home, Settings
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.errors import ChannelError

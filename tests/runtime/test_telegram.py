@@ -11,8 +11,8 @@ import anyio
 import msgspec
 import pytest
 
+from deskhand.gateway.drafts import GOES_ON
 from deskhand.models.base import Request
-from deskhand.runtime.drafts import GOES_ON
 from deskhand.testing.crash import Crash, Fuse
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.testing.telegram import TelegramServer

@@ -10,9 +10,9 @@ import anyio
 import msgspec
 import pytest
 
+from deskhand.config.config import Config, Home, Settings
 from deskhand.models.base import Request
 from deskhand.runtime.app import App, Parts, open_app
-from deskhand.runtime.config import Config, Home, Settings
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.crash import Crash, Fuse, fused
 from deskhand.testing.scripted import ScriptedModel, say

@@ -10,9 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from deskhand.runtime.clock import RandomIds, SystemClock
-from deskhand.runtime.reach import Reaches, Room
-from deskhand.runtime.statements import statements
+from deskhand.config.clock import RandomIds, SystemClock
+from deskhand.config.statements import statements
 from deskhand.store.blobs import Blobs
 from deskhand.store.sqlite import SqliteStore
 from deskhand.tools.base import Context, Done, Outcome, Tool
@@ -20,6 +19,7 @@ from deskhand.types.commit import Change
 from deskhand.types.identity import Address, Principal, readers_of
 from deskhand.types.labels import OWNER
 from deskhand.types.messages import Text
+from deskhand.workspace.scope import Reaches, Room
 
 ANN = Principal("ann", ("owner",))
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskhand.runtime.reach import Room
 from deskhand.sandbox.base import Command, Exit, Sandbox
 from deskhand.tools.convert import ANSWER_BYTES, LIMIT_BYTES, Wanted, convert
 from deskhand.tools.documents.kinds import kind_of
 from deskhand.types.errors import SandboxUnavailable, ToolError
+from deskhand.workspace.scope import Room
 
 from . import documents as make
 

@@ -230,14 +230,14 @@ async def test_a_file_that_is_always_replaced_is_not_read(hands: Hands) -> None:
 
 BY_NAME = {
     "tools/marks.py": "where it is defined",
-    "runtime/diffs.py": "what waits for a yes: before the file is read, and where there is none",
+    "workspace/diffs.py": "what waits for a yes: before the file is read, and where there is none",
     "tools/files.py": "where there is no file: whether there is one is told to nobody who may not see it",
 }
 TOLD_BY_NAME = {
     "tools/attempt.py": "the names in a call that failed; what was read has said its own label",
-    "runtime/automation.py": "names that were seen when something changed",
-    "runtime/effects.py": "names in the journal, of which the bytes are blobs with labels of their own",
-    "runtime/diffs.py": "names in the journal, of which the bytes are blobs with labels of their own",
+    "jobs/wiring.py": "names that were seen when something changed",
+    "workspace/undo_journal.py": "names in the journal, of which the bytes are blobs with labels of their own",
+    "workspace/diffs.py": "names in the journal, of which the bytes are blobs with labels of their own",
 }
 
 
@@ -268,7 +268,7 @@ def test_places_are_made_by_who_opens() -> None:
         "tools/program/source.py",
         "skills/skill.py",  # of what no skill was read from
         "skills/python.py",  # the same
-        "runtime/learning/knowledge.py",  # of what is no topic
-        "runtime/jobs/heartbeat.py",  # of a file that is not there
-        "runtime/learning/notebook.py",  # of a file that is not there
+        "assembly/knowledge_index.py",  # of what is no topic
+        "jobs/heartbeat.py",  # of a file that is not there
+        "learning/notebook.py",  # of a file that is not there
     }

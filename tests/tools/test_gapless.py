@@ -22,13 +22,9 @@ import pytest
 from hypothesis import example, given, note, settings
 from hypothesis import strategies as st
 
-from deskhand.runtime.change_tools import change_tools
-from deskhand.runtime.clock import RandomIds, SystemClock
-from deskhand.runtime.effects import Effects
-from deskhand.runtime.learning.knowledge import Knowledge
-from deskhand.runtime.quarantine import Quarantine
-from deskhand.runtime.reach import Reaches, Room
-from deskhand.runtime.texts import Texts
+from deskhand.assembly.file_cache import Texts
+from deskhand.assembly.knowledge_index import Knowledge
+from deskhand.config.clock import RandomIds, SystemClock
 from deskhand.skills.skill import Skills, Source
 from deskhand.skills.tools import skill_tools
 from deskhand.store.blobs import Blobs
@@ -45,6 +41,10 @@ from deskhand.types.commit import Change
 from deskhand.types.identity import Principal
 from deskhand.types.labels import LOCAL, Label, join
 from deskhand.types.messages import Text
+from deskhand.workspace.change_tools import change_tools
+from deskhand.workspace.quarantine import Quarantine
+from deskhand.workspace.scope import Reaches, Room
+from deskhand.workspace.undo_journal import Effects
 
 from .conftest import Hands
 

@@ -9,10 +9,8 @@ import anyio
 import pytest
 
 from deskhand.agent.state import State
-from deskhand.runtime.clock import SystemClock
-from deskhand.runtime.prompt import Prompt, Sources
-from deskhand.runtime.quarantine import Quarantine, holds
-from deskhand.runtime.reach import Reaches, Room
+from deskhand.assembly.prompt import Prompt, Sources
+from deskhand.config.clock import SystemClock
 from deskhand.store.blobs import Blobs
 from deskhand.tools.marks import marks_of
 from deskhand.tools.watch import Watch
@@ -20,6 +18,8 @@ from deskhand.types.events import Turn
 from deskhand.types.identity import Principal
 from deskhand.types.labels import LOCAL, Label
 from deskhand.types.messages import Usage
+from deskhand.workspace.quarantine import Quarantine, holds
+from deskhand.workspace.scope import Reaches, Room
 
 from .conftest import Hands
 from .test_reads import PAGE, marked

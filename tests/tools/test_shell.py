@@ -8,13 +8,13 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskhand.runtime.reach import Room
 from deskhand.sandbox.probes import Proven, open_sandbox
 from deskhand.testing.effort import LoopWatch
 from deskhand.tools.base import Done
 from deskhand.tools.shell import KEPT_BYTES, shell, shell_tool
 from deskhand.tools.talk import read_output
 from deskhand.types.errors import SandboxUnavailable, ToolError
+from deskhand.workspace.scope import Room
 
 from .conftest import Hands, text_of
 

@@ -14,13 +14,13 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskhand.runtime.reach import Room
 from deskhand.store.blobs import Blobs
 from deskhand.tools import tree
 from deskhand.tools.files import write_file
 from deskhand.tools.shadow import Shadow, UndoConfig
 from deskhand.tools.shell import shell
 from deskhand.tools.watch import Watch
+from deskhand.workspace.scope import Room
 
 from .conftest import Hands
 
@@ -123,7 +123,7 @@ import anyio, os, signal, sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 from tests.tools.conftest import Hands
-from deskhand.runtime.reach import Room
+from deskhand.workspace.scope import Room
 from deskhand.tools.files import write_file
 from deskhand.tools.shell import shell
 from deskhand.tools.watch import Watch

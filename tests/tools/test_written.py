@@ -12,8 +12,6 @@ import anyio
 import msgspec
 import pytest
 
-from deskhand.runtime.effects import Effects
-from deskhand.runtime.written import Unreviewed, Written, discard
 from deskhand.store.blobs import Blobs
 from deskhand.tools.base import Tool
 from deskhand.tools.files import edit_file, write_file
@@ -23,6 +21,8 @@ from deskhand.tools.watch import Watch
 from deskhand.types.commit import Change
 from deskhand.types.errors import ToolError
 from deskhand.types.labels import OWNER, Label
+from deskhand.workspace.owner_changes import Unreviewed, Written, discard
+from deskhand.workspace.undo_journal import Effects
 
 from .conftest import ANN, Hands
 

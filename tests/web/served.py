@@ -11,13 +11,13 @@ import aiohttp
 import anyio
 import msgspec
 
+from deskhand.assembly.models import Models
+from deskhand.config.clock import SystemClock
+from deskhand.config.config import read_settings
 from deskhand.models.base import Model
 from deskhand.net.client import Net
 from deskhand.runtime.app import App, Parts, open_app
-from deskhand.runtime.clock import SystemClock
-from deskhand.runtime.config import read_settings
-from deskhand.runtime.models import Models
-from deskhand.runtime.web import Site
+from deskhand.runtime.http_server import Site
 from deskhand.sandbox.probes import Proven, open_sandbox
 from deskhand.testing.scripted import ScriptedModel
 from deskhand.tools.base import Tool

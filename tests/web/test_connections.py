@@ -8,7 +8,7 @@ from contextlib import suppress
 import anyio
 import msgspec
 
-from deskhand.runtime.connections import CROWD, STRANGERS
+from deskhand.supervision.connection_limits import CROWD, STRANGERS
 
 from .served import Served, until
 

@@ -14,19 +14,19 @@ import anyio
 import msgspec
 import pytest
 
+from deskhand.assembly.models import Models
+from deskhand.config.config import read_settings
+from deskhand.config.statements import statements
 from deskhand.runtime.app import Parts, open_app
-from deskhand.runtime.config import read_settings
-from deskhand.runtime.models import Models
-from deskhand.runtime.people import LocalPeople
-from deskhand.runtime.roster import Roster
-from deskhand.runtime.statements import statements
-from deskhand.runtime.web import Site
+from deskhand.runtime.http_server import Site
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel
 from deskhand.types.errors import ConfigError
 from deskhand.types.identity import Principal
 from deskhand.types.people import Grant
+from deskhand.users.user_cache import Roster
+from deskhand.users.users import LocalPeople
 from deskhand.web.errors import HttpProblem
 from deskhand.web.everything import ENDPOINTS, SOCKETS
 from deskhand.web.guard import Credential, Guesses, client_of

@@ -10,9 +10,9 @@ import anyio
 import msgspec
 import pytest
 
+from deskhand.jobs.blueprints import BLUEPRINTS
+from deskhand.jobs.triggers.signatures import signed
 from deskhand.models.base import Item, Request
-from deskhand.runtime.jobs.blueprints import BLUEPRINTS
-from deskhand.runtime.triggers.signatures import signed
 from deskhand.testing.scripted import ScriptedModel
 from deskhand.types.people import Identity
 from deskhand.web import compat_computer

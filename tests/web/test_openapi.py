@@ -21,7 +21,7 @@ from schemathesis.config import (
 )
 from schemathesis.generation import GenerationMode
 
-from deskhand.runtime.clock import SystemClock
+from deskhand.config.clock import SystemClock
 from deskhand.web.everything import ENDPOINTS
 from deskhand.web.openapi import document
 from deskhand.web.routing import Nothing

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deskhand.runtime.learning.proposals import Proposal, proposed
+from deskhand.learning.proposals.store import Proposal, proposed
 from deskhand.types.labels import LOCAL, Label
 from deskhand.types.people import Identity
 

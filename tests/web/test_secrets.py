@@ -10,7 +10,7 @@ import anyio
 import msgspec
 
 from deskhand.models.base import Request
-from deskhand.runtime.logs import logging_to_file
+from deskhand.supervision.logs import logging_to_file
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.tools.base import Context
 from deskhand.tools.define import tool

@@ -6,10 +6,10 @@ import re
 
 import click
 
-from ..runtime.config import Config, Settings, convert, ours, read_settings
-from ..runtime.datafile import parse_value, read_text
-from ..runtime.edit import set_key, unset_key, write_private
-from ..runtime.models import Models
+from ..assembly.models import Models
+from ..config.config import Config, Settings, convert, ours, read_settings
+from ..config.parse import parse_value, read_text
+from ..config.yaml_edit import set_key, unset_key, write_private
 from ..types.errors import ConfigError, DeskhandError
 from .init import make_home
 from .plain import plain

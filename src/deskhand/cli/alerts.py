@@ -6,10 +6,10 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from ..runtime.alerts import Alert, Alerts
+from ..config.clock import SystemClock
 from ..runtime.app import App
-from ..runtime.clock import SystemClock
 from ..store.sqlite import SqliteStore
+from ..users.owner_alerts import Alert, Alerts
 from .encoded import in_json
 from .jobs_running import json_option
 from .plain import one_line

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ..runtime.clock import SystemClock
+from ..config.clock import SystemClock
 from ..sandbox.base import Mount
 from ..sandbox.launcher import checked
 from ..store.sqlite import SqliteStore

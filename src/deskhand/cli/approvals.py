@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 
 import click
 
+from ..gateway.standing_grants import StandingGrant, grants, revoke
 from ..runtime.app import App
-from ..runtime.grants import StandingGrant, grants, revoke
 from ..store.base import OpenAsk
 from ..store.sqlite import SqliteStore
 from ..types.errors import Refused

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 
+from ..config.config import Settings
 from ..runtime.app import App
-from ..runtime.config import Settings
-from ..runtime.lock import holder_of
+from ..supervision.lock import holder_of
 from ..types.identity import Address, Answer, Inbound, Receipt
 
 

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from ..runtime.anchor import read_anchors
+from ..gateway.audit_anchor import read_anchors
 from ..store.chain import Break
 from ..store.sqlite import SqliteStore
 from .encoded import in_json

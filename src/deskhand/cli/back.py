@@ -8,11 +8,11 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from ..runtime.clock import SystemClock
-from ..runtime.erasing import Gone
-from ..runtime.erasing import erase as erase_it
+from ..config.clock import SystemClock
 from ..store.base import Hit
 from ..store.sqlite import SqliteStore
+from ..workspace.erase import Gone
+from ..workspace.erase import erase as erase_it
 from .ask import Question, converse
 from .asks import name_of
 from .encoded import in_json

@@ -9,12 +9,12 @@ from zoneinfo import ZoneInfo
 import click
 import msgspec
 
-from ..runtime.allowance import OF, Of, Standing, amount, begin_of, day_of, fresh, gone, quoted
-from ..runtime.budgets import BudgetLedger
-from ..runtime.clock import RandomIds, SystemClock
-from ..runtime.config import Settings
-from ..runtime.sections import FIELDS, Budget, Per, check_budgets
-from ..runtime.setting_up import store_key
+from ..budgets.ledger import BudgetLedger
+from ..budgets.limits import OF, Of, Standing, amount, begin_of, day_of, fresh, gone, quoted
+from ..config.clock import RandomIds, SystemClock
+from ..config.config import Settings
+from ..config.first_settings import store_key
+from ..config.sections import FIELDS, Budget, Per, check_budgets
 from ..types.errors import DeskhandError
 from .encoded import in_json
 from .plain import plain

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
+from ..config.config import Settings
+from ..config.parse import read_text
+from ..evals.cases import Case, Cases, Verdict, judge
+from ..evals.replay import REPLAY_TOKENS
+from ..evals.runner import Wanted
 from ..runtime.app import App
-from ..runtime.config import Settings
-from ..runtime.datafile import read_text
-from ..runtime.replay.cases import Case, Cases, Verdict, judge
-from ..runtime.replay.replaying import Wanted
-from ..runtime.replay.rerun import REPLAY_TOKENS
 from ..types.errors import ConfigError
 from .live import with_app
 from .plain import one_line, plain

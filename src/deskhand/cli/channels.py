@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from ..channels.base import Introduction
 from ..channels.settings import ChannelConfig
-from ..runtime.channels import introduction
-from ..runtime.setting_up import store_key, store_secret
-from ..runtime.socket import ask_health
+from ..config.first_settings import store_key, store_secret
+from ..gateway.channel_loader import introduction
+from ..gateway.local_stream import ask_health
 from ..store.blobs import Blobs
 from ..types.errors import DeskhandError
 from ..types.health import Fact

@@ -14,8 +14,8 @@ import anyio
 import click
 from anyio.abc import TaskGroup
 
+from ..config.config import Settings
 from ..runtime.app import App
-from ..runtime.config import Settings
 from ..tools.paths import Workspace
 from ..types.door import Progress
 from ..types.errors import DeskhandError

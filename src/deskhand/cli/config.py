@@ -9,11 +9,11 @@ import click
 import msgspec
 
 from ..agent.step import COMPACT_AT
-from ..runtime import keys
-from ..runtime.config import LISTED, Config, Settings, convert
-from ..runtime.datafile import parse_value, read_text
-from ..runtime.edit import set_key, unset_key, write_private
-from ..runtime.importing import add_secrets, read_foreign
+from ..config import keys
+from ..config.config import LISTED, Config, Settings, convert
+from ..config.foreign_file import add_secrets, read_foreign
+from ..config.parse import parse_value, read_text
+from ..config.yaml_edit import set_key, unset_key, write_private
 from ..tools.shell import TIMEOUT_S
 from ..types.errors import ConfigError, DeskhandError
 from ..types.limits import Limits

@@ -5,11 +5,11 @@ from __future__ import annotations
 import anyio
 import click
 
-from ..runtime.clock import SystemClock
-from ..runtime.config import Settings
-from ..runtime.deep.run import Run
-from ..runtime.deep.standing import STATES, all_standing, goes_on, lines, standing_of
-from ..runtime.redaction import Redactor
+from ..config.clock import SystemClock
+from ..config.config import Settings
+from ..deepwork.progress import STATES, all_standing, goes_on, lines, standing_of
+from ..deepwork.state import Run
+from ..secrets.redaction import Redactor
 from ..store.sqlite import SqliteStore
 from ..tools.task_rows import read
 from ..tools.task_words import listed

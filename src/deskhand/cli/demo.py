@@ -17,8 +17,8 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text as Rich
 
+from ..config.config import Config, Home, Settings
 from ..runtime.app import OWNER, App, Parts, open_app
-from ..runtime.config import Config, Home, Settings
 from ..store.sqlite import SqliteStore
 from ..types import events as e
 from ..types.door import Progress

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from ..runtime.config import Settings, home_of, read_settings
-from ..runtime.doctor import Finding, examine
+from ..config.config import Settings, home_of, read_settings
+from ..supervision.doctor import Finding, examine
 from ..types.errors import DeskhandError
 from .encoded import in_json
 from .init import make_home

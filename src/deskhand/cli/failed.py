@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 import click
 import msgspec
 
+from ..config.config import Settings
 from ..runtime.app import App
-from ..runtime.config import Settings
 from ..store.sqlite import SqliteStore
 from ..types.commit import Change
 from ..types.events import MessageReceived, TurnEnded

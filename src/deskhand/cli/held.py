@@ -6,8 +6,8 @@ import shlex
 
 import click
 
-from ..runtime.approving import Approving, HeldFile, Seen
-from ..runtime.clock import SystemClock
+from ..config.clock import SystemClock
+from ..runtime.held_files import Approving, HeldFile, Seen
 from ..store.sqlite import SqliteStore
 from .encoded import in_json
 from .plain import plain

@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 
 import click
 
+from ..config.clock import SystemClock
 from ..net.egress import parse_entry
-from ..runtime.clock import SystemClock
 from ..store.sqlite import SqliteStore
 from ..tools.network import OUTSIDE
 from ..types.commit import Change

@@ -13,16 +13,16 @@ from typing import TypeVar
 import click
 import msgspec
 
-from ..runtime.clock import SystemClock
-from ..runtime.config import Settings
-from ..runtime.moving.broken import broken_home
-from ..runtime.moving.found import Found
-from ..runtime.moving.homes import LOOKS_FOR, read_home
-from ..runtime.moving.offer import homes, place, waiting
-from ..runtime.moving.plan import Plan, plan
-from ..runtime.moving.report import head, lines_of, report_of, summary
-from ..runtime.moving.take import Taken, Taking
-from ..runtime.statements import statements
+from ..config.clock import SystemClock
+from ..config.config import Settings
+from ..config.statements import statements
+from ..importers.apply import Taken, Taking
+from ..importers.broken import broken_home
+from ..importers.detect import LOOKS_FOR, read_home
+from ..importers.model import Found
+from ..importers.offer import homes, place, waiting
+from ..importers.plan import Plan, plan
+from ..importers.report import head, lines_of, report_of, summary
 from ..store.sqlite import SqliteStore
 from ..types.errors import DeskhandError
 from .encoded import in_json

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from ..runtime.config import Settings
-from ..runtime.edit import write_private
-from ..runtime.templates import ABOUT, lay_out
+from ..assembly.workspace_templates import ABOUT, lay_out
+from ..config.config import Settings
+from ..config.yaml_edit import write_private
 from ..types.folders import make_private
 from .plain import plain
 from .run import agent_of, agent_option, config_option, fail, settings_of

@@ -10,11 +10,11 @@ from typing import Any
 import click
 import msgspec
 
+from ..jobs.blueprints import BLUEPRINTS, blueprint, command, told
+from ..jobs.text import moment
+from ..jobs.triggers.signatures import PREFIX
+from ..jobs.triggers.triggers import secret_name
 from ..runtime.app import App
-from ..runtime.jobs.blueprints import BLUEPRINTS, blueprint, command, told
-from ..runtime.jobs.told import moment
-from ..runtime.triggers.signatures import PREFIX
-from ..runtime.triggers.triggering import secret_name
 from ..web.job_views import JobDetail, JobDraft, JobView, Preview
 from .encoded import in_json
 from .jobs_running import COMMANDS, json_option, say_if_nobody, with_jobs

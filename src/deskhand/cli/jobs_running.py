@@ -11,12 +11,12 @@ from zoneinfo import ZoneInfo
 import anyio
 import click
 
+from ..config.config import Settings
+from ..jobs.ledger import Entry
+from ..jobs.text import STATES, became, moment
+from ..jobs.wiring import Automation
 from ..runtime.app import App
-from ..runtime.automation import Automation
-from ..runtime.config import Settings
-from ..runtime.jobs.ledger import Entry
-from ..runtime.jobs.told import STATES, became, moment
-from ..runtime.lock import holder_of
+from ..supervision.lock import holder_of
 from ..types.events import ApprovalAsked, MessageReceived, QuestionAsked, Recorded, TurnEnded
 from ..types.identity import OWN_SURFACES
 from ..types.jobs import OPEN, Job, Run, RunState

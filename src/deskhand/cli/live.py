@@ -8,9 +8,9 @@ from typing import TypeVar
 import anyio
 import click
 
+from ..assembly.models import Models
+from ..config.config import Settings
 from ..runtime.app import App, Parts, open_app
-from ..runtime.config import Settings
-from ..runtime.models import Models
 from .plain import plain
 from .run import run
 

@@ -8,12 +8,12 @@ from zoneinfo import ZoneInfo
 
 import click
 
+from ..assembly.models import Models
+from ..config.clock import SystemClock
+from ..config.config import Settings
 from ..memory.facts import Fact, Some, Writer, as_it_was, closed, erased, everything, promoted, put_back
 from ..memory.recall import Memory, Only
 from ..memory.telling import reasons, said_before, whose
-from ..runtime.clock import SystemClock
-from ..runtime.config import Settings
-from ..runtime.models import Models
 from ..store.sqlite import SqliteStore
 from ..types.errors import ConfigError, ModelError
 from .encoded import in_json

@@ -7,10 +7,10 @@ import re
 from collections.abc import Awaitable, Callable
 from pathlib import PurePosixPath
 
-from ..runtime.received import TEXT_CHARS, as_text
 from ..tools.paths import Workspace
 from ..types.errors import ToolError
 from ..types.messages import File, Image, Message, Part, Text
+from ..workspace.attachments import TEXT_CHARS, as_text
 
 PICTURES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
 PICTURE_BYTES = 20 * 2**20

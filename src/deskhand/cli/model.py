@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ..runtime.config import Settings
+from ..config.config import Settings
 from ..types.errors import DeskhandError
 from .run import USAGE, Listing, agent_option, config_option, fail, limit_option, settings_of
 from .table import table
@@ -35,9 +35,9 @@ def list_(provider: str, limit: int | None, config: str | None) -> None:
       deskhand model list
       deskhand model list anthropic
     """
+    from ..assembly.model_offers import gigabytes
+    from ..assembly.models import Models, catalogue_of
     from ..models.weights import PROVIDER, Shelf
-    from ..runtime.first_run import gigabytes
-    from ..runtime.models import Models, catalogue_of
 
     settings = settings_of(config)
     catalogue, models = catalogue_of(settings), Models(settings)
@@ -86,9 +86,9 @@ def use(name: str, agent: str, config: str | None) -> None:
 
 def choose(settings: Settings, name: str, agent: str = "") -> None:
     """Write the model into the configuration. Raises DeskhandError where it cannot be used, with the next step."""
-    from ..runtime.datafile import read_text
-    from ..runtime.edit import set_key, write_private
-    from ..runtime.models import Models
+    from ..assembly.models import Models
+    from ..config.parse import read_text
+    from ..config.yaml_edit import set_key, write_private
 
     if missing := Models(settings).check(name):
         click.echo(f"deskhand: {missing}", err=True)

@@ -9,9 +9,9 @@ import anyio
 import anyio.to_thread
 import click
 
-from ..runtime.address import noted_address
-from ..runtime.config import Settings
-from ..runtime.lock import holder_of
+from ..config.address import noted_address
+from ..config.config import Settings
+from ..supervision.lock import holder_of
 from ..types.people import OWNER_NAME
 from .plain import plain
 from .run import config_option, settings_of

@@ -8,10 +8,10 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from ..runtime.clock import SystemClock
-from ..runtime.pairing import described
-from ..runtime.people import LocalPeople
+from ..config.clock import SystemClock
 from ..types.people import OWNER_NAME, Identity, Pairing, User
+from ..users.pairing import described
+from ..users.users import LocalPeople
 from .encoded import in_json
 from .plain import plain
 from .run import USAGE, Listing, config_option, fail, limit_option, settings_of

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import click
 from msgspec.structs import replace
 
-from ..runtime.config import Settings
-from ..runtime.datafile import read_text
-from ..runtime.edit import set_key, write_private
-from ..runtime.plugins import Failed, Loaded, available, named
-from ..runtime.toolbox import plugins_of
+from ..assembly.plugins import Failed, Loaded, available, named
+from ..assembly.tools import plugins_of
+from ..config.config import Settings
+from ..config.parse import read_text
+from ..config.yaml_edit import set_key, write_private
 from ..types.errors import DeskhandError
 from .plain import plain
 from .run import USAGE, Group, config_option, fail, limit_option, settings_of

@@ -12,22 +12,22 @@ from zoneinfo import ZoneInfo
 import click
 import msgspec
 
+from ..assembly.judge import rules_of
+from ..assembly.policy_explain import Call, Expected, Why, case_of, failing, principal_of, why
+from ..assembly.policy_what_if import DAY_S, Could, Then, could, replayed, with_rules
+from ..config.clock import SystemClock
+from ..config.config import Settings
+from ..config.parse import read_any
 from ..policy.explain import Looked
 from ..policy.postures import POSTURES
 from ..policy.roles import may_talk
 from ..policy.rules import summary
-from ..runtime.clock import SystemClock
-from ..runtime.config import Settings
-from ..runtime.datafile import read_any
 from ..runtime.inventory import inventory
-from ..runtime.judging import rules_of
-from ..runtime.people import open_people
-from ..runtime.verdicts import Call, Expected, Why, case_of, failing, principal_of, why
-from ..runtime.whatif import DAY_S, Could, Then, could, replayed, with_rules
 from ..store.sqlite import SqliteStore
 from ..tools.base import Tools
 from ..types.errors import ConfigError
 from ..types.people import User
+from ..users.users import open_people
 from .encoded import in_json
 from .plain import one_line, plain
 from .run import FAILED, ME, USAGE, Group, agent_of, agent_option, config_option, fail, run, settings_of, with_store

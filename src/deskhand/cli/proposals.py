@@ -7,10 +7,10 @@ from zoneinfo import ZoneInfo
 
 import click
 
+from ..config.config import Settings
+from ..learning.proposals.review import verdict
+from ..learning.proposals.store import Row
 from ..runtime.app import App
-from ..runtime.config import Settings
-from ..runtime.learning.proposals import Row
-from ..runtime.learning.reviewing import verdict
 from ..skills.scan import Finding
 from .live import with_app
 from .plain import one_line, plain

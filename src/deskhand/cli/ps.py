@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from ..runtime.config import Settings
+from ..config.config import Settings
 from ..types.commit import Change
 from ..types.process import Process, process_of
 from .asks import name_of, somebody_drives

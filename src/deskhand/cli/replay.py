@@ -11,12 +11,12 @@ from zoneinfo import ZoneInfo
 import click
 import msgspec
 
+from ..config.parse import read_text
+from ..evals.cases import Cases, case_of
+from ..evals.recordings import Course, Made, recordings
+from ..evals.replay import Replayed
+from ..evals.runner import Wanted, tried_skill
 from ..runtime.app import App
-from ..runtime.datafile import read_text
-from ..runtime.replay.cases import Cases, case_of
-from ..runtime.replay.recordings import Course, Made, recordings
-from ..runtime.replay.replaying import Wanted, tried_skill
-from ..runtime.replay.rerun import Replayed
 from ..types.errors import ConfigError
 from .encoded import in_json
 from .live import with_app

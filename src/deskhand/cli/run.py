@@ -12,12 +12,12 @@ from typing import Any, NoReturn, TypeVar
 import anyio
 import click
 
-from ..runtime.config import Settings, read_settings
-from ..runtime.logs import logging_to_file
-from ..runtime.standing import read_or_last_good
-from ..runtime.starts import cause
-from ..runtime.statements import statements
+from ..config.config import Settings, read_settings
+from ..config.last_good import read_or_last_good
+from ..config.statements import statements
 from ..store.sqlite import SqliteStore
+from ..supervision.logs import logging_to_file
+from ..supervision.start_log import cause
 from ..types.errors import ConfigError, DeskhandError
 from ..types.identity import Principal
 from .plain import plain

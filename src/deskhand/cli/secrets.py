@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
+from ..config.clock import SystemClock
+from ..config.config import Settings
 from ..net.egress_secrets import BEARER, SecretRule
-from ..runtime.clock import SystemClock
-from ..runtime.config import Settings
-from ..runtime.redaction import secrets_in
-from ..runtime.secrets import Place
+from ..secrets.redaction import secrets_in
+from ..secrets.secrets import Place
 from ..store.sqlite import SqliteStore
 from ..types.commit import Change
 from ..types.errors import DeskhandError

@@ -11,13 +11,13 @@ from zoneinfo import ZoneInfo
 import anyio
 import click
 
-from ..runtime.address import forget_address, noted_address
-from ..runtime.clock import SystemClock
-from ..runtime.config import Settings, worker_environment
-from ..runtime.lock import Holder, holder_of, take
-from ..runtime.rollback import could_mend, mend
-from ..runtime.starts import last_start
-from ..runtime.supervise import Mending, Supervisor
+from ..config.address import forget_address, noted_address
+from ..config.clock import SystemClock
+from ..config.config import Settings, worker_environment
+from ..supervision.lock import Holder, holder_of, take
+from ..supervision.rollback import could_mend, mend
+from ..supervision.start_log import last_start
+from ..supervision.supervise import Mending, Supervisor
 from ..types.errors import ConfigError
 from ..web.settings import check_exposure
 from .open import announce

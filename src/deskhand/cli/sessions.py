@@ -11,9 +11,9 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from ..runtime.clock import SystemClock
-from ..runtime.config import Settings
-from ..runtime.transcript import Reader, before_compaction, lines_of, read_lines
+from ..config.clock import SystemClock
+from ..config.config import Settings
+from ..importers.jsonl import Reader, before_compaction, lines_of, read_lines
 from ..store.sqlite import SqliteStore
 from ..types.commit import Commit
 from ..types.errors import ConfigError

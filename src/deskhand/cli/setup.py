@@ -10,9 +10,10 @@ from typing import TypeVar
 import click
 import msgspec
 
-from ..runtime.config import Settings, read_settings
-from ..runtime.models import Models, catalogue_of
-from ..runtime.setting_up import (
+from ..assembly.model_trial import try_key
+from ..assembly.models import Models, catalogue_of
+from ..config.config import Settings, read_settings
+from ..config.first_settings import (
     check_secret,
     checked_timezone,
     name_owner,
@@ -22,7 +23,6 @@ from ..runtime.setting_up import (
     stored_secrets,
     system_timezone,
 )
-from ..runtime.trying import try_key
 from ..types.errors import ConfigError, DeskhandError
 from .init import make_home
 from .model import choose as keep

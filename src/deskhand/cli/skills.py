@@ -7,9 +7,9 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from ..runtime.clock import SystemClock
-from ..runtime.config import Settings
-from ..runtime.toolbox import skill_sources, skills_of
+from ..assembly.tools import skill_sources, skills_of
+from ..config.clock import SystemClock
+from ..config.config import Settings
 from ..skills.skill import BUNDLED, Skill, Skills, Source
 from .plain import one_line, plain
 from .proposals import accept, proposals, reject, revert, show, try_

@@ -9,16 +9,16 @@ from zoneinfo import ZoneInfo
 import anyio
 import click
 
-from ..runtime.approving import Approving
-from ..runtime.clock import SystemClock
-from ..runtime.config import Settings
-from ..runtime.lock import holder_of
-from ..runtime.people import open_people
-from ..runtime.socket import ask_health
-from ..runtime.statements import statements
+from ..config.clock import SystemClock
+from ..config.config import Settings
+from ..config.statements import statements
+from ..gateway.local_stream import ask_health
+from ..runtime.held_files import Approving
 from ..store.sqlite import SqliteStore
+from ..supervision.lock import holder_of
 from ..types.errors import DeskhandError
 from ..types.health import Fact, Health
+from ..users.users import open_people
 from .encoded import in_json
 from .failed import given_up
 from .plain import plain

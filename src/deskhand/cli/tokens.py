@@ -6,9 +6,9 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from ..runtime.clock import SystemClock
-from ..runtime.people import LocalPeople
+from ..config.clock import SystemClock
 from ..types.people import OWNER_NAME, SCOPES, Scope, TokenRow
+from ..users.users import LocalPeople
 from .encoded import in_json
 from .run import USAGE, Listing, config_option, fail, limit_option, settings_of
 from .sessions import when
@@ -155,7 +155,7 @@ def login(user: str, config: str | None) -> None:
     Example:
       deskhand login
     """
-    from ..runtime.address import noted_address
+    from ..config.address import noted_address
 
     settings = settings_of(config)
     url = noted_address(settings.home)

@@ -11,9 +11,9 @@ from zoneinfo import ZoneInfo
 import anyio
 import click
 
-from ..runtime.config import Settings
-from ..runtime.redaction import Redactor
-from ..runtime.trace import Span, Trace
+from ..assembly.trace import Span, Trace
+from ..config.config import Settings
+from ..secrets.redaction import Redactor
 from ..store.sqlite import SqliteStore
 from .encoded import in_json
 from .plain import one_line, plain

@@ -9,12 +9,12 @@ from zoneinfo import ZoneInfo
 import click
 import msgspec
 
-from ..runtime.config import Settings
-from ..runtime.diffs import Diffs
-from ..runtime.effects import Effect, Effects, Outcome, open_effects
-from ..runtime.redaction import Redactor
+from ..config.config import Settings
+from ..secrets.redaction import Redactor
 from ..store.sqlite import SqliteStore
 from ..types.diffs import CallDiff
+from ..workspace.diffs import Diffs
+from ..workspace.undo_journal import Effect, Effects, Outcome, open_effects
 from .asks import name_of
 from .diffs import coloured, lines_of
 from .encoded import in_json

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from ..runtime.config import Settings
-from ..runtime.lock import holder_of
+from ..config.config import Settings
+from ..supervision.lock import holder_of
 from .plain import plain
 from .run import USAGE, config_option, fail, settings_of
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import click
 import msgspec
 
-from ..runtime.config import Home, Settings
-from ..runtime.edit import write_private
-from ..runtime.lock import holder_of
-from ..runtime.unit import Kind, Unit, file_of, label, render, unit_of
+from ..config.config import Home, Settings
+from ..config.yaml_edit import write_private
+from ..supervision.lock import holder_of
+from ..supervision.unit import Kind, Unit, file_of, label, render, unit_of
 from .plain import plain
 from .run import Group, config_option, fail, service_settings
 

@@ -8,12 +8,12 @@ from zoneinfo import ZoneInfo
 
 import click
 
+from ..config.clock import SystemClock
+from ..config.config import Settings
 from ..policy.roles import agents_of, scopes_of
-from ..runtime.clock import SystemClock
-from ..runtime.config import Settings
-from ..runtime.pairing import described
-from ..runtime.people import LocalPeople, open_people
 from ..types.people import Identity, User
+from ..users.pairing import described
+from ..users.users import LocalPeople, open_people
 from .encoded import in_json
 from .plain import plain
 from .run import USAGE, Listing, config_option, fail, limit_option, settings_of, with_store

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from ..runtime.clock import SystemClock
+from ..config.clock import SystemClock
 from ..store.sqlite import SqliteStore
 from ..types.commit import Change
 from ..types.messages import clean

@@ -9,11 +9,11 @@ from pathlib import Path
 import anyio
 import click
 
+from ..assembly.model_offers import gigabytes
+from ..assembly.models import Models
+from ..config.config import Settings
 from ..models.base import Reply, Request, Shown, TextDelta
 from ..models.weights import PROVIDER, Shelf, free_memory
-from ..runtime.config import Settings
-from ..runtime.first_run import gigabytes
-from ..runtime.models import Models
 from ..types.errors import DeskhandError
 from ..types.labels import OWNER
 from ..types.messages import Message, Text

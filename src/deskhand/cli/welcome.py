@@ -8,7 +8,7 @@ from typing import Protocol
 import click
 import msgspec
 
-from ..runtime.config import Settings
+from ..config.config import Settings
 from .plain import plain
 
 
@@ -41,7 +41,7 @@ class Scripted(msgspec.Struct, frozen=True):
 
 async def offers(settings: Settings) -> Sequence[Offer]:
     """What can be done now, the best first; the look around is always the last."""
-    from ..runtime.first_run import offers as found
+    from ..assembly.model_offers import offers as found
     from .weights import Bar
 
     return (*await found(settings, Bar("weights")), Scripted())

@@ -8,17 +8,17 @@ from functools import partial
 import anyio
 import click
 
-from ..runtime.allocator import give_memory_back
+from ..assembly.models import Models
+from ..config.clock import SystemClock
+from ..config.config import Settings
 from ..runtime.app import App, Parts, open_app, with_channels
-from ..runtime.clock import SystemClock
-from ..runtime.config import Settings
-from ..runtime.models import Models
+from ..runtime.http_server import Site
 from ..runtime.onboarding import DEMO
-from ..runtime.rollback import mend_plugins
-from ..runtime.starts import Ready, newer_startup_error
-from ..runtime.supervise import CRASHED
-from ..runtime.web import Site
 from ..runtime.worker import end_with_parent, guarded, started_well, work
+from ..supervision.allocator import give_memory_back
+from ..supervision.rollback import mend_plugins
+from ..supervision.start_log import Ready, newer_startup_error
+from ..supervision.supervise import CRASHED
 from .asks import somebody_drives
 from .plain import plain
 from .run import logging_of

@@ -10,13 +10,13 @@ from zoneinfo import ZoneInfo
 import click
 import msgspec
 
-from ..runtime.config import Settings
-from ..runtime.effects import open_effects
-from ..runtime.redaction import Redactor
-from ..runtime.written import Unreviewed, Written, discard
+from ..config.config import Settings
+from ..secrets.redaction import Redactor
 from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
 from ..types.diffs import CallDiff
+from ..workspace.owner_changes import Unreviewed, Written, discard
+from ..workspace.undo_journal import open_effects
 from .asks import name_of
 from .diffs import coloured, lines_of
 from .plain import plain

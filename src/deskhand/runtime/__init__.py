@@ -1,1 +1,1 @@
-"""Wires the rooms together and keeps them running."""
+"""Wires the rooms together: the App, its HTTP server, and what the page asks of it."""

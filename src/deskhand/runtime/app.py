@@ -21,16 +21,49 @@ from msgspec.structs import replace
 from ..agent.loop import Driver
 from ..agent.profile import Ports
 from ..agent.state import State
+from ..assembly.factory import House, check_of
+from ..assembly.host import Host
+from ..assembly.model_cooldowns import Retries
+from ..assembly.plugins import Plugins
 from ..channels.base import Allowing, Channel, Closing, Healthy, Instructing
+from ..config.clock import RandomIds, SystemClock
+from ..config.config import Settings
+from ..config.routing import route
+from ..config.statements import statements
+from ..gateway.ask_status import Decided
+from ..gateway.channel_loader import open_channels
+from ..gateway.dispatch import Dispatch, Takes
+from ..gateway.door import Access, LocalDoor
+from ..gateway.drafts import Drafts
+from ..gateway.feed import Feed
+from ..gateway.housekeeping import anchor, sweep, watch
+from ..gateway.local_stream import SocketTap
+from ..gateway.local_stream import serve as serve_socket
+from ..gateway.machine_rounds import MachineRounds
+from ..gateway.outbox import Outbox, as_it_stands
+from ..gateway.outgoing_redaction import without_secrets
+from ..gateway.typing_indicator import Signs
+from ..gateway.usage_footer import UsageShown
+from ..learning.recall import MeaningOf, words_alone
 from ..models.base import Model
 from ..models.pictures import Pictures
 from ..net.client import Net
 from ..policy.roles import Roles
 from ..sandbox import kernel
 from ..sandbox.probes import Proven, open_sandbox
+from ..secrets.inbound_redaction import SecretHiding
+from ..secrets.keyring import Keyring
+from ..secrets.redaction import Redactor
+from ..secrets.secrets import Secrets
 from ..store.base import Store
 from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
+from ..supervision.health_checks import Checkup, driver_fact, models_renewed, note_models, sandbox_fact
+from ..supervision.health_facts import Vitals
+from ..supervision.lock import Holder, held, holder_of
+from ..supervision.logs import renew_logging
+from ..supervision.restart import Restart
+from ..supervision.restart_loop import Child, keep_running
 from ..tools.base import Tools
 from ..types.clock import Clock, Ids
 from ..types.door import Progress
@@ -40,50 +73,17 @@ from ..types.health import Fact, Health, overall
 from ..types.identity import OWN_SURFACES, Address, Inbound, Principal
 from ..types.options import SessionOptions
 from ..types.people import OWNER_NAME
-from .agents import House, check_of
-from .alerts import Alerts
-from .background import as_now
-from .channels import open_channels
-from .children import Child, keep_running
-from .chores import anchor, sweep, watch
-from .clock import RandomIds, SystemClock
-from .config import Settings
-from .current import Current, Needs
-from .decided import Decided
-from .dispatch import Dispatch, Takes
-from .door import Access, LocalDoor
-from .drafts import Drafts
-from .feed import Feed
-from .hands import Hands
-from .health import Checkup, driver_fact, models_renewed, note_models, sandbox_fact
-from .hiding import SecretHiding
-from .host import Host
-from .keyring import Keyring
-from .learning.remembering import MeaningOf, words_alone
-from .leaving import without_secrets
-from .lock import Holder, held, holder_of
-from .logs import renew_logging
-from .machine_rounds import MachineRounds
-from .outbox import Outbox, as_it_stands
-from .pairing import RESERVED
-from .people import Guests, open_people
-from .plugins import Plugins
-from .reach import Room
-from .redaction import Redactor
-from .restart import Restart
-from .retries import Retries
-from .roster import OWNER as OWNER
-from .routing import route
-from .secrets import Secrets
-from .signs import Signs
-from .socket import SocketTap
-from .socket import serve as serve_socket
-from .statements import statements
-from .strangers import NO_ACCESS, Response, Strangers, Ways
-from .usage import UsageShown
-from .vitals import Vitals
-from .works import Works
-from .written import Telling
+from ..users.owner_alerts import Alerts
+from ..users.pairing import RESERVED
+from ..users.strangers import NO_ACCESS, Response, Strangers, Ways
+from ..users.user_cache import OWNER as OWNER
+from ..users.users import Guests, open_people
+from ..workspace.owner_changes import Telling
+from ..workspace.processes import as_now
+from ..workspace.scope import Room
+from .feature_wiring import Works
+from .reload import Current, Needs
+from .tool_wiring import Hands
 
 log = logging.getLogger(__name__)
 

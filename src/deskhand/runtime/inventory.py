@@ -11,25 +11,25 @@ from typing import Any, NoReturn
 import anyio
 import msgspec
 
+from ..assembly.host import Host
+from ..assembly.plugins import Failed
+from ..assembly.tools import plugins_of, skills_of, taken, toolbox, with_search
+from ..config.clock import RandomIds, SystemClock
+from ..config.config import Settings, workspace_of
+from ..config.statements import statements
+from ..gateway.dispatch import Dispatch
+from ..gateway.machine_rounds import MachineRounds
 from ..net.client import Net
 from ..policy.profiles import offers
 from ..sandbox.probes import open_sandbox
+from ..secrets.redaction import Redactor, secrets_in
 from ..skills.python import PythonSkills, python_tools
 from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
 from ..tools.base import Tools
-from .alerts import Alerts
-from .clock import RandomIds, SystemClock
-from .config import Settings, workspace_of
-from .dispatch import Dispatch
-from .host import Host
-from .machine_rounds import MachineRounds
-from .plugins import Failed
-from .reach import Room
-from .redaction import Redactor, secrets_in
-from .statements import statements
-from .toolbox import plugins_of, skills_of, taken, toolbox, with_search
-from .works import Works
+from ..users.owner_alerts import Alerts
+from ..workspace.scope import Room
+from .feature_wiring import Works
 
 
 class Inventory(msgspec.Struct, frozen=True):

@@ -11,21 +11,29 @@ import msgspec
 from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
+from ..assembly.model_offers import offers, usual_model
+from ..assembly.model_trial import try_model, try_provider
+from ..assembly.models import Models, catalogue_of
 from ..channels.settings import ChannelConfig
+from ..config.config import ProviderConfig
+from ..config.first_settings import (
+    check_secret,
+    checked_timezone,
+    name_owner,
+    owner_of,
+    store_key,
+    store_secret,
+    variable_of,
+)
+from ..gateway.channel_loader import introduction
+from ..importers.offer import waiting
 from ..models.weights import PROVIDER, Shelf
 from ..policy.postures import POSTURES, Posture
+from ..supervision.doctor import examine
 from ..types.errors import ChannelError, ConfigError, DeskhandError
 from ..web.people import qr_svg
 from ..web.steps import BotView, CheckView, Key, OfferView, ProbeView, ProviderView, PullView, SetUp, SetupView
 from .app import App
-from .channels import introduction
-from .config import ProviderConfig
-from .doctor import examine
-from .first_run import offers, usual_model
-from .models import Models, catalogue_of
-from .moving.offer import waiting
-from .setting_up import check_secret, checked_timezone, name_owner, owner_of, store_key, store_secret, variable_of
-from .trying import try_model, try_provider
 
 DEMO = "scripted/tour"
 """What answers before a model is chosen."""

@@ -11,13 +11,13 @@ from contextlib import suppress
 import anyio
 from anyio.abc import TaskGroup
 
+from ..config.config import Settings
 from ..sandbox import kernel
+from ..secrets.redaction import Redactor
+from ..supervision.start_log import note_start, write_startup_error
+from ..supervision.supervise import CRASHED, DRAIN_S, RESTART
 from ..types.errors import StoreError
 from .app import App
-from .config import Settings
-from .redaction import Redactor
-from .starts import note_start, write_startup_error
-from .supervise import CRASHED, DRAIN_S, RESTART
 
 log = logging.getLogger(__name__)
 

@@ -10,13 +10,12 @@ from msgspec.structs import replace
 
 from ..agent.loop import Driver
 from ..agent.profile import Agent, Ports
+from ..assembly.chat_commands import run
+from ..config.statements import statements as all_statements
+from ..gateway.door import cuts
 from ..models.base import Model
 from ..models.meter import Meter
 from ..policy.rules import Case, Decision
-from ..runtime.commands import run
-from ..runtime.door import cuts
-from ..runtime.reach import Reaches, Room
-from ..runtime.statements import statements as all_statements
 from ..store.base import Accepted, Store
 from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
@@ -27,6 +26,7 @@ from ..types.identity import Address, Answer, Body, Inbound, Principal, Said, Wh
 from ..types.labels import Label
 from ..types.limits import Limits
 from ..types.messages import Message, Text, ToolResult
+from ..workspace.scope import Reaches, Room
 from .clock import CountingIds, SetClock
 
 ANN, BOB = Principal("ann", ("owner",)), Principal("bob")

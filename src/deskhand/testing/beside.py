@@ -10,9 +10,9 @@ from typing import Any
 import anyio
 import msgspec
 
+from ..config.config import Config, Home, Settings
 from ..models.base import Request
 from ..runtime.app import App, Parts, open_app
-from ..runtime.config import Config, Home, Settings
 from ..sandbox.probes import Proven, open_sandbox
 from ..types.events import MessageReceived, ToolFinished, TurnEnded
 from ..types.identity import Address, Inbound, Principal, Said

@@ -11,7 +11,7 @@ import anyio
 from msgspec.structs import replace
 
 from ..channels.base import Channel, Editing, Healthy, Typing
-from ..runtime.door import labelled
+from ..gateway.door import labelled
 from ..types.commit import Outgoing, SayPart
 from ..types.errors import ChannelError, SendRefused
 from ..types.identity import Address, Inbound, Principal, Said

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 
-from ..runtime.clock import SystemClock
+from ..config.clock import SystemClock
 from ..types.clock import Clock, Ids
 
 

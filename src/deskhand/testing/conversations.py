@@ -11,11 +11,11 @@ from typing import Any
 import anyio
 import msgspec
 
+from ..assembly.tools import skills_of, toolbox
+from ..config.config import Config, Home, Settings
 from ..models.base import Request
 from ..net.client import Net
 from ..runtime.app import OWNER, App, Parts, open_app
-from ..runtime.config import Config, Home, Settings
-from ..runtime.toolbox import skills_of, toolbox
 from ..sandbox.probes import Proven, open_sandbox
 from ..tools.base import Tool, judged_by
 from ..types.commit import Change, Outgoing

@@ -19,10 +19,10 @@ import anyio.abc
 import apsw
 import msgspec
 
+from ..assembly.tools import ours, skills_of
+from ..config.config import Config, Home, Settings
+from ..config.statements import statements
 from ..runtime.app import App, Parts, open_app
-from ..runtime.config import Config, Home, Settings
-from ..runtime.statements import statements
-from ..runtime.toolbox import ours, skills_of
 from ..store.schema import connect
 from ..store.sqlite import SqliteStore
 from ..tools.task_rows import read

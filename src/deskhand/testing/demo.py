@@ -8,11 +8,11 @@ from pathlib import Path
 import anyio
 import msgspec
 
+from ..assembly.tools import skills_of, toolbox
 from ..cli.demo import settings_at
+from ..config.config import Settings
 from ..models.base import Request
 from ..runtime.app import Parts, open_app
-from ..runtime.config import Settings
-from ..runtime.toolbox import skills_of, toolbox
 from ..tools.base import Context, Tool
 from ..tools.define import tool
 from ..types.labels import LOCAL

@@ -11,13 +11,13 @@ import anyio
 from anyio.abc import ByteStream, SocketStream
 from anyio.streams.tls import TLSStream
 
+from ..config.clock import SystemClock
 from ..net.client import Net
 from ..net.egress import Host, check_target, parse_entry
 from ..net.egress_ca import Authority
 from ..net.egress_door import Slots, opened
 from ..net.egress_proxy import Gate, Use
 from ..net.egress_secrets import Broker, Held
-from ..runtime.clock import SystemClock
 
 Answer = Callable[[bytes], bytes]
 

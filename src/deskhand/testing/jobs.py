@@ -11,8 +11,8 @@ import anyio
 import msgspec
 
 from ..channels.base import Channel
+from ..config.config import Config, Home, Settings
 from ..runtime.app import App, Parts, open_app
-from ..runtime.config import Config, Home, Settings
 from ..sandbox.probes import Proven, open_sandbox
 from ..store.sqlite import SqliteStore
 from ..types.jobs import OPEN, Run

@@ -10,9 +10,9 @@ from typing import Any
 import anyio
 import msgspec
 
+from ..assembly.tools import ours, skills_of
+from ..config.config import Config, Home, Settings
 from ..runtime.app import App, Parts, open_app
-from ..runtime.config import Config, Home, Settings
-from ..runtime.toolbox import ours, skills_of
 from ..store.base import Store
 from ..store.sqlite import SqliteStore
 from ..tools.deferred import deferring

@@ -18,10 +18,10 @@ from pathlib import Path
 import anyio
 import msgspec
 
+from ..assembly.models import Models
+from ..config.config import Config, read_settings
+from ..deepwork.state import DEEP
 from ..runtime.app import OWNER, App, Parts, open_app
-from ..runtime.config import Config, read_settings
-from ..runtime.deep.run import DEEP
-from ..runtime.models import Models
 from ..tools.task_rows import read
 from ..tools.task_words import listed, progress
 from ..types.events import ApprovalAsked, CommandRun, MessageReceived, ModelReplied, Recorded, ToolFinished, TurnEnded

@@ -28,10 +28,10 @@ from msgspec.structs import replace
 
 from ..cli.run import service_settings
 from ..cli.worker import live
+from ..config.config import worker_environment
 from ..net.client import Net
 from ..runtime.app import Parts
-from ..runtime.config import worker_environment
-from ..runtime.supervise import Supervisor
+from ..supervision.supervise import Supervisor
 from .clock import Shift, ShiftedClock
 
 COUNT, LIST = signal.SIGUSR1, signal.SIGUSR2

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import msgspec
 
-from ..runtime.drafts import GOES_ON
-from ..runtime.outbox import DUPLICATE
+from ..gateway.drafts import GOES_ON
+from ..gateway.outbox import DUPLICATE
 from ..store.sqlite import SqliteStore
 from ..types import events as e
 from ..types.identity import Principal

@@ -16,11 +16,11 @@ import anyio
 import anyio.abc
 import msgspec
 
+from ..assembly.models import Models
+from ..config.config import Config, Home, Settings, environment_of
+from ..config.statements import statements
+from ..gateway.drafts import GOES_ON
 from ..runtime.app import Parts, open_app
-from ..runtime.config import Config, Home, Settings, environment_of
-from ..runtime.drafts import GOES_ON
-from ..runtime.models import Models
-from ..runtime.statements import statements
 from ..store.sqlite import SqliteStore
 from ..types.people import Identity
 from .clock import Shift, somewhere

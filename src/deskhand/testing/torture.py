@@ -18,7 +18,7 @@ import anyio.abc
 import msgspec
 from aiohttp import web as http  # noqa: TID251 -- loopback
 
-from ..runtime.outbox import DUPLICATE
+from ..gateway.outbox import DUPLICATE
 from ..store.sqlite import SqliteStore
 from ..types import events as e
 from .platform import Platform

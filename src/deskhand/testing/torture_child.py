@@ -9,11 +9,11 @@ import anyio
 import msgspec
 from aiohttp import ClientSession  # noqa: TID251 -- loopback
 
+from ..assembly.models import Models
+from ..config.clock import SystemClock
+from ..config.config import Config, Home, Settings
 from ..runtime.app import App, Parts, open_app
-from ..runtime.clock import SystemClock
-from ..runtime.config import Config, Home, Settings
-from ..runtime.models import Models
-from ..runtime.web import Site
+from ..runtime.http_server import Site
 from ..store.sqlite import SqliteStore
 from ..tools.base import Context, Outcome, Spec, done, own
 from ..types.clock import Clock

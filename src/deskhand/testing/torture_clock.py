@@ -23,8 +23,8 @@ from time import monotonic
 import anyio
 import msgspec
 
-from ..runtime.jobs.clock import SCAN_S
-from ..runtime.statements import statements
+from ..config.statements import statements
+from ..jobs.scheduler import SCAN_S
 from ..store.sqlite import SqliteStore
 from ..types import events as e
 from ..types.jobs import GRACE_S, OPEN, Misfire

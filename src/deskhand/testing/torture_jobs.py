@@ -20,9 +20,9 @@ import anyio
 import anyio.abc
 import msgspec
 
+from ..config.config import Config, Home, Settings
+from ..config.statements import statements
 from ..runtime.app import Parts, open_app
-from ..runtime.config import Config, Home, Settings
-from ..runtime.statements import statements
 from ..store.base import Accepted, First
 from ..store.sqlite import SqliteStore
 from ..types import events as e

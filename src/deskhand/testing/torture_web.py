@@ -16,10 +16,10 @@ import anyio
 import msgspec
 from aiohttp import ClientError, ClientSession, ClientTimeout, TCPConnector  # noqa: TID251 -- loopback
 
-from ..runtime.address import noted_address
+from ..assembly.models import Models
+from ..config.address import noted_address
+from ..config.config import Home, Settings
 from ..runtime.app import Parts, open_app
-from ..runtime.config import Home, Settings
-from ..runtime.models import Models
 from ..store.base import Store
 from ..types import events as e
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from deskhand.runtime.clock import RandomIds, SystemClock
-from deskhand.runtime.effects import Effects
-from deskhand.runtime.reach import Room
+from deskhand.config.clock import RandomIds, SystemClock
 from deskhand.tools.shell import shell
+from deskhand.workspace.scope import Room
+from deskhand.workspace.undo_journal import Effects
 
 from ..conftest import ANN, Hands
 
@@ -24,7 +24,7 @@ from pathlib import Path
 sys.path.insert(0, {tests!r})
 from tests.tools.conftest import Hands
 from tests.tools.program.conftest import Programs
-from deskhand.runtime.reach import Room
+from deskhand.workspace.scope import Room
 
 def watch(path):
     while not path.exists():

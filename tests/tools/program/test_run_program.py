@@ -9,15 +9,15 @@ import anyio
 import msgspec
 import pytest
 
-from deskhand.runtime.clock import RandomIds, SystemClock
-from deskhand.runtime.effects import Effects
-from deskhand.runtime.reach import Room
+from deskhand.config.clock import RandomIds, SystemClock
 from deskhand.sandbox.probes import Proven, open_sandbox
 from deskhand.tools.files import read_file
 from deskhand.types.commit import Change
 from deskhand.types.errors import ToolError
 from deskhand.types.labels import LOCAL, OWNER, Label
 from deskhand.types.programs import Call, FileChange
+from deskhand.workspace.scope import Room
+from deskhand.workspace.undo_journal import Effects
 
 from ..conftest import ANN, Hands, text_of
 from .conftest import Programs, label_of

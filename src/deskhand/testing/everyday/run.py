@@ -19,8 +19,8 @@ from pathlib import Path
 import anyio
 import msgspec
 
-from ...runtime.clock import SystemClock
-from ...runtime.config import read_settings
+from ...config.clock import SystemClock
+from ...config.config import read_settings
 from . import fresh, tuned, unseen
 from .measure import Result, judged, summary, unmeasured
 from .served import HarnessError, Served, Setup, Turn, link_cache

@@ -17,7 +17,7 @@ import anyio.abc
 import msgspec
 from aiohttp import ClientError, ClientSession, ClientTimeout, StreamReader  # noqa: TID251 -- loopback
 
-from ...runtime.config import environment_of
+from ...config.config import environment_of
 from .processes import Watch
 from .task import Job
 

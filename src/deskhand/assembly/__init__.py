@@ -1,0 +1,1 @@
+"""Makes an agent from the settings: models, prompt, tools, judge, chat commands."""

@@ -1,0 +1,293 @@
+"""What the chat commands do, in words and options: `types.commands` lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+
+from ..agent.state import State
+from ..models.base import Model
+from ..models.tokens import tokens
+from ..models.window import KEEP
+from ..policy.approval import may_approve
+from ..policy.gate import host_of
+from ..types.commands import COMMANDS, WELCOME
+from ..types.errors import ModelError
+from ..types.events import AnyEvent, CommandRun, OptionsSet
+from ..types.goals import COMPACTED, OFF
+from ..types.identity import Command, Configure, Principal, Waiting, is_own, label_of
+from ..types.messages import Message, Text
+from ..types.options import ALL, FOCUS_CHARS, SYSTEM_PROMPT_CHARS, TITLE_CHARS, SessionOptions
+from ..types.turn import TURN, received
+from .prompt_presets import presets
+
+BEGINS = frozenset({"deep", "goal"})
+"""Commands whose words are the next message too."""
+FEW = KEEP
+"""Fewer messages than this are not summed up."""
+Check = Callable[[Principal, str, SessionOptions], str]
+"""What speaks against this person's setting these options of this session; '' for nothing."""
+
+
+def _help(state: State, args: str) -> str:
+    return "\n".join(f"/{command.name}  {command.help}" for command in COMMANDS.values())
+
+
+def _stop(state: State, args: str) -> str | tuple[SessionOptions, str]:
+    if state.turn is not None:
+        return ""  # the end of the turn says it
+    if args == TURN:
+        return "There was nothing left to stop."
+    if state.options.compact:
+        return "Stopped: the conversation is as long as it was."
+    closed = "Nothing was running, so this conversation is closed. Write /start, or just a message, for a fresh one."
+    if state.options.mode != "deep_work":
+        return closed
+    return SessionOptions(mode="normal", plan_mode=False), f"{closed} Deep work is off."
+
+
+def _start(state: State, args: str) -> str:
+    if not state.messages and not args:
+        return WELCOME
+    return "A fresh conversation: I no longer see what was said before."
+
+
+def _status(state: State, args: str) -> str:
+    doing = "Nothing is going on."
+    if state.turn is not None:
+        waits = next((call.ask.question for call in state.calls.values() if call.ask is not None), "")
+        doing = f"Waiting for you: {waits}" if waits else f"Working: step {state.turn.steps + 1}."
+    used = state.usage
+    spent = f"Used so far: {used.input_tokens} tokens read, {used.output_tokens} written."
+    return f"{doing}\nModel: {state.model or 'none called yet'}. {len(state.messages)} messages in view.\n{spent}"
+
+
+def _model(state: State, args: str) -> str | tuple[SessionOptions, str]:
+    if not args:
+        chosen = state.options.model or "the agent's own"
+        return f"The model here is {chosen}. Choose with /model provider/name, go back with /model default."
+    if args == "default":
+        return SessionOptions(model=""), "From the next call on: the agent's own model."
+    return SessionOptions(model=args), f"From the next call on: {args}."
+
+
+def _title(state: State, args: str) -> str | tuple[SessionOptions, str]:
+    title = " ".join(args.split())[:TITLE_CHARS]
+    return (SessionOptions(title=title), f"This conversation is called “{title}”.") if title else "Write /title NAME."
+
+
+def _approval(state: State, args: str) -> str | tuple[SessionOptions, str]:
+    if args not in ("on", "off"):
+        asks = "before every tool that does more than look" if state.options.approval else "what the rules say"
+        return f"I ask {asks}. Change it with /approval on or /approval off."
+    asks = (
+        "From now on I ask before every tool that does more than look." if args == "on" else "I ask as the rules say."
+    )
+    return SessionOptions(approval=args == "on"), asks
+
+
+def _trust(state: State, args: str) -> str | tuple[SessionOptions, str]:
+    trusted = state.options.trust or ()
+    if not args:
+        read = ", ".join(state.label.sources) if state.label.integrity == "untrusted" else ""
+        known = f"Trusted here: {', '.join(trusted)}." if trusted else "Nothing from outside is trusted here."
+        return f"Read from outside: {read or 'nothing'}.\n{known} Write /trust HOST, or /trust off."
+    if args == "off":
+        return SessionOptions(trust=()), "From now on nothing from outside is trusted here."
+    named = host_of(args if "://" in args else f"https://{args}") if not args.startswith("file ") else args
+    if not named:
+        return f"{args!r} names no host: write /trust example.org."
+    return (
+        SessionOptions(trust=tuple(dict.fromkeys((*trusted, named)))),
+        f"In this conversation I take what comes from {named} as if it came from you. /trust off ends that.",
+    )
+
+
+def _plan(state: State, args: str) -> str | tuple[SessionOptions, str]:
+    if args not in ("on", "off"):
+        now = "I only look and make a plan" if state.options.plan_mode else "I do what is asked, without a plan first"
+        return f"{now}. Change it with /plan on or /plan off."
+    told = "From now on I only look, until you said yes to my plan." if args == "on" else "I go on without a plan."
+    return SessionOptions(plan_mode=args == "on"), told
+
+
+def _context(state: State, args: str) -> str:
+    roles = [shown.message.role for shown in state.messages]
+    said, mine, results = (roles.count(role) for role in ("user", "assistant", "tool"))
+    lines = [f"In view: {said} messages to me, {mine} of mine, {results} results of tools."]
+    used = state.context_tokens or sum(tokens(shown.message) for shown in state.messages)
+    lines.append(f"They take about {used:,} tokens{'' if state.context_tokens else ', by our own count'}.")
+    if state.compacted_at:
+        lines.append("What was said before is summed up or shortened. The log has it all: /uncompact.")
+    if state.masked_up_to:
+        lines.append("Long results of earlier calls are one line each.")
+    if state.label.integrity == "untrusted":
+        lines.append(f"Read from outside: {', '.join(state.label.sources) or 'something that nobody named'}.")
+    return "\n".join([*lines, "/compact makes room."])
+
+
+def _compact(state: State, args: str) -> str | tuple[SessionOptions, str]:
+    if len(state.messages) < FEW:
+        return "There is not enough here to be summed up."
+    when = " when this is done" if state.calls else ""
+    return SessionOptions(compact=args[:FOCUS_CHARS] or ALL), f"I sum up what was said before{when}."
+
+
+def _deep(state: State, args: str) -> str | tuple[SessionOptions, str]:
+    on = state.options.mode == "deep_work"
+    if not args:
+        now = "Deep work is on: I go on by myself while tasks are open" if on else "Deep work is off"
+        return f"{now}. Write /deep REQUEST to begin one, /deep on or /deep off."
+    if args == OFF:
+        return SessionOptions(mode="normal", plan_mode=False), "Deep work is off. The tasks stay as they are."
+    told = "Deep work is on: I plan first and show you the plan; after your yes I go on until all is done."
+    if args != "on" and state.turn is not None:
+        return "I am at work here. Write /stop first, or /deep on to go on with this as deep work."
+    return SessionOptions(mode="deep_work", plan_mode=True), told
+
+
+def _goal(state: State, args: str) -> str:
+    if not args:
+        return "Write /goal TEXT to set a goal for this conversation, /goal off to end it."
+    if args.lower() == OFF:
+        return "There is no goal here any more."
+    return "That is the goal here now. After each turn I have it judged, and go on until it is reached."
+
+
+def _restart(state: State, args: str) -> str:
+    return "I restart, and write here then."
+
+
+Live = Mapping[str, Callable[[State, Waiting, str], str]]
+"""Commands that somebody answers who knows more than the conversation: by name, from it, who asks where, and the
+arguments."""
+
+HANDLERS: dict[str, Callable[[State, str], str | tuple[SessionOptions, str]]] = {
+    "help": _help,
+    "stop": _stop,
+    "start": _start,
+    "status": _status,
+    "model": _model,
+    "title": _title,
+    "approval": _approval,
+    "trust": _trust,
+    "plan": _plan,
+    "context": _context,
+    "compact": _compact,
+    "deep": _deep,
+    "goal": _goal,
+    "restart": _restart,
+}
+"""Pure: each gives what the person reads, or what is to be set and what they read then. What else a command changes,
+the fold changes on `CommandRun`."""
+
+
+def run(
+    check: Check,
+    state: State,
+    row: Waiting,
+    beside: Callable[[str], str] = lambda session: "",
+    live: Live = {},  # noqa: B006 -- never changed
+) -> list[AnyEvent] | None:
+    """The events of a command or of options to be set, as far as words go; None for what is neither, [] for what needs
+    the log. An unknown name or a missing role is answered, never ignored. `beside` says what runs beside a session,
+    `live` are commands that are answered elsewhere."""
+    body = row.inbound.body
+    if isinstance(body, Configure):
+        options, name, args, reply = body.options, "configure", "", ""
+    elif not isinstance(body, Command):
+        return None
+    else:
+        if row.principal.kind == "system":  # a note of our own: it says what it says
+            note = CommandRun(row.inbox_id, row.principal, body.name, "", body.args)
+            if body.name != COMPACTED:
+                return [note]
+            return [OptionsSet(row.inbox_id, row.principal, SessionOptions(compact=ALL)), note]
+        name, args, known, options = body.name, body.args, COMMANDS.get(body.name), None
+        theirs = row.principal.kind == "person" and known is not None and known.role in row.principal.roles
+        if known is None or (known.role and not theirs):  # a job acts for an owner, and is none
+            why = _unknown(body) if known is None else f"{body.prefix}{name} is for {known.role}s."
+            return [CommandRun(row.inbox_id, row.principal, name, args, why, refused=True)]
+        if known.back:
+            return []
+        done = _done(state, row, name, args.strip(), live)
+        options, reply = (None, done) if isinstance(done, str) else done
+        if name == "status" or (name in BEGINS and not args.strip()):
+            reply = "\n".join(filter(None, (reply, beside(state.session))))
+    begun = begin(state, row, name, args)
+    if options is None:
+        return [CommandRun(row.inbox_id, row.principal, name, args, reply), *begun]
+    if refused := _refused(check, state, row, options):
+        return [CommandRun(row.inbox_id, row.principal, name, args, refused, refused=True)]
+    told = [CommandRun(row.inbox_id, row.principal, name, args, reply)] if reply else []
+    return [OptionsSet(row.inbox_id, row.principal, options), *told, *begun]
+
+
+def _unknown(command: Command) -> str:
+    """What somebody reads who wrote a command that there is not."""
+    prefix, name = command.prefix, command.name
+    near = get_close_matches(name[:64], COMMANDS, 1)
+    hint = f" Did you mean {prefix}{near[0]}?" if near else ""
+    said = f"I do not know {prefix}{name}.{hint} {prefix}help lists what I know."
+    if prefix == "!":
+        said += f" The model did not see your message. If it was no command, write a space after the !: ! {name} …"
+    return said
+
+
+def begin(state: State, row: Waiting, name: str, args: str) -> list[AnyEvent]:
+    """The request in `/deep REQUEST` and `/goal TEXT` is also the next message, where nothing else is going on."""
+    wanted = args.strip()
+    if name not in BEGINS or state.turn is not None or wanted.lower() in ("", "on", OFF):
+        return []
+    return [received(row, Message("user", (Text(wanted, label_of(row.principal)),)), state.participants)]
+
+
+def _done(state: State, row: Waiting, name: str, args: str, live: Live) -> str | tuple[SessionOptions, str]:
+    if name in HANDLERS:
+        return HANDLERS[name](state, args)
+    return live[name](state, row, args) if name in live else "Nobody can say that here."
+
+
+def _refused(check: Check, state: State, row: Waiting, options: SessionOptions) -> str:
+    if row.principal.kind != "person":
+        return "Only a person may set how a conversation is held."
+    if options.trust and not may_approve(row.principal):
+        return "Only an owner or an approver may trust what comes from outside."
+    if state.options.approval and options.approval is False and not may_approve(row.principal):
+        return "Only an owner or an approver may end that I ask before every tool."
+    return check(row.principal, state.session, options)
+
+
+def beyond(principal: Principal, session: str, options: SessionOptions, models: Collection[str]) -> str:
+    """What of these options is for owners, in a sentence; '' for nothing. Who pays chooses the models, of which others
+    may take what the configuration names; and what an agent is told is set by nobody for others."""
+    if "owner" in principal.roles:
+        return ""
+    if options.model and options.model not in models:
+        named = ", ".join(sorted(models)) or "none"
+        return f"The model {options.model!r} is for owners to choose. Models that everybody may choose here: {named}."
+    if (options.system_prompt is not None or options.preset is not None) and not is_own(principal, session):
+        return "The system prompt and the preset are set in a conversation of your own on the page, or by an owner."
+    return ""
+
+
+def unusable(options: SessionOptions, model: Callable[[str], Model], prompts: Path) -> str:
+    """What speaks against these options, in a sentence; '' for nothing. `model` opens `provider/name`, `prompts` is the
+    folder of presets."""
+    if options.model:
+        provider, _, name = options.model.partition("/")
+        if not (provider and name):
+            return f"{options.model!r} is no model: write provider/name, as `deskhand model list` shows them."
+        try:
+            model(options.model)
+        except ModelError as error:
+            return str(error)
+    names = [preset.name for preset in presets(prompts)] if options.preset else []
+    if options.preset and options.preset not in names:
+        return f"There is no preset {options.preset!r}; choose one of: {', '.join(names)}."
+    if options.title and len(options.title) > TITLE_CHARS:
+        return f"A title has at most {TITLE_CHARS} characters."
+    if options.system_prompt and (size := len(options.system_prompt)) > SYSTEM_PROMPT_CHARS:
+        return f"This system prompt has {size:,} characters; at most {SYSTEM_PROMPT_CHARS:,} fit."
+    return ""

@@ -1,0 +1,124 @@
+"""Who judges an agent's calls: the rules of the policy, and behind them what else may speak against a call."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+from ..config.config import Settings, rules_under_our_names, workspace_of
+from ..policy.commands import doubt
+from ..policy.plan import planned
+from ..policy.postures import Posture, posture_rules, role_rules
+from ..policy.rules import COMMAND_TOOLS, Case, Decision, Rule, decide
+from ..policy.unattended import asking_about_jobs
+from ..tools.aliases import canonical
+from ..tools.command_line import SHELL
+from ..tools.command_line import command_of as run_by
+from ..tools.define import decoded
+from ..users.tool import asking_about_users
+from .models import is_small
+from .small_models import asking_about_unnamed
+
+_log = logging.getLogger(__name__)
+
+Judge = Callable[[Case], Decision]
+
+
+def rules_of(settings: Settings, agent: str) -> tuple[Rule, ...]:
+    """The rules that hold for an agent: those of the configuration, and behind them those of its posture, and of the
+    roles."""
+    own = rules_under_our_names(settings.config.policy)
+    posture = settings.posture(agent)
+    return (*own, *role_rules(_postures(settings), posture), *posture_rules(posture))
+
+
+def _postures(settings: Settings) -> Mapping[str, Posture]:
+    return {name: role.posture for name, role in settings.config.roles.items() if role.posture is not None}
+
+
+def judge_of(settings: Settings, agent: str) -> Judge:
+    """Who judges the calls of this agent: what cannot be judged is asked about. Raises ConfigError for one that there
+    is not."""
+    config, rules = settings.agent(agent), rules_of(settings, agent)
+
+    def decided(case: Case) -> Decision:
+        return decide(rules, case)
+
+    judge: Judge = decided
+    if any(is_small(settings, model) for model in config.models):
+        judge = asking_about_unnamed(judge, workspace_of(settings, agent))
+    if config.commands:
+        judge = asking_about_commands(judge, config.commands)
+    whole = judging_all_commands(asking_about_jobs(asking_about_users(judge)))
+
+    def judged(case: Case) -> Decision:
+        case = under_our_names(case)
+        return planned(case, whole(case))
+
+    return asking_where_it_fails(judged)
+
+
+def asking_where_it_fails(judge: Judge) -> Judge:
+    """The judge, who asks where looking at the call failed: then nothing tells that it may run."""
+
+    def sure(case: Case) -> Decision:
+        try:
+            return judge(case)
+        except Exception as error:  # noqa: BLE001 -- whatever it raises, it is no yes
+            _log.exception("A call of %s could not be judged", case.tool)
+            return Decision("ask", f"whether it may run could not be told ({type(error).__name__})")
+
+    return sure
+
+
+def judging_all_commands(judge: Judge) -> Judge:
+    """The judge, for whom what holds for `shell` holds for every command, whichever tool runs it, and for what is typed
+    into one that runs."""
+
+    def strictest(case: Case) -> Decision:
+        decision = judge(case)
+        command = None if case.tool == SHELL else run_by(case.tool, case.arguments)
+        if command is None or decision.verdict == "deny":
+            return decision
+        as_shell = judge(replace(case, tool=SHELL, arguments=msgspec.json.encode({"command": command})))
+        return as_shell if as_shell.verdict == "deny" or decision.verdict == "allow" else decision
+
+    return strictest
+
+
+def under_our_names(case: Case) -> Case:
+    """The case with the arguments as the tool will take them, however the model wrote them: what is judged is what is
+    done. What the tool refuses stays as it is."""
+    if not case.arguments:
+        return case
+    try:
+        given = msgspec.json.decode(case.arguments)
+    except (ValueError, RecursionError):
+        given = None
+    plain = isinstance(given, dict)
+    try:
+        given = given if plain else decoded(case.arguments)
+    except (ValueError, RecursionError):
+        return case
+    if not isinstance(given, dict):
+        return case
+    ours = canonical(case.tool, given)
+    arguments = case.arguments if plain and ours == given else msgspec.json.encode(ours)
+    return replace(case, arguments=arguments, command=run_by(case.tool, arguments) or "")
+
+
+def asking_about_commands(judge: Judge, commands: Collection[str]) -> Judge:
+    """The judge, who also asks before a program is run that is not one of these."""
+
+    def careful(case: Case) -> Decision:
+        decision = judge(case)
+        if decision.verdict != "allow" or case.tool not in COMMAND_TOOLS:
+            return decision
+        if why := doubt(case.command or "", commands, strict=case.effect != "local_write"):
+            return Decision("ask", why)
+        return decision
+
+    return careful

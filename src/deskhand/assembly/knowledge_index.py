@@ -1,0 +1,121 @@
+"""The index of what an agent has written down by topics: a line for each, so that it knows what to look up."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from ..skills.skill import split_front
+from ..tools import tree
+from ..tools.approved import MOST_BYTES, UNBOUND
+from ..tools.documents.invisible import written_out
+from ..tools.names import alike, shown_name
+from ..tools.paths import Place, Workspace
+from ..types.clock import Clock
+from ..types.errors import ToolError
+from ..workspace.quarantine import NOTHING, Held, holds
+from .file_cache import without_comments
+
+FOLDER = "knowledge"
+HEADS = ("context.md", "index.md")
+"""A topic may be a folder: one of these, the first that is there, says what it holds."""
+MOST_TOPICS, LINE_CHARS, INDEX_CHARS, HEAD_BYTES = 300, 120, 8_000, 4_096
+LOOK_S = 1.0
+_NOWHERE = Place("")
+_INTRODUCTION = "# Knowledge\nWhat is known of these lies in files. Read the file before you deal with its topic."
+
+
+class Knowledge:
+    """The topics in the `knowledge` folder of a workspace."""
+
+    def __init__(self, workspace: Path, clock: Clock) -> None:
+        self._held: Held = NOTHING
+        self._workspace, self._folder, self._clock = str(workspace), f"{workspace}/{FOLDER}", clock
+        self._watched: dict[str, tuple[int, ...]] = {}
+        self._looked_s = 0.0
+        self._index = ""
+
+    def index(self, held: Held = NOTHING) -> str:
+        """The lines for the prompt, without what is `held` back; '' without any topic. A topic that came, went or was
+        replaced is seen at once, and one that was edited in its place within LOOK_S: there may be hundreds."""
+        now = self._clock.monotonic()
+        if held is not self._held and held != self._held:
+            self._held, self._watched = held, {}
+        fresh = self._watched and now - self._looked_s < LOOK_S and _looks(self._folder) == self._watched[self._folder]
+        if not fresh:
+            self._looked_s = now
+            if not self._watched or any(_looks(path) != looked for path, looked in self._watched.items()):
+                self._watched = {path: _looks(path) for path in self._paths()}
+                self._index = self._read()  # and notes of what it has read that it is that
+        return self._index
+
+    def _paths(self) -> Iterator[str]:
+        """Whatever changes when a topic comes, goes or gets another first line."""
+        yield self._folder
+        with suppress(OSError), tree.scanned(self._folder) as inside:
+            for path in sorted(f"{self._folder}/{entry.name}" for entry in inside)[:MOST_TOPICS]:
+                yield path
+                if not path.endswith(".md"):
+                    yield from (f"{path}/{head}" for head in HEADS)
+
+    def _read(self) -> str:
+        lines, size = [_INTRODUCTION], 0
+        with suppress(ToolError), Workspace(self._workspace) as files:
+            names = [each.name for each in files.list(FOLDER, MOST_TOPICS)]
+            twins = alike(names)
+            found = [(name, self._topic(files, name, twins.get(name, ""))) for name in names]
+            # Asked after it was read.
+            heard = [(name, line, place) for name, (line, place) in found if line and self._still(place)]
+            topics = [line for name, line, place in heard if not holds(self._held, self._whole(name), place.inode)]
+            for number, line in enumerate(topics):
+                size += len(line)
+                if size > INDEX_CHARS:
+                    lines.append(f"[and {len(topics) - number} more: list_files {FOLDER}]")
+                    break
+                lines.append(line)
+        return "\n".join(lines) if len(lines) > 1 else ""
+
+    def _still(self, place: Place) -> bool:
+        """Whether what was read still lies there; else all is read again the next time."""
+        self._watched[place.asked] = (place.changed_ns, place.inode)
+        return place.still(place.asked)
+
+    def _whole(self, name: str) -> str:
+        return f"{self._folder}/{name}"
+
+    def _topic(self, files: Workspace, name: str, twin: str) -> tuple[str, Place]:
+        """The line of one topic, and where that was read; '' where this is none, or is not what was approved. What
+        nobody could read by its name is none."""
+        flat, bound = name.endswith(".md"), self._held.bound
+        if name.startswith(".") or not name.isprintable():
+            return "", _NOWHERE
+        for path in (name,) if flat else tuple(f"{name}/{head}" for head in HEADS):
+            with suppress(ToolError):
+                read = files.read_opened(f"{FOLDER}/{path}", HEAD_BYTES if bound is UNBOUND else MOST_BYTES)
+                whole = f"{self._folder}/{path}"
+                if not self._held.allows(whole, sha256(read.data).digest()):
+                    return "", _NOWHERE
+                first = _first_line(read.data[:HEAD_BYTES])
+                said = f": {first}" if first else ""
+                note = f" {twin}" if twin else ""
+                line = f"- {shown_name(name.removesuffix('.md'))}{said} ({FOLDER}/{shown_name(path)}){note}"
+                return line, replace(read.place, asked=whole)
+        return "", _NOWHERE
+
+
+def _first_line(data: bytes) -> str:
+    text = written_out(without_comments(split_front(data.decode("utf-8-sig", "replace"))[1]))
+    return next((plain for line in text.split("\n") if (plain := line.lstrip("# ").strip())), "")[:LINE_CHARS]
+
+
+def _looks(path: str) -> tuple[int, ...]:
+    try:
+        status = os.stat(path)  # noqa: PTH116 -- before every model call, and a third of the cost
+    except OSError:
+        return 0, 0
+    return status.st_ctime_ns, status.st_ino

@@ -1,0 +1,225 @@
+"""Opens the models that the settings name, with the keys of the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import AsyncExitStack
+from functools import partial
+from importlib.util import find_spec
+
+import anyio
+from anyio.abc import TaskGroup
+from msgspec.structs import replace
+
+from ..config.config import Settings
+from ..config.foreign_keys import model_name
+from ..memory.recall import Meaning
+from ..memory.settings import LOCAL, WORDS_ALONE, MemoryConfig
+from ..models.base import Closable, Model
+from ..models.catalogue import UNKNOWN, UNKNOWN_LOCAL, Catalogue, open_model, parse, read_catalogue
+from ..models.engine import Engine, EngineFiles, EngineModel, installed
+from ..models.openai import OpenAIModel
+from ..models.prefix import Prefixes
+from ..models.settings import Catalogued, Facts
+from ..models.shim import Shim
+from ..models.sight import OPENROUTER, Sighted, asked_of_server
+from ..models.transport import Limits, Transport
+from ..models.weights import PROVIDER, Shelf
+from ..store.base import Store
+from ..types.errors import ConfigError, ModelUnknown
+
+MEMORY_INSTALLED = find_spec("numpy") is not None
+LOCAL_LIMITS = Limits(first_s=600, idle_s=120, total_s=1800)
+"""A processor reads a prompt slowly, and one request waits for the other."""
+
+
+class Models:
+    """The models of this process, each opened once. Enter it inside the running loop; leaving it ends the engines.
+    `demo` is what answers as long as no model is chosen."""
+
+    def __init__(
+        self, settings: Settings, limits: Limits | None = None, shelf: Shelf | None = None, *, demo: str = ""
+    ) -> None:
+        self._settings, self._demo = settings, demo
+        self._catalogue = catalogue_of(settings)
+        self._transport, self._local = Transport(limits), Transport(limits or LOCAL_LIMITS, keep=False)
+        self._shelf = shelf or Shelf(settings.cache / "models")
+        self._opened: dict[str, Model] = {}
+        self._old: list[Model] = []
+        self._engines: dict[str, Engine] = {}
+        self._tasks: TaskGroup | None = None
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Models:
+        self._tasks = await self._stack.enter_async_context(anyio.create_task_group())
+        self._stack.callback(self._tasks.cancel_scope.cancel)
+        await self._stack.enter_async_context(self._transport)
+        await self._stack.enter_async_context(self._local)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Whoever interrupts this interrupts one of them: the others are closed all the same."""
+        for model in (*self._old, *self._opened.values()):
+            if isinstance(model, Closable):
+                self._stack.push_async_callback(model.aclose)
+        await self._stack.aclose()
+
+    def renew(self, settings: Settings) -> None:
+        """Open models by these settings from now on. Calls that are under way end as they began, and embedded models
+        stay warm."""
+        own = (self._settings.config.providers, self._settings.environment)
+        if own != (settings.config.providers, settings.environment):
+            stays = {name: model for name, model in self._opened.items() if name.startswith(f"{PROVIDER}/")}
+            self._old += [model for name, model in self._opened.items() if name not in stays]
+            self._opened = stays
+        self._settings, self._catalogue = settings, catalogue_of(settings)
+
+    def open(self, name: str) -> Model:
+        """The model `provider/name`. Raises ModelUnknown with the next step."""
+        name = name or self._demo
+        if not name:
+            raise ModelUnknown("no model is chosen. Choose one: `deskhand model use provider/name`.")
+        if name not in self._opened:
+            provider, _, model = name.partition("/")
+            try:
+                if provider == PROVIDER:
+                    self._opened[name] = Sighted(self._embedded(model), name)
+                else:
+                    self._opened[name] = self._provided(name)
+            except ConfigError as error:
+                raise ModelUnknown(f"{error} `deskhand model list` shows what there is.") from error
+        return self._opened[name]
+
+    def _provided(self, name: str) -> Model:
+        """A model at a provider. Where it is not known that it sees, its server is asked at the first picture."""
+        provider, _, model = name.partition("/")
+        facts = facts_of(self._settings, name)
+        opened = self._opened_with(self._catalogue, name)
+        own = self._settings.config.providers.get(provider)
+        if facts.vision or provider not in self._catalogue.providers or (own and own.via):
+            return opened  # a library shows its models what it is given
+        seeing = replace(
+            self._catalogue,
+            providers={**self._catalogue.providers, provider: _seeing(self._catalogue.provider(provider), vision=True)},
+        )
+        spec = self._catalogue.spec(provider, model, self.key(provider), own.base_url if own else "")
+        tells = facts.vision is None and (
+            provider == OPENROUTER or is_local(self._settings, name) or (own and own.base_url)
+        )
+        ask = partial(asked_of_server, spec) if tells else None
+        return Sighted(opened, name, ask, lambda: self._opened_with(seeing, name))
+
+    def _opened_with(self, catalogue: Catalogue, name: str) -> Model:
+        """The model as this catalogue knows it. Raises ConfigError."""
+        provider = name.partition("/")[0]
+        own = self._settings.config.providers.get(provider)
+        through = f"{own.via}/{name}" if own and own.via else name
+        opened = open_model(catalogue, self._transport, through, self.key(provider), own.base_url if own else "")
+        return Shim(opened, own.tools) if own and own.tools != "native" and isinstance(opened, OpenAIModel) else opened
+
+    def check(self, name: str) -> str:
+        """What is still to be done before this model can be used; '' for nothing. Raises ConfigError, ModelUnknown,
+        with the next step, for one that could never be opened."""
+        provider, _, model = name.partition("/")
+        if provider != PROVIDER:
+            self.open(name)
+            return ""
+        self._shelf.find(model)
+        return "" if self._shelf.has(model) else f"its weights are not here yet: deskhand model pull {model}"
+
+    def _embedded(self, name: str) -> Model:
+        """An embedded model. Its engine starts with the first request, or when it is warmed."""
+        if not installed():
+            raise ModelUnknown("the engine for embedded models is not installed: pip install 'deskhand[local]'.")
+        if not self._shelf.has(name):
+            raise ModelUnknown(f"the weights of {name!r} are not here yet: deskhand model pull {name}")
+        if self._tasks is None:
+            raise RuntimeError("the models are used outside of their `async with`")
+        weights, slots = self._shelf.path(name), self._shelf.folder / "slots"
+        files = EngineFiles(weights, self._settings.home.logs / "engine.log", slots)
+        engine = Engine(files, lambda: prefixes.warm())
+        prefixes = Prefixes(engine, self._local, slots, weights)
+        shim = Shim(EngineModel(engine, self._local, name, self._catalogue.facts(PROVIDER, name)))
+        self._tasks.start_soon(engine.run)
+        self._engines[name] = engine
+        return shim
+
+    def warm(self, names: Iterable[str]) -> None:
+        """Start the engines of those of these models that are embedded and here, so that they read their prompts
+        before anyone asks."""
+        for name in names:
+            if name.startswith(f"{PROVIDER}/") and installed() and self._shelf.has(name.partition("/")[2]):
+                self.open(name)
+                self._engines[name.partition("/")[2]].want()
+
+    def meaning(self, config: MemoryConfig, store: Store) -> Meaning | None:
+        """What compares meanings for memory, by these settings; None where words alone are compared, or the extra is
+        not installed. Raises ConfigError."""
+        chosen = config.embed_model
+        if not config.enabled or chosen in ("", WORDS_ALONE) or not MEMORY_INSTALLED:
+            return None
+        from ..memory.meaning import Meanings  # noqa: PLC0415 -- needs the extra [memory]
+        from ..models.embeddings import ApiEmbedder, Embedder  # noqa: PLC0415
+        from ..models.embeddings_local import open_local  # noqa: PLC0415
+
+        provider, _, name = chosen.partition("/")
+        if provider == LOCAL:
+            found: tuple[Embedder, ...] = open_local(name)
+        else:
+            provider, name = parse(model_name(chosen))
+            own = self._settings.config.providers.get(provider)
+            spec = self._catalogue.spec(provider, name, self.key(provider), own.base_url if own else "")
+            found = (ApiEmbedder(self._transport, spec, config.embed_dimensions),)
+        return Meanings(store, found) if found else None
+
+    def key(self, provider: str) -> str:
+        """The provider's key, from the environment variable that the settings or the catalogue name; '' for none."""
+        own = self._settings.config.providers.get(provider)
+        listed = self._catalogue.providers.get(provider)
+        names = (own.key_env,) if own and own.key_env else listed.keys if listed else ()
+        return next((self._settings.environment[name] for name in names if self._settings.environment.get(name)), "")
+
+
+def catalogue_of(settings: Settings) -> Catalogue:
+    """The catalogue that we ship, and the providers that the settings add."""
+    shipped = read_catalogue()
+    providers = dict(shipped.providers)
+    for name, own in settings.config.providers.items():
+        # Our protocol for small models is spoken over Chat Completions.
+        wire = own.wire if own.tools == "native" else "openai"
+        if name not in providers:
+            local = not (own.key_env or own.via)
+            providers[name] = Catalogued(wire or "openai", "", "", own.base_url, local=local)
+        elif wire:
+            models = {model: replace(facts, wire="") for model, facts in providers[name].models.items()}
+            providers[name] = replace(providers[name], wire=wire, models=models)
+        if own.vision is not None:
+            providers[name] = _seeing(providers[name], vision=own.vision)
+    return replace(shipped, providers=providers)
+
+
+def _seeing(provider: Catalogued, *, vision: bool) -> Catalogued:
+    """The provider with models that all see, or do not; those too that nobody described."""
+    known = {"*": UNKNOWN_LOCAL if provider.local else UNKNOWN, **provider.models}
+    return replace(provider, models={name: replace(facts, vision=vision) for name, facts in known.items()})
+
+
+def facts_of(settings: Settings, model: str) -> Facts:
+    """What is known of `provider/name`; a careful guess for a provider that only an installed package knows."""
+    try:
+        return catalogue_of(settings).facts(*parse(model))
+    except ConfigError:
+        return UNKNOWN
+
+
+def is_local(settings: Settings, model: str) -> bool:
+    """Whether `provider/name` runs on a server of one's own."""
+    known = catalogue_of(settings).providers.get(model.partition("/")[0])
+    return known is not None and known.local
+
+
+def is_small(settings: Settings, model: str) -> bool:
+    """Whether `provider/name` needs our protocol for tools, and with it the guards for small models."""
+    provider = model.partition("/")[0]
+    own = settings.config.providers.get(provider)
+    return provider == PROVIDER or (own is not None and own.tools != "native")

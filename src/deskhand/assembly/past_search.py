@@ -1,0 +1,235 @@
+"""What was said before, found again without a model: in conversations whose readers include all who read this one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Literal
+from zoneinfo import ZoneInfo
+
+import anyio.to_thread
+import msgspec
+from msgspec.structs import replace
+
+from ..agent.state import State, fold
+from ..gateway.name_labels import label_of_name
+from ..store.base import Hit, Store
+from ..tools.base import Context, Done, Tool, own
+from ..tools.define import tool
+from ..types.errors import ToolError
+from ..types.events import (
+    Branched,
+    Compacted,
+    MessageReceived,
+    ModelReplied,
+    OptionsSet,
+    Recorded,
+    ToolFinished,
+    TurnEnded,
+)
+from ..types.identity import EVERYBODY, Principal, acts_for, label_of, session_key
+from ..types.labels import LOCAL, OWNER, Label, join
+from ..types.messages import Text, clean
+
+FOUND, PER_SESSION, LOOKED_AT = 5, 2, 80
+AROUND, READ_AROUND = 2, 10
+CLIPPED, READ_CLIPPED, RESULT_CLIPPED = 600, 4_000, 200
+THREADS = 50
+EMPTY = "Nothing was found. Try fewer or other words: each place has all of them."
+OWN = ("search_past", "read_past")
+"""What these return was said elsewhere."""
+NOTHING = "There is no conversation of that name that everybody here may read: search_past shows those that there are."
+
+
+class Line(msgspec.Struct, frozen=True):
+    """Something that was said in a conversation. `label` is whose word it is: of what the model said, that of all that
+    it had read."""
+
+    n: int
+    at: float
+    who: str
+    text: str
+    label: Label
+    kind: Literal["said", "result"] = "said"
+
+
+class Talk(msgspec.Struct, frozen=True):
+    """What was said in a conversation, and whose word its title is."""
+
+    lines: list[Line]
+    titled: Label
+
+
+class Past:
+    """Looks into the log for one conversation, and no further than all of its readers may. `zone` is where times are
+    told."""
+
+    def __init__(self, store: Store, zone: Callable[[], str]) -> None:
+        self._store, self._zone = store, zone
+
+    def tools(self) -> tuple[Tool, ...]:
+        """What agents can do with it."""
+        past = self
+
+        @tool(timeout_s=30)
+        async def search_past(query: str, context: Context) -> Done:
+            """Search what was said in earlier conversations with the same people, here and elsewhere: each place that
+            fits with what was said around it, and how that conversation began and ended. Costs no call of a model.
+
+            query: words that were used then; each place has all of them, or words that begin so
+            """
+            return await past.search(query, context)
+
+        @tool(timeout_s=30)
+        async def read_past(session: str, n: int, context: Context) -> Done:
+            """Read more of an earlier conversation around one place.
+
+            session: its name, as search_past shows it
+            n: the number of the place
+            """
+            return await past.read(session, n, context)
+
+        return search_past, read_past
+
+    async def search(self, query: str, context: Context) -> Done:
+        """Raises ToolError where the query has no word."""
+        if not any(character.isalnum() for character in query):
+            raise ToolError("the query has no word in it: write words that were used then")
+        chosen: dict[str, list[Hit]] = {}
+        began = await self._began(context.session)
+        for hit in await self._hits(query, context):
+            if hit.session == context.session and hit.n > began:
+                continue  # it is what is being said now
+            if hit.session in chosen or len(chosen) < FOUND:
+                chosen.setdefault(hit.session, []).append(hit)
+        parts = []
+        for session, hits in chosen.items():
+            talk = await self._talk(session)
+            parts += [self._window(session, talk, hit, context) for hit in hits[:PER_SESSION]]
+        if not parts:
+            return Done((Text(EMPTY, own(context)),))
+        return Done(tuple(parts))
+
+    async def read(self, session: str, n: int, context: Context) -> Done:
+        """Raises ToolError for a conversation that is not theirs, in the words for one that does not exist."""
+        if session not in await self._open_to(context, session):
+            raise ToolError(NOTHING)
+        lines = (await self._talk(session)).lines
+        if not lines:
+            raise ToolError(NOTHING)
+        at = min(range(len(lines)), key=lambda i: abs(lines[i].n - n))
+        shown = lines[max(0, at - READ_AROUND) : at + READ_AROUND + 1]
+        more = f"numbers {lines[0].n} to {lines[-1].n}; this is {shown[0].n} to {shown[-1].n}"
+        text = "\n".join([f"[{session}: {more}]", *(self._told(line, READ_CLIPPED) for line in shown)])
+        return Done((Text(clean(text), self._label(shown, session, context)),))
+
+    # Who may read what
+
+    async def _hits(self, query: str, context: Context) -> list[Hit]:
+        """Never by the rights of an owner, who may see everything: what is theirs is what they take part in."""
+        if self._alone(context):
+            found = await self._store.search(Principal(context.person), query, LOOKED_AT)
+            return [hit for hit in found if hit.session.partition("/")[0] == context.agent]
+        here = [await self._store.search(_ALL, query, LOOKED_AT, each) for each in await self._place(context)]
+        return [hit for hits in here for hit in hits]
+
+    async def _open_to(self, context: Context, session: str) -> Sequence[str]:
+        if not self._alone(context):
+            return await self._place(context)
+        if session.partition("/")[0] != context.agent:
+            return ()
+        return (session,) if await self._store.may_see(Principal(context.person), session) else ()
+
+    def _alone(self, context: Context) -> bool:
+        return context.person not in ("", EVERYBODY) and not context.address.group
+
+    async def _place(self, context: Context) -> Sequence[str]:
+        """What was said in this very chat. In a group, with the other threads in it: who reads there reads them too."""
+        if not context.address.group:
+            return (context.session,)
+        base = session_key(context.agent, replace(context.address, thread=""))
+        rows = await self._store.rows("past_of_place", (context.agent, base, THREADS))
+        return list(dict.fromkeys((context.session, *(str(row[0]) for row in rows))))
+
+    def _label(self, lines: Sequence[Line], session: str, context: Context) -> Label:
+        """Never a person's own word here; and where nobody is asked, it stays with the person whose it is."""
+        label = join((LOCAL, *(line.label for line in lines)))
+        if session != context.session and context.principal.kind != "person" and self._alone(context):
+            label = join((label, Label("owner", (context.person, context.principal.id))))
+        return label
+
+    # What was said
+
+    async def _talk(self, session: str) -> Talk:
+        """All that was said in it. A long one is gone through in a thread: others go on meanwhile."""
+        talk = await anyio.to_thread.run_sync(_talk_of, session, await self._store.events(session))
+        return replace(talk, titled=join((talk.titled, await label_of_name(self._store, session))))
+
+    async def _began(self, session: str) -> int:
+        """After which number the turn that goes on now began."""
+        return int((await self._store.rows("event_last_of_kind", (session, "turn_ended")))[0][0])
+
+    def _window(self, session: str, talk: Talk, hit: Hit, context: Context) -> Text:
+        lines = talk.lines
+        at = next((i for i, line in enumerate(lines) if line.n == hit.n), None)
+        if at is None:
+            return Text(f"[{session}, number {hit.n}: it is no longer there]", join((LOCAL, talk.titled)))
+        around = lines[max(0, at - AROUND) : at + AROUND + 1]
+        ends = [line for line in (lines[0], lines[-1]) if line not in around]
+        told = [f"[{session}{f' “{hit.title}”' if hit.title else ''}, number {hit.n}]"]
+        if lines[0] in ends:
+            told.append(f"It began: {self._told(lines[0], RESULT_CLIPPED)}")
+        told += [f"{'>' if line.n == hit.n else ' '} {self._told(line, CLIPPED)}" for line in around]
+        if lines[-1] in ends:
+            told.append(f"It ended: {self._told(lines[-1], RESULT_CLIPPED)}")
+        label = join((self._label((*around, *ends), session, context), talk.titled))
+        return Text(clean("\n".join(told)) + "\n", label)
+
+    def _told(self, line: Line, most: int) -> str:
+        when = datetime.fromtimestamp(line.at, ZoneInfo(self._zone())).strftime("%Y-%m-%d %H:%M")
+        text, most = " ".join(line.text.split()), RESULT_CLIPPED if line.kind == "result" else most
+        return f"{when} {line.who}: {text[:most]}{'…' if len(text) > most else ''}"
+
+
+_ALL = Principal("search_past", ("owner",), "system")
+
+
+def _talk_of(session: str, log: Sequence[Recorded]) -> Talk:
+    """What was said, by the log. The labels follow from it, as they did when it was said."""
+    state, names, lines, titled = State(session), dict[str, str](), list[Line](), OWNER
+    for recorded in log:
+        fold(state, (recorded,))
+        if (line := _line(recorded, state.label, names)) is not None:
+            lines.append(line)
+        match recorded.event:
+            case MessageReceived(message=message) if titled == OWNER:
+                titled = join(part.label for part in message.parts if isinstance(part, Text))
+            case OptionsSet(options=options, principal=principal) if options.title is not None:
+                titled = (
+                    join((label_of(principal), state.label)) if not recorded.event.inbox_id else label_of(principal)
+                )
+            case Branched(principal=principal):
+                titled = label_of(principal)
+            case Compacted() if lines == [] and titled != OWNER:  # of a branch: its title is made of that before
+                titled = join((titled, state.label, Label("owner", by=state.options.title_by or ())))
+            case _:
+                pass
+    return Talk(lines, titled)
+
+
+def _line(recorded: Recorded, label: Label, names: dict[str, str]) -> Line | None:
+    n, at = recorded.n, recorded.at
+    match recorded.event:
+        case MessageReceived(message=message, principal=principal) if message.text.strip():
+            own = join(part.label for part in message.parts if isinstance(part, Text))
+            return Line(n, at, acts_for(principal), message.text, own)
+        case ModelReplied(message=message):
+            names |= {call.id: call.name for call in message.calls}
+            return Line(n, at, "you", message.text, label) if message.text.strip() else None
+        case ToolFinished(result=result) if result.text.strip() and names.get(result.call_id) not in OWN:
+            read = join((label, *(part.label for part in result.parts)))  # it repeats what the call said
+            return Line(n, at, f"[{names.get(result.call_id, 'a tool')}]", result.text, read, "result")
+        case TurnEnded(said=said) if said.strip():
+            return Line(n, at, "you", said, label)
+        case _:
+            return None

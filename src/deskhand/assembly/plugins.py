@@ -1,0 +1,180 @@
+"""Plugins: finds those that the configuration names, and takes in what they give. Nothing else is imported."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import stat
+import sys
+from collections.abc import Collection, Sequence
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import msgspec
+
+from ..config.config import Home, Settings
+from ..tools.aliases import TOOLS
+from ..tools.base import Tool
+from ..tools.documents.invisible import written_out
+from ..tools.hooks import HOOKS, Handler, HookName, Hooks
+from ..tools.plugin import Plugin
+from ..types.errors import ConfigError
+
+log = logging.getLogger(__name__)
+
+ENTRY_POINTS = "deskhand.plugins"
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+PROMPT_CHARS = 20_000
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """A plugin that works, and what it gives. `place` is its file, or the package's entry point."""
+
+    name: str
+    place: str
+    tools: tuple[Tool, ...] = ()
+    prompt: str = ""
+    hooks: dict[HookName, Handler] = {}
+
+
+class Failed(msgspec.Struct, frozen=True):
+    """A plugin that is named and does not work. `why` is a sentence with the next step, if there is one."""
+
+    name: str
+    place: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"the plugin {self.name!r} is left out: {self.place}: {self.why}"
+
+
+class Plugins(msgspec.Struct, frozen=True):
+    """What the plugins of the configuration give together, in the order in which it names them."""
+
+    loaded: tuple[Loaded, ...] = ()
+    failed: tuple[Failed, ...] = ()
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        return tuple(tool for plugin in self.loaded for tool in plugin.tools)
+
+    @property
+    def prompt(self) -> str:
+        return "\n\n".join(f"# Plugin {p.name}\n{p.prompt}" for p in self.loaded if p.prompt)
+
+    def hooks(self, agent: str) -> Hooks | None:
+        """None where no plugin has any."""
+        by_name = {name: [p.hooks[name] for p in self.loaded if name in p.hooks] for name in HOOKS}
+        return Hooks(agent, by_name) if any(by_name.values()) else None
+
+
+def load_plugins(settings: Settings, taken: Collection[str], known: Plugins) -> Plugins:
+    """Load what the configuration names. What fails is left out and says why; `taken` are names of tools that none
+    may have. Plugins that are `known` stay as they are."""
+    kept = {plugin.name: plugin for plugin in known.loaded}
+    loaded: list[Loaded] = []
+    failed: list[Failed] = []
+    names = {*taken, *TOOLS}  # a rule for `bash` is one for `shell`, so a plugin may not have a `bash` beside it
+    for name in dict.fromkeys(settings.config.plugins):
+        found = kept.get(name) or load(name, settings.home, names)
+        if isinstance(found, Failed):
+            log.warning("%s", found)
+            failed.append(found)
+        else:
+            loaded.append(found)
+            names |= {tool.spec.name for tool in found.tools}
+    return Plugins(tuple(loaded), tuple(failed))
+
+
+def load(name: str, home: Home, taken: Collection[str]) -> Loaded | Failed:
+    """One plugin, whatever its code does."""
+    place = str(home.plugins)
+    try:
+        source = find(name, home)
+        place = source.value if isinstance(source, EntryPoint) else str(source)
+        made = source.load() if isinstance(source, EntryPoint) else getattr(_run(source), "plugin", None)
+        return _given(name, place, made, taken)
+    except ConfigError as error:
+        return Failed(name, place, str(error))
+    except (Exception, SystemExit) as error:
+        log.exception("the plugin %r failed to load", name)
+        return Failed(name, place, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")
+
+
+def find(name: str, home: Home) -> Path | EntryPoint:
+    """Where the plugin of this name is: the home's own file, else an installed package. Raises ConfigError."""
+    if not NAME.fullmatch(name):
+        raise ConfigError(f"{name!r} is no name of a plugin: letters, digits, - and _, beginning with a letter")
+    file = home.plugins / f"{name}.py"
+    if os.path.lexists(file):
+        return file
+    for entry in entry_points(group=ENTRY_POINTS, name=name):
+        return entry
+    raise ConfigError(f"there is no {file.name} there, and no installed package has a plugin {name!r}")
+
+
+def available(home: Home) -> dict[str, str]:
+    """name -> place of every plugin that could be named; none of them is imported."""
+    found = {entry.name: entry.value for entry in entry_points(group=ENTRY_POINTS)}
+    files = sorted(home.plugins.glob("*.py")) if home.plugins.is_dir() else []
+    return found | {file.stem: str(file) for file in files if NAME.fullmatch(file.stem)}
+
+
+def _run(file: Path) -> ModuleType:
+    """Run the file as a module. Compiled from what was checked, never from a cache that lies beside it."""
+    module = ModuleType(f"deskhand_plugin_{file.stem.replace('-', '_')}")
+    module.__file__ = str(file)
+    source = _read(file)
+    sys.modules[module.__name__] = module  # dataclasses and get_type_hints look their module up
+    try:
+        exec(compile(source, str(file), "exec"), module.__dict__)
+    except BaseException:
+        del sys.modules[module.__name__]
+        raise
+    return module
+
+
+def _read(file: Path) -> bytes:
+    """The source, if nobody but this user can have written it. Raises ConfigError."""
+    _check(file.parent, os.stat(file.parent))  # noqa: PTH116 -- beside fstat, the same kind of answer
+    try:
+        fd = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        reason = "it is a link; put the file itself there" if file.is_symlink() else str(error.strerror)
+        raise ConfigError(reason) from error
+    with os.fdopen(fd, "rb") as opened:
+        _check(file, os.fstat(fd))
+        return opened.read()
+
+
+def _check(path: Path, found: os.stat_result) -> None:
+    what = "the folder" if stat.S_ISDIR(found.st_mode) else "it"
+    if found.st_uid != os.getuid():
+        raise ConfigError(f"{what} belongs to another user; if you trust it, run: sudo chown $(id -u) {path}")
+    if found.st_mode & 0o022:
+        raise ConfigError(f"others can write {what if what == 'it' else 'its folder'}; run: chmod go-w {path}")
+
+
+def _given(name: str, place: str, made: Any, taken: Collection[str]) -> Loaded:
+    """What a plugin gives, as far as anybody can check it. Raises ConfigError, or whatever its methods raise."""
+    plugin = made() if isinstance(made, type) else made
+    if not isinstance(plugin, Plugin):
+        raise ConfigError("it has no variable `plugin` that is a deskhand.tools.plugin.Plugin")
+    tools, prompt, hooks = tuple(plugin.get_tools()), plugin.get_system_prompt(), dict(plugin.get_hooks())
+    names = [tool.spec.name for tool in tools]
+    if clash := [each for each in names if each in taken or names.count(each) > 1]:
+        raise ConfigError(f"a tool is called {clash[0]!r} already; it must have another name")
+    if unknown := [each for each in hooks if each not in HOOKS]:
+        raise ConfigError(f"there is no hook {unknown[0]!r}; there are: {', '.join(HOOKS)}")
+    if not isinstance(prompt, str) or not all(map(callable, hooks.values())):
+        raise ConfigError("get_system_prompt gives text, and get_hooks async functions")
+    return Loaded(name, place, tools, written_out(prompt.strip())[:PROMPT_CHARS], hooks)
+
+
+def named(settings: Settings, add: str = "", drop: str = "") -> Sequence[str]:
+    """The names of the configuration with one more, or without one."""
+    names = [name for name in dict.fromkeys(settings.config.plugins) if name != drop]
+    return [*names, add] if add and add not in names else names

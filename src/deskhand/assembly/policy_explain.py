@@ -1,0 +1,139 @@
+"""What the policy says about a call that nobody makes: why it would be allowed, and whether it is as expected."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from ..config.config import Settings, workspace_of
+from ..policy.approval import Setting
+from ..policy.consent import remembered
+from ..policy.explain import Looked, looked_at
+from ..policy.rules import Case, Decision, Rule, Verdict
+from ..store.base import Store
+from ..tools.aliases import TOOLS
+from ..tools.base import Tool, Tools, judged_by
+from ..types.errors import ConfigError
+from ..types.identity import Address, Principal
+from ..types.labels import OWNER, Label
+from ..types.messages import ToolCall
+from ..types.people import OWNER_NAME, ROLE_SCOPES, User
+from ..users.user_cache import OWNER as OWNER_HERE
+from .judge import judge_of, rules_of, under_our_names
+
+HERE = "here"
+"""The chat of a call that nobody makes."""
+
+
+class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A call, and where it would be made. `arguments` may be JSON, or the one text that the tool needs. `as_` is a
+    user, a role, or NAME:ROLE; `untrusted` that something from outside was read, or what."""
+
+    tool: str
+    arguments: dict[str, Any] | str = ""
+    agent: str = ""
+    as_: str = msgspec.field(name="as", default=OWNER_NAME)
+    channel: str = "terminal"
+    group: bool = False
+    untrusted: bool | str = False
+    host: str = ""
+    planning: bool = False
+
+
+class Expected(Call, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A call and its verdict. `because` is part of the reason."""
+
+    expect: Verdict
+    because: str = ""
+
+
+class Why(msgspec.Struct, frozen=True):
+    """The verdict on a case, with the rules that were looked at. `said` is what a person said for good to exactly this
+    call, where that counts. `opens` is a rule that would allow it, where one can."""
+
+    case: Case
+    decision: Decision
+    looked: tuple[Looked, ...]
+    said: Decision | None = None
+    opens: Rule | None = None
+
+
+def principal_of(settings: Settings, who: str, users: Sequence[User] = ()) -> Principal:
+    """Who is meant: a user, NAME:ROLE, or a role alone."""
+    name, _, role = who.partition(":")
+    if role:
+        return Principal(name, tuple(role.split(",")))
+    known = next((user for user in users if user.name == name), None)
+    if known is not None:
+        return Principal(name, known.roles)
+    if name == OWNER_NAME:
+        return OWNER_HERE
+    return Principal("somebody", (name,)) if name in ROLE_SCOPES or name in settings.config.roles else Principal(name)
+
+
+def case_of(settings: Settings, tools: Tools, call: Call, users: Sequence[User] = ()) -> Case:
+    """The call as the judge would get it. Raises ConfigError for a tool that the agent does not have."""
+    agent = settings.choose(call.agent)
+    tool = tools.get(call.tool) or tools.get(TOOLS.get(call.tool, call.tool))
+    if tool is None:
+        raise ConfigError(f"{agent} has no tool {call.tool!r}; it has: {', '.join(tools)}")
+    arguments = arguments_of(tool, call.arguments)
+    effect = tool.spec.effect
+    if arguments and (judged := judged_by(tool)) is not None:
+        effect = judged(msgspec.Raw(arguments), Address(call.channel, chat=HERE, group=call.group))
+    label = OWNER
+    if call.untrusted:
+        label = Label("untrusted", source=call.untrusted if isinstance(call.untrusted, str) else "")
+    case = Case(agent, tool.spec.name, effect, principal_of(settings, call.as_, users), label, arguments)
+    place = replace(case, channel=call.channel, group=call.group, host=call.host, planning=call.planning)
+    return under_our_names(place)
+
+
+def arguments_of(tool: Tool, given: dict[str, Any] | str) -> bytes:
+    """The arguments as JSON; a text alone is that of the first parameter."""
+    if isinstance(given, dict):
+        return msgspec.json.encode(given)
+    if not given or given.lstrip().startswith("{"):
+        return given.encode()
+    first = next(iter(tool.spec.parameters.get("properties", {})), "")
+    if not first:
+        raise ConfigError(f"{tool.spec.name} takes no arguments")
+    return msgspec.json.encode({first: given})
+
+
+async def why(settings: Settings, case: Case, store: Store | None = None) -> Why:
+    """The verdict on this case and all that led to it. Without a `store` nothing was said for good."""
+    rules, judge = rules_of(settings, case.agent), judge_of(settings, case.agent)
+    looked, decision = tuple(looked_at(rules, case)), judge(case)
+    said = None
+    if store is not None and decision.verdict == "ask" and case.arguments:
+        call = ToolCall("", case.tool, msgspec.Raw(case.arguments))
+        untrusted = case.context.integrity == "untrusted"
+        setting = Setting("", case.agent, str(workspace_of(settings, case.agent)), "default", untrusted)
+        said = await remembered(store.rows, call, setting, case.principal)
+    opens = _opening(settings, case) if (said or decision).verdict != "allow" and said is None else None
+    return Why(case, said or decision, looked, said, opens)
+
+
+def _opening(settings: Settings, case: Case) -> Rule | None:
+    """The rule for exactly this tool and person that allows it, if there can be one."""
+    rule = Rule("allow", case.agent, case.tool, who=case.principal.id)
+    config = replace(settings.config, policy=(rule, *settings.config.policy))
+    return rule if judge_of(replace(settings, config=config), case.agent)(case).verdict == "allow" else None
+
+
+def failing(settings: Settings, tools: Tools, expected: Expected, users: Sequence[User] = ()) -> str:
+    """What is other than expected, in a sentence; '' where it is as it should be."""
+    try:
+        case = case_of(settings, tools, expected, users)
+    except ConfigError as error:
+        return str(error)
+    decision = judge_of(settings, case.agent)(case)
+    if decision.verdict != expected.expect:
+        return f"expected {expected.expect}, and it is {decision.verdict}: {decision.reason}"
+    if expected.because not in decision.reason:
+        return f"it is {decision.verdict} as expected, but because {decision.reason}"
+    return ""

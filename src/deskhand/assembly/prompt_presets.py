@@ -1,0 +1,52 @@
+"""Prompts that are ready to be chosen: `prompts/NAME/PROMPT.md` in the home, or one that comes with Deskhand."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+
+from ..skills.skill import front_matter, split_front
+from ..types.errors import ConfigError
+from .file_cache import Texts
+
+FILE_NAME = "PROMPT.md"
+BUNDLED = Path(__file__).parent / "prompts"
+_NAME = re.compile(r"[A-Za-z0-9][\w-]{0,63}")
+
+
+class Preset(msgspec.Struct, frozen=True):
+    """A preset that can be chosen. `source` is `bundled` or `home`."""
+
+    name: str
+    description: str
+    source: str
+
+
+def presets(folder: Path) -> list[Preset]:
+    """Those in `folder` and the bundled ones, by name; one in `folder` hides a bundled one of its name."""
+    found = {}
+    for source, place in (("bundled", BUNDLED), ("home", folder)):
+        for file in sorted(place.glob(f"*/{FILE_NAME}")):
+            if file.is_file() and _NAME.fullmatch(file.parent.name):
+                front, _ = front_matter(file.read_text(errors="replace"))
+                found[file.parent.name] = Preset(file.parent.name, front.get("description", ""), source)
+    return [found[name] for name in sorted(found)]
+
+
+class Body:
+    """What a preset says, as it is now. Raises ConfigError when there is none of that name."""
+
+    def __init__(self, folder: Path, name: str, workspace: Path) -> None:
+        names = [preset.name for preset in presets(folder)] if name else []
+        if name and name not in names:
+            wanted = f"choose one of: {', '.join(names)}, or write {folder}/{name}/{FILE_NAME}"
+            raise ConfigError(f"there is no preset {name!r}; {wanted}")
+        self._texts, self._file = Texts(folder, links=True), f"{name}/{FILE_NAME}" if name else ""
+        self._bundled, self._workspace = Texts(BUNDLED, links=True)(self._file), str(workspace)
+
+    def __call__(self) -> str:
+        """Without its front matter; `{workspace}` is the folder in which the agent works."""
+        text = self._texts(self._file) or self._bundled if self._file else ""
+        return split_front(text)[1].strip().replace("{workspace}", self._workspace)

@@ -1,0 +1,157 @@
+"""The tools of an agent, by the settings: what it may not use, it does not see."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+import msgspec
+
+from ..config.config import Settings, workspace_of
+from ..policy.profiles import CORE, DEFERRED, Offered, covered, named, offers
+from ..skills.skill import BUNDLED, Skills, Source
+from ..skills.tools import skill_tools
+from ..tools import context, extract, files, folders, kv, network, plan, shell, symbols, talk, task_board, tasks
+from ..tools.base import Tool
+from ..tools.deferred import SEARCH, deferring, schemas_of, tokens_of
+from ..tools.paths import Allowed
+from ..tools.process import process_tools
+from ..tools.program.tools import program_tools
+from ..tools.search_web import web_search_tool
+from ..tools.send_file import SendFile
+from ..tools.tiers import further_tiers
+from ..tools.web import WebFetch
+from ..types.identity import OWN_SURFACES
+from ..types.people import People
+from ..types.programs import REHEARSE, RUN, SURVEY
+from ..users.tool import ManageUsers
+from .models import facts_of, is_small
+from .plugins import Plugins, load_plugins
+
+ROOMY = 16_000
+"""Tokens of a window in which all tools and a conversation have room. They take about 3,000, and 5,500 once all are
+loaded."""
+FURTHER_TOKENS = 2_000
+"""What tools that are not ours may take of each request; where they take more together, they are deferred."""
+
+BY_PROGRAM = frozenset({RUN, REHEARSE, SURVEY})
+"""What only small models are offered."""
+
+_BUNDLED = Allowed(str(BUNDLED.resolve()))
+
+
+def skill_sources(settings: Settings, agent: str) -> tuple[Source, ...]:
+    """Where the skills of an agent are looked for, the strongest last."""
+    shared = Source("shared", settings.skills_folder, links=True)
+    return (Source("bundled", BUNDLED), shared, Source("agent", workspace_of(settings, agent), "skills"))
+
+
+def skills_of(settings: Settings, agent: str, tried: Path | None = None) -> Skills:
+    """The skills that an agent may read; with those in the folder `tried`, one may have any name."""
+    sources = skill_sources(settings, agent)
+    if tried is None:
+        return Skills(sources, settings.skills(agent))
+    more = Source("tried", tried, links=True)
+    return Skills((*sources, more), (*settings.skills(agent), *Skills((more,)).find()))
+
+
+def skill_folders(settings: Settings, agent: str, skills: Skills) -> tuple[Allowed, ...]:
+    """The folders of skills outside the workspace, to be read and run from: no others than the agent may read."""
+    if settings.skills(agent) != ("*",):
+        folders = [skill.folder for skill in skills.find().values() if skill.source != "agent"]
+        return tuple(Allowed(str(folder.resolve())) for folder in folders if folder.is_dir())
+    own = str(settings.skills_folder)
+    if not os.path.isdir(own):  # noqa: PTH112 -- asked before every tool, and half the cost
+        return (_BUNDLED,)
+    return _BUNDLED, Allowed(os.path.realpath(own))
+
+
+def toolbox(
+    settings: Settings,
+    agent: str,
+    skills: Skills,
+    beside: Sequence[Tool] = (),
+    people: People | None = None,
+    plugins: Sequence[Tool] = (),
+) -> dict[str, Tool]:
+    """The agent's tools by name, in the order in which the model is shown them. `beside` are tools of ours that are not
+    made here."""
+    offered, chosen = _offered(settings, agent), settings.offered(agent)
+    small = any(is_small(settings, model) for model in settings.agent(agent).models)
+    known = ours(settings, agent, skills, people)
+    own = (tool for tool in (*known, *beside) if offers(offered, tool.spec.name))
+    own = (tool for tool in own if small or tool.spec.name not in BY_PROGRAM)
+    theirs = (tool for tool in plugins if offers(chosen, tool.spec.name))
+    return {tool.spec.name: tool for tool in (*own, *theirs)}
+
+
+def with_search(settings: Settings, agent: str, tools: dict[str, Tool], theirs: Collection[str]) -> dict[str, Tool]:
+    """The tools of an agent, those deferred that most conversations never use: so each request is shorter. `theirs` are
+    names of those that are not ours."""
+    usual, wanted = _offered(settings, agent), settings.agent(agent).deferred_tools
+    if covered(SEARCH, usual.deny) or is_small(settings, next(iter(settings.agent(agent).models), "")):
+        return tools  # our protocol for small models tells them of none
+    if wanted is not None:
+        return deferring(tools, frozenset(name for name in tools if covered(name, wanted) and name not in CORE))
+    later = {name for name in tools if name in DEFERRED and not named(usual, name)}
+    further = [name for name in tools if name in theirs and name not in (*usual.tools, *usual.also)]
+    if sum(map(tokens_of, schemas_of({name: tools[name] for name in further}))) > FURTHER_TOKENS:
+        later.update(further)
+    return deferring(tools, frozenset(later))
+
+
+def taken(settings: Settings, agent: str, skills: Skills, beside: Sequence[Tool] = ()) -> set[str]:
+    """The names that no other tool may have, whether or not this agent is offered theirs."""
+    return {SEARCH, *(tool.spec.name for tool in (*ours(settings, agent, skills), *beside))}
+
+
+def _offered(settings: Settings, agent: str) -> Offered:
+    """What is offered: to a model that has no room beside all tools only those that everybody needs, unless somebody
+    chose."""
+    config, offered = settings.agent(agent), settings.offered(agent)
+    first = next(iter(config.models), "")
+    chosen = config.profile or config.tools not in (None, ("*",))
+    if chosen or is_small(settings, first) or facts_of(settings, first).window >= ROOMY:
+        return offered
+    return msgspec.structs.replace(offered, profile="small")
+
+
+def ours(settings: Settings, agent: str, skills: Skills, people: People | None = None) -> tuple[Tool, ...]:
+    """All that we bring ourselves, allowed or not."""
+    config = settings.agent(agent)
+    return (
+        *files.TOOLS,
+        *folders.TOOLS,
+        *symbols.TOOLS,
+        *extract.TOOLS,
+        shell.shell_tool(wide=config.sandbox is False, timeout_s=config.shell_timeout_s or shell.TIMEOUT_S),
+        *_beside(settings, wide=config.sandbox is False),
+        *talk.TOOLS,
+        *plan.TOOLS,
+        *tasks.TOOLS,
+        *task_board.TOOLS,
+        *context.TOOLS,
+        talk.SendMessage(OWN_SURFACES),
+        SendFile(OWN_SURFACES),
+        *kv.TOOLS,
+        WebFetch(settings.config.web_fetch, further_tiers()),
+        web_search_tool(settings.config.web_search, lambda variable: settings.environment.get(variable, "")),
+        *network.TOOLS,
+        *program_tools(settings.config.timezone),
+        *skill_tools(skills),
+        ManageUsers(people),
+    )
+
+
+def _beside(settings: Settings, *, wide: bool) -> tuple[Tool, ...]:
+    limits = settings.config.processes
+    return process_tools(wide=wide, usual_s=limits.timeout_s, longest_s=limits.longest_s)
+
+
+def plugins_of(settings: Settings, known: Plugins | None = None, beside: Sequence[Tool] = ()) -> Plugins:
+    """The plugins that the configuration names, each tool under a name that we do not have: `beside` are tools of ours
+    that are not made here. Those that are `known` are not loaded again."""
+    first = settings.agents[0]
+    names = taken(settings, first, skills_of(settings, first), beside)
+    return load_plugins(settings, names, known or Plugins())

@@ -1,0 +1,75 @@
+"""The folders and files of a home that people fill in: made where they are missing, and never written over."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+from ..config.config import Home, Settings
+from ..config.home import SHARED
+from ..config.yaml_edit import write_private
+from ..types.folders import make_private
+from .prompt import MEMORY_FILE
+
+TEMPLATES = Path(__file__).parent / "templates"
+ABOUT = {
+    "SYSTEM.md": "the beginning of every prompt, if you want other words than Deskhand's",
+    "AGENT.md": "what this agent is for",
+    "RULES.md": "what must never be done; no tool can change it",
+    "SOUL.md": "name, manner and tone",
+    "USER.md": "who you are and what you like",
+    "CODE.md": "your projects",
+    "AGENTS.md": "ways of doing things",
+    "HEARTBEAT.md": "what is to be looked after now and then, a line for each (where `heartbeat` is on)",
+    "MEMORY.md": "what to remember, in private chats only",
+}
+"""What each file is for, as `init` says it."""
+IN_WORKSPACE = ("RULES.md", "SOUL.md", "USER.md", "CODE.md", "AGENTS.md", "HEARTBEAT.md", MEMORY_FILE)
+FOLDERS = ("memory", "knowledge", "skills", "tools")
+
+
+def lay_out(settings: Settings, agent: str) -> list[Path]:
+    """Make what is missing for an agent. Returns what was made. Raises OSError.
+
+    A workspace that the configuration puts elsewhere is a folder of the person's own: nothing is put into it.
+    """
+    home = settings.home
+    made = [*_file(home.root / "SYSTEM.md"), *_file(home.agent(agent) / "AGENT.md")]
+    if settings.agent(agent).workspace:
+        return made
+    workspace = home.workspace(agent)
+    for folder in (workspace, *(workspace / name for name in FOLDERS)):
+        if not folder.is_dir():
+            make_private(folder)
+            made.append(folder)
+    for name in IN_WORKSPACE:
+        made += _file(workspace / name)
+    return made + _shared(home, workspace)
+
+
+def _file(path: Path) -> list[Path]:
+    if os.path.lexists(path):
+        return []
+    whole = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+    write_private(whole, (TEMPLATES / path.name).read_text(encoding="utf-8"))
+    try:
+        os.link(whole, path)  # never over a file that has just come, as another process may start too
+    except FileExistsError:
+        return []
+    except OSError:  # a file system without hard links
+        whole.replace(path)
+    finally:
+        whole.unlink(missing_ok=True)
+    return [path]
+
+
+def _shared(home: Home, workspace: Path) -> list[Path]:
+    """The link to the folder that all agents share."""
+    link, folder = workspace / SHARED, home.root / SHARED
+    make_private(folder)
+    try:
+        link.symlink_to(f"../../../{SHARED}")
+    except FileExistsError:
+        return []
+    return [link]

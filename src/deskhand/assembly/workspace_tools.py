@@ -1,0 +1,73 @@
+"""Tools that agents have of Python files in their workspaces. They follow the files."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..config.config import Settings, workspace_of
+from ..policy.profiles import offers
+from ..skills.python import Found, PythonSkill, PythonSkills, python_tools
+from ..store.base import Store
+from ..tools.base import Tool
+from ..tools.notes import Word
+from ..types.clock import Clock
+from ..workspace.quarantine import Held, Quarantine, holds
+
+log = logging.getLogger(__name__)
+
+Words = Callable[[Path], Sequence[Word]]
+
+
+class OwnTools:
+    """One for each App. What untrusted words went into, or what was changed since it was approved, is no tool, nor does
+    it say anything; `words` are being written in a workspace just then."""
+
+    def __init__(self, store: Store, clock: Clock, words: Words = lambda folder: ()) -> None:
+        self._quarantine, self._clock, self._words = Quarantine(store), clock, words
+        self._used: dict[str, tuple[Any, ...]] = {}
+        self._skills: dict[str, PythonSkills] = {}
+        self._told: dict[str, tuple[str, ...]] = {}
+
+    def tools(self, settings: Settings, agent: str, taken: Collection[str]) -> dict[str, Tool]:
+        """Those of an agent by name, as the files are now; none has a name that is `taken`."""
+        self._quarantine.refresh()
+        self._used[agent] = self._stamp(settings, agent)
+        tools, problems = python_tools(self._free(settings, agent), taken)
+        for problem in problems if problems != self._told.get(agent, ()) else ():
+            log.warning("agent %s: %s", agent, problem)
+        self._told[agent] = problems
+        offered = settings.offered(agent)
+        return {tool.spec.name: tool for tool in tools if offers(offered, tool.spec.name)}
+
+    def changed(self, settings: Settings) -> bool:
+        """Whether an agent would have other tools now than those that it was given; one that was given none has none
+        to change."""
+        given = [agent for agent in settings.agents if agent in self._used]
+        if any(self._stamp(settings, agent)[1:] for agent in given):
+            self._quarantine.refresh()
+        return any(self._stamp(settings, agent) != self._used[agent] for agent in given)
+
+    def _stamp(self, settings: Settings, agent: str) -> tuple[Any, ...]:
+        """Another one after every change; where there are no files only the first of it, which is the same then."""
+        files = self._of(settings, agent).stamp(self._clock.now())
+        if not files:
+            return (0,)
+        return (self._quarantine.version, *self._words(workspace_of(settings, agent)), *files)
+
+    def _free(self, settings: Settings, agent: str) -> Found:
+        found, workspace = self._of(settings, agent).find(self._clock.now()), workspace_of(settings, agent)
+        held = self._quarantine.held(words=self._words(workspace))
+        return Found(tuple(each for each in found.skills if not _is_held(each, workspace, held)), found.problems)
+
+    def _of(self, settings: Settings, agent: str) -> PythonSkills:
+        folder = workspace_of(settings, agent)
+        return self._skills.setdefault(str(folder), PythonSkills(folder))
+
+
+def _is_held(skill: PythonSkill, workspace: Path, held: Held) -> bool:
+    path = str(workspace / skill.file)
+    inode = skill.place.inode
+    return holds(held, path, inode) or not held.allows(path, skill.digest) or not skill.place.still(path)

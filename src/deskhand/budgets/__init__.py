@@ -1,0 +1,1 @@
+"""What may be used: tokens and dollars, and what was."""

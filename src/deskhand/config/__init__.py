@@ -1,0 +1,1 @@
+"""Settings: the file, variables, edits that keep comments, the last good copy."""

@@ -1,0 +1,429 @@
+"""The configuration: one YAML file, read once, with overrides from the environment, which is read nowhere else."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
+
+import msgspec
+from msgspec.structs import replace
+
+from ..agent.step import COMPACT_AT
+from ..channels.settings import ChannelConfig
+from ..memory.reflect import ReflectionConfig, check_reflection
+from ..memory.settings import MemoryConfig, check_memory
+from ..models.base import Thinking
+from ..models.settings import Wire
+from ..net.egress import EgressConfig, check_egress
+from ..policy.postures import Posture
+from ..policy.profiles import Offered, Profile
+from ..policy.roles import ALIASES, RoleConfig, check_roles
+from ..policy.rules import Rule
+from ..policy.validity import Known, check_rules
+from ..skills.settings import SkillsReview
+from ..tools.aliases import TOOLS
+from ..tools.process import ProcessesConfig
+from ..tools.search_web import WebSearchConfig
+from ..tools.shadow import UndoConfig
+from ..tools.shell import LONGEST_S
+from ..tools.web import WebFetchConfig
+from ..types.errors import ConfigError
+from ..types.folders import make_private
+from ..types.identity import OWN_SURFACES
+from ..types.limits import Limits
+from ..types.people import ROLE_SCOPES
+from ..web.settings import WebConfig
+from . import keys
+from .foreign_keys import OPENAGENT, OPENAGENT_NAME, OPENAGENT_TASKS, Translation, translate
+from .home import FILE_NAME
+from .home import Home as Home
+from .parse import parse_value, read_data, read_env_file
+from .routing import Binding, check_bindings
+from .sections import Budget, DeepWorkConfig, HeartbeatConfig, JobsConfig, check_budgets
+
+PREFIX = "DESKHAND_"
+SHORT = {"MODELS": "defaults.models", "STEPS": "defaults.steps", "TOKENS": "defaults.tokens"}
+"""Variables with a name of their own; every other key is DESKHAND_ and its path, `__` for each dot."""
+LISTED = frozenset({"models", "tools", "skills", "also_allow", "deny", "deferred_tools", "commands", "agents"})
+"""Keys that take several names; in a variable they stand with commas between them."""
+NOT_KEYS = frozenset({"HOME", "AGENT", "CACHE", "VERBOSE", "WORKER", "READY"})
+
+
+class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One agent. What is not set comes from `defaults`.
+
+    `models` is the fallback chain, each `provider/name`. `steps` and `tokens` limit one turn. `context_ratio` is the
+    share of the model's window that a conversation may fill before its oldest parts are shortened. `tools` and
+    `skills` are patterns of those that it is offered; `profile` is a list of tools that is ready, `also_allow` are
+    those beside it, `deny` those that it never has. `deferred_tools` are patterns of those that wait for
+    `tool_search`. `posture` is how free it is. `sandbox: false` lets it reach all
+    of the owner's folders, those with secrets excluded; commands then ask first. `commands`, where it has any, are
+    the programs that run without a question. `shell_timeout_s` is how long a command may take that says nothing
+    else. `prompt` is how much it is told, `preset` a prompt that is ready; `voice`: its answers are spoken, or
+    never are. `cheap_model` answers what tools ask aside, a page or a document; '' is the agent's own.
+    """
+
+    models: tuple[str, ...] = ()
+    steps: int | None = None
+    tokens: int | None = None
+    output_tokens: int | None = None
+    context_ratio: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None
+    thinking: Thinking | None = None
+    temperature: float | None = None
+    workspace: str = ""
+    tools: tuple[str, ...] | None = None
+    skills: tuple[str, ...] | None = None
+    profile: Profile | None = None
+    also_allow: tuple[str, ...] | None = None
+    deny: tuple[str, ...] | None = None
+    deferred_tools: tuple[str, ...] | None = None
+    posture: Posture | None = None
+    commands: tuple[str, ...] | None = None
+    shell_timeout_s: Annotated[float, msgspec.Meta(ge=1, le=LONGEST_S)] | None = None
+    sandbox: bool | None = None
+    prompt: Literal["full", "minimal", "none"] | None = None
+    preset: str = ""
+    voice: bool | None = None
+    cheap_model: str = ""
+
+
+class ProviderConfig(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where a provider is reached, if not where the catalogue says. `key_env` names the environment variable that
+    holds its key; the key itself never stands in the configuration. `wire` is what all of its models are spoken to in:
+    OpenAI's Chat Completions or Responses, or Anthropic's Messages; '' is what the catalogue says, `openai` for a new
+    provider. `tools`: its models call tools by themselves, or need our small-model protocol, on a server with
+    llama.cpp's grammars or on any (`fenced`). `via: pydantic-ai`: it is not we who speak to it, but that library.
+    `vision`: its models see pictures, or do not, whatever the catalogue knows."""
+
+    base_url: str = ""
+    key_env: str = ""
+    wire: Wire | Literal[""] = ""
+    tools: Literal["native", "grammar", "fenced"] = "native"
+    via: Literal["", "pydantic-ai"] = ""
+    vision: bool | None = None
+
+
+class Config(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Everything that can be set, with what holds when it is not. `timezone` is an IANA name. `env_file` holds
+    KEY=VALUE lines, relative to the folder of this file. `show_usage`: what each turn used is said after it.
+    `skills_folder` holds the skills of all agents, relative to the folder of this file. `reject_response`: what those
+    hear who are not known here; `auto` gives pairing codes while nobody is, and then says nothing. `log_level` is what
+    `logs/deskhand.log` begins with. `start_s` is how long a start may take after an agent changed what the service
+    runs. `compat` also reads another system's environment names. `posture` is how free
+    agents are where no rule of `policy` says otherwise. `undo` is what is kept to undo changes,
+    `skills_review` how proposed skills are looked at. `machine_rounds`: so many turns within an hour may programs begin
+    (bots, events that set jobs off, commands in the background) before a person says something; 0 for any number.
+    `budgets` are by whom
+    they hold for: all, person, agent, job or session, or one of them as `person:anna`. `plugins` and `channels` are the
+    only ones that are imported."""
+
+    defaults: AgentConfig = AgentConfig()
+    agents: dict[str, AgentConfig] = {}
+    providers: dict[str, ProviderConfig] = {}
+    roles: dict[str, RoleConfig] = {}
+    bindings: tuple[Binding, ...] = ()
+    policy: tuple[Rule, ...] = ()
+    posture: Posture = "workspace-free"
+    undo: UndoConfig = UndoConfig()
+    skills_review: SkillsReview = SkillsReview()
+    plugins: tuple[str, ...] = ()
+    machine_rounds: Annotated[int, msgspec.Meta(ge=0, le=100_000)] = 60
+    timezone: str = "UTC"
+    env_file: str = ""
+    show_usage: bool = False
+    skills_folder: str = ""
+    reject_response: Literal["auto", "pair", "announce", "ignore"] = "auto"
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    start_s: Annotated[float, msgspec.Meta(ge=1, le=3600)] = 60.0
+    compat: Literal["", "openagent", "operator-use"] = ""
+    web: WebConfig = WebConfig()
+    processes: ProcessesConfig = ProcessesConfig()
+    deep_work: DeepWorkConfig = DeepWorkConfig()
+    web_fetch: WebFetchConfig = WebFetchConfig()
+    web_search: WebSearchConfig = WebSearchConfig()
+    egress: EgressConfig = EgressConfig()
+    budgets: dict[str, Budget] = {}
+    memory: MemoryConfig = MemoryConfig()
+    reflection: ReflectionConfig = ReflectionConfig()
+    jobs: JobsConfig = JobsConfig()
+    heartbeat: HeartbeatConfig = HeartbeatConfig()
+    channels: dict[str, ChannelConfig] = {}
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """The configuration as read. `warnings` are sentences about keys that mean nothing. `environment` is what the
+    process was started with and the `.env` files: keys of providers are looked up in it. `file` is where the
+    configuration was read, or would be; `chosen` the agent that the environment asks for, `model` the one model of a
+    command. `problem` says why these are not what the file holds. `started_with` is the environment alone."""
+
+    home: Home
+    config: Config
+    warnings: tuple[str, ...] = ()
+    environment: Mapping[str, str] = {}
+    file: Path = Path(FILE_NAME)
+    chosen: str = ""
+    model: str = ""
+    problem: str = ""
+    started_with: Mapping[str, str] = {}
+
+    def __repr__(self) -> str:
+        return f"Settings({str(self.file)!r})"  # never the environment: it holds keys
+
+    def agent(self, name: str) -> AgentConfig:
+        """An agent's own settings over the defaults; `tools` and `skills` are then never None. Raises ConfigError for
+        an unknown name."""
+        agents = self.config.agents
+        if name not in self.agents:
+            raise ConfigError(f"there is no agent {name!r}; there are: {', '.join(self.agents)}")
+        own, base = agents.get(name, AgentConfig()), self.config.defaults
+        chosen = {
+            field: getattr(own, field) if _is_set(field, getattr(own, field)) else getattr(base, field)
+            for field in AgentConfig.__struct_fields__
+        }
+        every = {field: ("*",) for field in ("tools", "skills") if chosen[field] is None}
+        return AgentConfig(**chosen | every)
+
+    def offered(self, name: str) -> Offered:
+        """Which tools this agent is offered; names from elsewhere count as ours."""
+        agent = self.agent(name)
+        tools, also, deny = (
+            tuple(TOOLS.get(each, each) for each in names or ())
+            for names in (agent.tools, agent.also_allow, agent.deny)
+        )
+        return Offered(agent.profile or "full", tools, also, deny)
+
+    def skills(self, name: str) -> tuple[str, ...]:
+        """The patterns of the skills that this agent may read."""
+        return self.agent(name).skills or ()
+
+    def posture(self, name: str) -> Posture:
+        """How free this agent is where no rule says otherwise."""
+        return self.agent(name).posture or self.config.posture
+
+    def choose(self, agent: str = "") -> str:
+        """The agent for a command: the one that was named, else that of the environment, else the first. Raises
+        ConfigError for one that does not exist."""
+        name = agent or self.chosen or self.agents[0]
+        self.agent(name)
+        return name
+
+    def with_model(self, model: str) -> Settings:
+        """These settings with every agent on this one model."""
+        agents = {name: replace(agent, models=()) for name, agent in self.config.agents.items()}
+        defaults = replace(self.config.defaults, models=(model,))
+        return replace(self, config=replace(self.config, defaults=defaults, agents=agents), model=model)
+
+    @property
+    def verbose(self) -> bool:
+        """The environment wants the log on the console too."""
+        wanted = self.environment.get(f"{PREFIX}VERBOSE") or self.environment.get("OPERATOR_VERBOSE", "")
+        return wanted.lower() not in ("", "0", "false", "no")
+
+    @property
+    def cache(self) -> Path:
+        """Where large files lie that can be fetched again; shared by every home of this user."""
+        env = self.environment
+        given, usual = env.get(f"{PREFIX}CACHE"), env.get("XDG_CACHE_HOME") or f"{env.get('HOME', '')}/.cache"
+        return Path(given or f"{usual}/deskhand").expanduser()
+
+    @property
+    def skills_folder(self) -> Path:
+        """Where the skills of all agents lie. Raises ConfigError where they would show an agent our own files."""
+        written, root = self.config.skills_folder, self.home.root.resolve()
+        if not written:
+            return self.home.skills
+        folder = (self.file.parent / Path(written).expanduser()).resolve()
+        if root.is_relative_to(folder) or folder.is_relative_to(self.home.state.resolve()):
+            raise ConfigError(f"the skills_folder {str(folder)!r} holds Deskhand's own files; choose one beside them")
+        return folder
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        return tuple(self.config.agents) or ("default",)
+
+    def limits(self, agent: AgentConfig, window: int) -> Limits:
+        """What one turn of this agent may use, on a model with this window."""
+        usual, own = Limits(), window
+        if agent.context_ratio is not None:  # the agent shortens at COMPACT_AT of what it takes for the window
+            window = max(1, int(window * agent.context_ratio / COMPACT_AT))
+        return Limits(agent.steps or usual.steps, agent.tokens or usual.tokens, agent.output_tokens, window, own)
+
+
+def read_settings(
+    file: Path | None = None, environment: Mapping[str, str] | None = None, copy: Path | None = None
+) -> Settings:
+    """Read the configuration from `file`, or from the home, or what stands in a `copy` of it. Raises ConfigError naming
+    the file, the place in it and what would be right; unknown keys are only warned about."""
+    started_with = environment_of(environment)
+    home = home_of(started_with)
+    path = file or home.config
+    found = ours(_read(copy or path, required=(copy or file) is not None), path)
+    warnings = list(found.warnings)
+    env = found.secrets | _env_files(home, path, found.config, warnings) | started_with
+    data = keys.with_defaults(found.config, _compat(found.config, env, warnings))
+    data = keys.overlay(data, _environment(env, warnings))
+    keys.normalise(data)
+    config = convert(data, path)
+    chosen = env.get(f"{PREFIX}AGENT") or env.get("OPERATOR_AGENT", "")
+    return Settings(home, config, tuple(warnings), env, path, chosen, started_with=started_with)
+
+
+def home_of(environment: Mapping[str, str] | None = None) -> Home:
+    """Where this person's Deskhand lies."""
+    env = environment_of(environment)
+    try:
+        given = env.get(f"{PREFIX}HOME") or Path(env.get("HOME") or pwd.getpwuid(os.getuid()).pw_dir) / ".deskhand"
+        return Home(Path(given).expanduser().absolute())
+    except (KeyError, RuntimeError) as error:
+        raise ConfigError("this user has no home folder: set DESKHAND_HOME to a folder of your own") from error
+
+
+def environment_of(given: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What this process was started with, where nothing else is given."""
+    return dict(os.environ if given is None else given)
+
+
+def worker_environment() -> dict[str, str]:
+    """What a worker process is started with: our own environment, and that it is one."""
+    return {**os.environ, "IS_WORKER": "1", f"{PREFIX}WORKER": "1"}
+
+
+def convert(data: Mapping[str, Any], path: Path) -> Config:
+    """The keys as a Config. Raises ConfigError that names the file and the place."""
+    try:
+        keys.check_lists(data)
+        config = msgspec.convert(data, Config, strict=False)
+        check_roles(config.roles)
+        check_rules(rules_under_our_names(config.policy), _known(config))
+        check_egress(config.egress)
+        check_budgets(config.budgets)
+        check_memory(config.memory)
+        check_reflection(config.reflection)
+        check_bindings(config.bindings, config.agents or ("default",))
+    except ConfigError as error:
+        raise ConfigError(f"{str(path)!r}: {error}") from error
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{str(path)!r}: {keys.plainly(error)}") from error
+    try:
+        ZoneInfo(config.timezone)
+    except (KeyError, ValueError, OSError) as error:
+        zone = config.timezone
+        raise ConfigError(f"{str(path)!r}: unknown timezone {zone!r}; use a name such as 'Europe/Berlin'") from error
+    return config
+
+
+def _is_set(field: str, value: Any) -> bool:
+    """Whether this stands in the configuration of an agent. A list of tools or skills counts also when it is empty."""
+    return value is not None and (value not in ("", ()) or field in LISTED - {"models"})
+
+
+def rules_under_our_names(rules: Sequence[Rule]) -> tuple[Rule, ...]:
+    """The rules under our names of tools: one for `bash` is one for `shell`."""
+    return tuple(replace(rule, tool=TOOLS.get(rule.tool, rule.tool)) for rule in rules)
+
+
+def _known(config: Config) -> Known:
+    channels = (*sorted(OWN_SURFACES), *config.channels)
+    roles = (*ROLE_SCOPES, *config.roles)
+    return Known(tuple(config.agents) or ("default",), channels, roles, ALIASES)
+
+
+class Found(msgspec.Struct):
+    """The keys of a file, all of them ours; what was left over; and secrets that stood in it."""
+
+    config: dict[str, Any]
+    translation: Translation
+    warnings: list[str]
+    secrets: dict[str, str]
+
+
+def ours(data: Mapping[str, Any], path: Path) -> Found:
+    """Whoever wrote this file, as our own keys. Raises ConfigError for what must not be said."""
+    known, foreign = keys.split(data, Config)
+    translation = translate(foreign)
+    warnings = keys.complaints(translation.left, Config)
+    return Found(keys.with_defaults(known, translation.config), translation, warnings, translation.secrets)
+
+
+def _read(path: Path, *, required: bool) -> dict[str, Any]:
+    try:
+        if path.suffix == ".env" or path.name == ".env":
+            return dict(read_env_file(path))
+        return read_data(path)
+    except FileNotFoundError:
+        if required:
+            raise ConfigError(f"there is no file {str(path)!r}") from None
+        return {}
+
+
+def _env_files(home: Home, path: Path, data: Mapping[str, Any], warnings: list[str]) -> dict[str, str]:
+    """What the home's `.env` and the `env_file` say; the first wins."""
+    found: dict[str, str] = {}
+    named = str(data.get("env_file") or "")
+    files = [home.env, *([path.parent / Path(named).expanduser()] if named else [])]
+    for file in reversed(files):
+        try:
+            found |= read_env_file(file)
+        except FileNotFoundError:
+            if file != home.env:
+                warnings.append(f"the env_file {str(file)!r} does not exist")
+            continue
+        if file == home.env and file.stat().st_mode & 0o077:
+            warnings.append(f"others can read the keys in {str(file)!r}; run: chmod 600 {file}")
+    return found
+
+
+def _compat(data: Mapping[str, Any], env: Mapping[str, str], warnings: list[str]) -> dict[str, Any]:
+    """What another system's variables say, where the configuration asks for them; beneath our own keys are only its
+    defaults."""
+    compat = env.get(f"{PREFIX}COMPAT") or data.get("compat")
+    if compat == "openagent":
+        named = {name: value for name, value in env.items() if OPENAGENT_NAME.fullmatch(name)}
+        theirs = translate(named)
+        warnings += keys.complaints(theirs.left, Config)
+        return keys.overlay(keys.overlay(translate(OPENAGENT).config, OPENAGENT_TASKS), theirs.config)
+    if compat == "operator-use":
+        nested: dict[str, Any] = {}
+        for name, value in env.items():
+            if name.startswith("OPERATOR_") and "__" in name:
+                keys.put(nested, name.removeprefix("OPERATOR_").lower().split("__"), parse_value(value))
+        return ours(nested, Path("OPERATOR_")).config
+    return {}
+
+
+def _environment(env: Mapping[str, str], warnings: list[str]) -> dict[str, Any]:
+    """The keys that DESKHAND_ variables set."""
+    data: dict[str, Any] = {}
+    for name, value in env.items():
+        short = name.removeprefix(PREFIX)
+        if not name.startswith(PREFIX) or short in NOT_KEYS:
+            continue
+        path = SHORT.get(short) or short.lower().replace("__", ".")
+        if not keys.exists(path, Config):
+            warnings.append(f"the variable {name} names no key ({path})")
+            continue
+        if path.endswith(".models") and not value.strip():  # as a compose file passes on what is not set
+            continue
+        listed = path.rpartition(".")[2] in LISTED or path == "plugins"
+        keys.put(data, path.split("."), value.split(",") if listed else value)
+    return data
+
+
+def workspace_of(settings: Settings, agent: str) -> Path:
+    """The agent's workspace, made where it is missing, as a path without links.
+
+    Raises ConfigError where it would show the agent our own files and keys.
+    """
+    home, written = settings.home, settings.agent(agent).workspace
+    if written.startswith("~/"):
+        written = str(Path(settings.environment.get("HOME", "/")) / written[2:])
+    folder = Path(written) if written else home.workspace(agent)
+    make_private(folder)
+    folder = folder.resolve()
+    if home.keeps(folder, write=True):
+        raise ConfigError(f"the workspace {str(folder)!r} holds Deskhand's own files and keys; choose one beside them")
+    return folder

@@ -1,0 +1,65 @@
+"""Changes one key of the configuration from the page: checked before it is written, and taken up at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import Any
+
+import yaml
+
+from ..types.errors import ConfigError
+from . import keys
+from .config import Config, Settings, convert, ours
+from .parse import read_text
+from .yaml_edit import set_key, unset_key, write_private
+
+SHUT = (
+    *("web.*", "plugins", "env_file", "skills_folder", "compat", "policy", "roles.*", "providers.*", "channels.*"),
+    *("*.workspace", "*.sandbox", "*.commands"),
+)
+"""What opens this machine, or decides who may: whoever sits at it sets that, and not whoever has a browser's cookie."""
+
+
+def writable() -> Iterator[str]:
+    """The keys that can be set here, `NAME` standing for a name."""
+    return (key for key in keys.every(Config) if not any(fnmatchcase(key, shut) for shut in SHUT))
+
+
+def adjusted(settings: Settings, key: str, value: Any) -> str:
+    """The text of the configuration with this key set; None goes back to the default. Raises ConfigError."""
+    if not keys.exists(key, Config):
+        near = keys.near(key, Config)
+        raise ConfigError(f"there is no key {key!r}" + (f"; did you mean {near!r}?" if near else ""))
+    if not any(_is(key, each) for each in writable()):
+        raise ConfigError(f"{key!r} is not set from here: use `deskhand config set {key} …` on the machine itself")
+    text, path = _text(settings), key.split(".")
+    try:
+        new = set_key(text, path, value) if value is not None else unset_key(text, path, Config)
+    except KeyError:
+        return text
+    except (yaml.YAMLError, ValueError) as error:
+        raise ConfigError(f"{str(settings.file)!r} cannot be changed: {error}") from error
+    found = ours(yaml.safe_load(new) or {}, settings.file).config
+    keys.normalise(found)
+    convert(found, settings.file)
+    return new
+
+
+def store(settings: Settings, text: str) -> str:
+    """Write it. Returns what stood there."""
+    before = _text(settings)
+    write_private(settings.file, text)
+    return before
+
+
+def _is(key: str, pattern: str) -> bool:
+    given, wanted = key.split("."), pattern.split(".")
+    return len(given) == len(wanted) and all(w in (g, "NAME") for g, w in zip(given, wanted, strict=True))
+
+
+def _text(settings: Settings) -> str:
+    try:
+        return read_text(settings.file)
+    except FileNotFoundError:
+        return ""

@@ -1,0 +1,50 @@
+"""What a model is told of a long work at the end of its newest message, so that all before it stays as it was. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..config.sections import DeepWorkConfig
+from ..tools.task_words import SHORT, listed, progress, there
+from ..types.tasks import Graph
+from ..types.turn import SESSION_SUMMARY, TASK_LIST
+from .state import Run, runs_low
+
+TITLES = 20
+"""So many of the tasks that are done are named in the summary: the newest."""
+
+
+def context_of(graph: Graph, run: Run, config: DeepWorkConfig, *, left_out: bool) -> str:
+    """What was done, how the tasks stand, that the tokens run low, and that messages are `left_out`, in this order; ''
+    without tasks."""
+    return "\n".join(_parts(graph, run, config, left_out)) if there(graph) else ""
+
+
+def session_summary(graph: Graph) -> str:
+    """The titles of what is done, the newest first; '' for nothing."""
+    done = [task for task in graph.values() if task.status == "completed"]
+    if not done:
+        return ""
+    newest = sorted(done, key=lambda task: -task.id)[:TITLES]
+    titles = "; ".join(task.title for task in newest)
+    before = f"; and {len(done) - len(newest)} before them" if len(done) > len(newest) else ""
+    return f"Done so far: {titles}{before}"
+
+
+def _parts(graph: Graph, run: Run, config: DeepWorkConfig, left_out: bool) -> Iterator[str]:
+    if summary := session_summary(graph):
+        yield f"{SESSION_SUMMARY}\n{summary}\n</session_summary>"
+
+    yield f"{TASK_LIST}\n{listed(graph, SHORT)}\n{progress(graph)}\n</tasks>"
+
+    if runs_low(run, config):
+        left = max(config.tokens - run.used, 0)
+        share = run.used / config.tokens
+        warning = f"{share:.0%} of the tokens for this work are used, {left:,} are left: do what matters most first."
+        yield f"<budget_warning>\n{warning}\n</budget_warning>"
+
+    if left_out:
+        yield (
+            "<archived_context>\nEarlier messages of this conversation are no longer shown. The tasks say how far it"
+            " is; search_past and read_past find the words.\n</archived_context>"
+        )

@@ -1,0 +1,249 @@
+"""Sees to it that long work goes on: after each turn, and after each start of this process."""
+
+from __future__ import annotations
+
+import logging
+from typing import assert_never
+
+import anyio
+from msgspec.structs import replace
+
+from ..agent.compact import is_left_out
+from ..agent.state import State, fold
+from ..assembly.host import Host
+from ..assembly.side_queries import Thinking
+from ..config.sections import DeepWorkConfig
+from ..gateway.inject import Waker
+from ..tools.task_rows import read
+from ..tools.task_words import SHORT, label_of, listed, percent, there
+from ..types.budget import Charge
+from ..types.errors import BudgetSpent, ModelError, Refused, StaleSession, StoreError, StoreUnavailable
+from ..types.events import CommandRun, ModelReplied, OptionsSet, Recalled, Recorded, TurnEnded
+from ..types.goals import COMPACTED, REACHED, LongWork
+from ..types.identity import SYSTEM, Command, Inbound, Principal, Said, acts_for
+from ..types.labels import LOCAL, join
+from ..types.messages import Message, Text
+from ..types.tasks import Graph
+from ..types.turn import TURN
+from .context import context_of
+from .judge import judged
+from .progress import lines, standing, standing_of
+from .state import DEEP, JUDGE, Ask, Compact, Halt, Later, Move, Note, Nudge, Run, fold_run, next_moves
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 1.0
+"""How soon it is seen that a time has come."""
+JUDGES, JUDGE_S = 4, 180.0
+"""So many are asked at once, and so long each may take."""
+UNJUDGED_S = (60.0, 600.0)
+"""Where none can be asked it is tried again so much later; then a person is told."""
+FAULT_S = 60.0
+"""After a fault of the database a conversation is looked after again so much later."""
+NOW = (0.0, 0.0)
+
+
+class Deep:
+    """All conversations that go on by themselves. What it remembers of them only spares it to read the log again; but
+    what judges have used, which counts for their goals, is known to this process alone."""
+
+    def __init__(self, ground: Host, waker: Waker, thinking: Thinking) -> None:
+        self._ground, self._waker, self._thinking = ground, waker, thinking
+        self._runs: dict[str, Run] = {}
+        self._due: dict[str, tuple[float, float]] = {}
+        self._busy: set[str] = set()
+        self._unjudged: dict[str, int] = {}
+        self._judges = anyio.Semaphore(JUDGES)
+        self._poke = anyio.Event()
+
+    @property
+    def _config(self) -> DeepWorkConfig:
+        return self._ground.settings().config.deep_work
+
+    def see(self, recorded: Recorded) -> None:
+        """An event passes. Never waits."""
+        event, known = recorded.event, recorded.session in self._runs
+        if isinstance(event, OptionsSet | CommandRun) or (known and isinstance(event, TurnEnded | ModelReplied)):
+            self._due[recorded.session] = NOW
+            self._poke.set()
+
+    async def run(self) -> None:
+        """For ever. It begins with all that went on when the last process ended."""
+        for (session,) in await self._ground.store.rows("long_work_all", ()):
+            self._due[session] = NOW
+        self._busy.clear()
+        async with anyio.create_task_group() as looks:
+            while True:
+                self._poke = anyio.Event()
+                for session in self._ripe():
+                    del self._due[session]
+                    if self._ground.dispatch.drives(session):
+                        self._busy.add(session)
+                        looks.start_soon(self._see_to, session)
+                with anyio.move_on_after(LOOK_S if self._due else None):
+                    await self._poke.wait()
+
+    def _ripe(self) -> list[str]:
+        """What is due: a clock that was set back makes nobody wait for it."""
+        clock = self._ground.clock
+        now, elapsed = clock.now(), clock.monotonic()
+        due = [session for session, (at, since) in self._due.items() if at <= now or since <= elapsed]
+        return [session for session in due if session not in self._busy]
+
+    def _later(self, session: str, wait_s: float) -> None:
+        clock = self._ground.clock
+        self._due.setdefault(session, (clock.now() + wait_s, clock.monotonic() + wait_s))
+
+    async def _see_to(self, session: str) -> None:
+        """One conversation, beside the others: a judge that takes its time holds up nobody else."""
+        try:
+            await self._look(session)
+        except (StoreUnavailable, StaleSession) as error:  # the others go on
+            log.warning("%s is looked after again in %.0f s: %s", session, FAULT_S, error)
+            self._later(session, FAULT_S)
+        except StoreError as error:
+            log.warning("%s cannot be read: %s", session, error)
+        finally:
+            self._busy.discard(session)
+            self._poke.set()
+
+    async def _look(self, session: str) -> None:
+        """Do what is next there."""
+        store, run = self._ground.store, self._runs.get(session)
+        if run is None and not await self._works(session):
+            return
+        if run is None:
+            run = self._runs[session] = Run(session)
+        fold_run(run, await store.events(session, run.n))
+        if not (run.deep or run.goal):
+            del self._runs[session]
+            return
+        if await store.waiting(session):
+            return  # a turn will come of it, and end
+        for move in next_moves(run, self.graph(session) if run.deep else {}, self._config, self._ground.clock.now()):
+            await self._do(run, move)
+
+    async def _works(self, session: str) -> bool:
+        rows = await self._ground.store.rows("long_work_of", (session,))
+        return bool(rows) and any(rows[0])
+
+    def graph(self, session: str) -> Graph:
+        """The tasks of a conversation."""
+        return read(self._ground.store.look("task_of", (session,)))
+
+    async def _do(self, run: Run, move: Move) -> None:
+        match move:
+            case Nudge():
+                await self._push(run, move.key, move.by, Text(move.text, LOCAL))
+            case Note():
+                await self._tell(run, move.key, move.name, move.text)
+            case Compact():
+                await self._tell(run, move.key, COMPACTED, move.text)
+            case Ask():
+                await self._judge(run, move.key)
+            case Later(at=at):
+                self._later(run.session, at - self._ground.clock.now())
+            case Halt():
+                stop = Principal(DEEP, (), "agent", acts_for(who) if (who := run.deep_by or run.goal_by) else "")
+                await self._hand_in(run, move.key, Command("stop", TURN), stop)
+                self._ground.dispatch.wake(run.session, cut=True)
+            case _:
+                assert_never(move)
+
+    async def _push(self, run: Run, key: str, by: str, said: Text) -> None:
+        """Tell the agent to go on, for the person who began it, with no more rights than they still have."""
+        who = run.goal_by if by == JUDGE else run.deep_by
+        if who is None:
+            return
+        person = Principal(acts_for(who), who.roles)
+        roles = (await self._ground.as_now(person)).roles
+        if who.roles and not roles:
+            log.warning("%s does not go on: %s has no rights any more", run.session, person.id)
+            return
+        await self._hand_in(run, key, Said(Message("user", (said,))), Principal(by, roles, "agent", person.id))
+
+    async def _tell(self, run: Run, key: str, name: str, words: str) -> None:
+        await self._hand_in(run, key, Command(name, words), SYSTEM)
+
+    async def _hand_in(self, run: Run, key: str, body: Said | Command, principal: Principal) -> None:
+        inbound = Inbound(key, run.address, principal.id, self._ground.clock.now(), body, run.session)
+        try:
+            await self._waker.hand_in(inbound, principal)
+        except Refused as error:
+            log.warning("%s does not go on: %s", run.session, error)
+
+    async def _judge(self, run: Run, key: str) -> None:
+        """Ask whether the goal is reached, once after each turn."""
+        store, session, goal, asked_at = self._ground.store, run.session, run.goal, (run.end_n, run.goal_n)
+        if await store.rows("inbox_find", (run.address.channel, run.address.account, key)):
+            return
+        state = fold(State(session), await store.history(session))
+        charge = Charge(session, acts_for(run.goal_by) if run.goal_by else "", self._ground.agent_of(session).name)
+        try:
+            async with self._judges:
+                with anyio.fail_after(JUDGE_S):
+                    verdict, label, used = await judged(self._thinking, charge, goal, state)
+        except (ModelError, TimeoutError) as error:
+            await self._not_judged(run, key, error)
+            return
+        self._unjudged.pop(session, None)
+        fold_run(run, await store.events(session, run.n)).goal_used += used.input_tokens + used.output_tokens
+        spent = run.goal_used >= self._config.goal_tokens and verdict.verdict != "reached"
+        # That an answer has arrived, say, is no reason to ask again.
+        other = run.halted or not run.goal or (run.end_n, run.goal_n) != asked_at
+        if run.open or other or spent or await store.waiting(session):
+            self._due.setdefault(session, NOW)  # somebody wrote meanwhile: that comes first; or there it ends
+            return
+        match verdict.verdict:
+            case "reached":
+                await self._tell(run, key, REACHED, "The goal is reached.")
+            case "needs_person":
+                words = f"The goal waits for you: {verdict.missing or 'say how to go on'}"
+                await self._tell(run, key, JUDGE + "_waits", words)
+            case "not_reached":
+                missing = f" What is missing: {verdict.missing}" if verdict.missing else ""
+                text = f"The goal is not reached yet: {goal}\nGo on.{missing}"
+                await self._push(run, key, JUDGE, Text(text, label))
+
+    async def _not_judged(self, run: Run, key: str, error: Exception) -> None:
+        """No judge could be asked: nothing is worked on in the dark. Later again, and then a person is told."""
+        tries = self._unjudged.get(run.session, 0)
+        why = str(error).rstrip(".") or f"it took longer than {JUDGE_S:.0f} s"
+        log.warning("%s: nobody judged the goal: %s", run.session, why)
+        if tries < len(UNJUDGED_S) and not isinstance(error, BudgetSpent):
+            self._unjudged[run.session] = tries + 1
+            self._later(run.session, UNJUDGED_S[tries])
+            return
+        self._unjudged.pop(run.session, None)
+        words = f"The goal stays, and I wait: nobody could judge it ({why}). Write to me, and I go on."
+        await self._tell(run, key, JUDGE + "_waits", words)
+
+    # What is shown
+
+    async def told(self, state: State, found: Recalled | None) -> Recalled | None:
+        """What memory found for this message, with how far the deep work of this conversation is."""
+        graph = self.graph(state.session)
+        known = self._runs.get(state.session)
+        run = replace(known) if known is not None else Run(state.session)
+        fold_run(run, await self._ground.store.events(state.session, run.n))
+
+        text = context_of(graph, run, self._config, left_out=is_left_out(state))
+        if not text:
+            return found
+        label = label_of(graph)
+        if found is None:
+            return Recalled((), Text(text, label))
+        part = Text(f"{found.part.text}\n{text}", join((found.part.label, label)))
+        return Recalled(found.facts, part)
+
+    def shown(self, session: str) -> str:
+        """How far it is, for people; '' for nothing."""
+        run, graph = self._runs.get(session), self.graph(session)
+        far = lines(standing(run, graph, self._config)) if run is not None else []
+        done = f"Tasks ({percent(graph)} %):\n{listed(graph, SHORT)}" if there(graph) else ""
+        return "\n".join(filter(None, (*far, done)))
+
+    async def standing(self, session: str) -> LongWork | None:
+        """How far it is, whoever drives it; None for a conversation that does not go on by itself."""
+        run = self._runs.get(session)
+        return await standing_of(self._ground.store, session, self._config, replace(run) if run is not None else None)

@@ -1,0 +1,357 @@
+"""Long work as a pure function: what is known of a conversation that goes on by itself, and what it does next.
+
+What is known is a fold over the log, and the tasks are rows: a new process knows as much as the one that died, but for
+what the judge of a goal has used, which stands in no log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b
+
+import msgspec
+
+from ..config.sections import DeepWorkConfig
+from ..tools.task_board import TASK_TOOLS
+from ..tools.task_graph import stuck
+from ..tools.task_words import left, listed, progress, there
+from ..types import events as e
+from ..types.goals import COMPACTED, ENDED, GOALS, OFF, SPENT, goal_of
+from ..types.identity import Address, Principal
+from ..types.messages import Usage
+from ..types.tasks import Graph
+from ..types.turn import TURN
+
+DEEP, JUDGE = "deep-work", "goal"
+"""Who hands in what no person said: the ids of these principals."""
+SHOWN = 12
+AGAIN_S = (60.0, 600.0, 3600.0)
+"""After a turn that failed it is tried again so much later: the model may be back then."""
+
+
+class Run(msgspec.Struct):
+    """What the log of one conversation says about it. Its tokens are `used` since it began or was summed up, which was
+    done so often as `compactions` says. `deep_by` and `goal_by` began them: it goes on for these, whoever
+    else speaks there. `address` is where somebody spoke last, `spoke`: they did in the last turn. `pushes` are the
+    states of the tasks at which it was told to go on since then, `rounds` counts those of the goal. `end_n` is the end
+    of the last turn, `said` its last words; so many turns in a row were `failures`. `halted`: a person stopped it or
+    went back, and has not spoken since. `asks`: the turn waits for a person. Not `touched`: the tasks are of a
+    conversation before this one, and nobody has taken them up."""
+
+    session: str
+    n: int = 0
+    deep_n: int = 0
+    deep_by: Principal | None = None
+    touched: bool = True
+    planning: bool = False
+    used: int = 0
+    used_before: int = 0
+    compactions: int = 0
+    goal: str = ""
+    goal_n: int = 0
+    goal_by: Principal | None = None
+    goal_used: int = 0
+    goal_before: int = 0
+    rounds: int = 0
+    begins: int = 0
+    open: bool = False
+    asks: bool = False
+    spoke: bool = False
+    pushes: list[str] = []
+    end_n: int = 0
+    end_at: float = 0.0
+    reason: str = ""
+    failures: int = 0
+    said: str = ""
+    halted: bool = False
+    address: Address = Address("")
+
+    @property
+    def deep(self) -> bool:
+        return self.deep_n > 0
+
+
+class Nudge(msgspec.Struct, frozen=True):
+    """The agent is told to go on."""
+
+    key: str
+    by: str
+    text: str
+
+
+class Note(msgspec.Struct, frozen=True):
+    """The person is told something; the model does not see it."""
+
+    key: str
+    name: str
+    text: str
+
+
+class Compact(msgspec.Struct, frozen=True):
+    """What was said before is summed up, and the tokens count anew. The person is told `text`."""
+
+    key: str
+    text: str
+
+
+class Ask(msgspec.Struct, frozen=True):
+    """The judge is asked whether the goal is reached."""
+
+    key: str
+
+
+class Later(msgspec.Struct, frozen=True):
+    """Look again at this time."""
+
+    at: float
+
+
+class Halt(msgspec.Struct, frozen=True):
+    """The turn that is going on is stopped: what it may use is used up."""
+
+    key: str
+
+
+Move = Nudge | Note | Compact | Ask | Later | Halt
+
+
+def fold_run(run: Run, events: Iterable[e.Recorded]) -> Run:
+    """Apply events in order, in place."""
+    for recorded in events:
+        _fold(run, recorded)
+        run.n, run.asks = recorded.n, _asks(run.asks, recorded.event)
+    return run
+
+
+def _fold(run: Run, recorded: e.Recorded) -> None:
+    match recorded.event:
+        case e.MessageReceived():
+            _received(run, recorded.event)
+        case e.ModelReplied(message=message, usage=usage):
+            _spend(run, usage)
+            run.touched |= any(call.name in TASK_TOOLS for call in message.calls)
+            if not message.calls and message.text.strip():
+                run.said = message.text
+        case e.AskedAside(usage=usage):
+            _spend(run, usage)
+        case e.TurnEnded(reason=reason, said=said):
+            run.open, run.end_n, run.end_at, run.reason = False, recorded.n, recorded.at, reason
+            run.said, run.failures = said or run.said, run.failures + 1 if reason == "failed" else 0
+            if reason == "failed" and not run.spoke:
+                run.pushes = run.pushes[:-1]  # it got nowhere for another reason
+        case e.OptionsSet():
+            _options(run, recorded)
+        case e.CommandRun():
+            _command(run, recorded)
+        case e.Undone():
+            run.open, run.halted = False, True
+        case e.Erased():
+            run.deep_n, run.goal, run.open, run.deep_by, run.goal_by = 0, "", False, None, None
+        case _:
+            pass
+
+
+def _asks(before: bool, event: e.AnyEvent) -> bool:
+    match event:
+        case e.ApprovalAsked() | e.QuestionAsked():
+            return True
+        case e.ApprovalAnswered() | e.QuestionAnswered() | e.CallClosed() | e.ToolFinished() | e.TurnEnded():
+            return False
+        case _:
+            return before
+
+
+def _received(run: Run, event: e.MessageReceived) -> None:
+    who = event.principal
+    if not run.open:
+        run.open, run.spoke, run.said = True, False, ""
+        run.used_before, run.goal_before = run.used, run.goal_used
+    if who.kind == "agent" and who.id == DEEP:
+        run.pushes = [*run.pushes, event.external_id.rpartition(":")[2]]
+    elif who.kind == "agent" and who.id == JUDGE:
+        run.rounds += 1
+    elif who.kind == "person":
+        run.spoke, run.halted, run.pushes, run.address = event.inbox_id != run.begins, False, [], event.address
+
+
+def _spend(run: Run, usage: Usage) -> None:
+    tokens = usage.input_tokens + usage.output_tokens
+    run.used, run.goal_used = run.used + tokens, run.goal_used + tokens
+
+
+def _options(run: Run, recorded: e.Recorded) -> None:
+    event = recorded.event
+    if not isinstance(event, e.OptionsSet):
+        return
+    mode, planning = event.options.mode, event.options.plan_mode
+    run.planning = run.planning if planning is None else planning
+    if mode is not None:
+        run.deep_n, run.deep_by = recorded.n if mode == "deep_work" else 0, event.principal
+        run.used, run.used_before, run.pushes, run.halted, run.failures = 0, 0, [], False, 0
+        run.compactions = 0
+        run.touched = True
+
+
+def _command(run: Run, recorded: e.Recorded) -> None:
+    event = recorded.event
+    if not isinstance(event, e.CommandRun) or event.refused:
+        return
+    if event.name in GOALS and (goal := goal_of(event.name, event.args)):
+        run.goal, run.goal_n, run.goal_by = "" if goal == OFF else goal, recorded.n, event.principal
+        run.goal_used, run.goal_before, run.rounds, run.begins = 0, 0, 0, event.inbox_id
+        run.halted, run.failures = False, 0
+    elif event.name == COMPACTED and run.deep:
+        run.compactions += 1
+        run.used = 0
+        run.used_before = 0
+    elif event.name in ("stop", "start") and event.principal.kind == "person":
+        run.halted = True
+        if not run.open and event.args != TURN:  # the conversation is closed, and the next words begin another
+            run.goal, run.touched = "", False
+
+
+def state_of(graph: Graph) -> str:
+    """A short name for how far the tasks are: while it is the same, nothing has got further."""
+    told = [(task.id, task.status, task.title, task.result) for task in graph.values()]
+    return blake2b(msgspec.json.encode(told), digest_size=6).hexdigest()
+
+
+# What is next
+
+
+def next_moves(run: Run, graph: Graph, config: DeepWorkConfig, now: float) -> tuple[Move, ...]:
+    """What is to be done now, in this order. Doing it twice does no harm: each has a key that is the same again."""
+    if run.halted:
+        return ()
+    if run.open:
+        return (_compact(run, config),) if is_due_for_compaction(run, config) else _halt(run, config)
+    if not run.end_n:
+        return ()
+    if run.deep and run.touched and there(graph):
+        moves = _deep(run, graph, config, now)
+        if left(graph) or run.planning or any(isinstance(move, Nudge) for move in moves):
+            return moves
+        return (*moves, *_goal(run, config, now))
+    return _goal(run, config, now)
+
+
+def is_due_for_compaction(run: Run, config: DeepWorkConfig) -> bool:
+    """Whether so much is used that it is summed up, and that may be done once more."""
+    return run.deep and run.compactions < config.compactions and run.used >= config.compact_at * config.tokens
+
+
+def is_spent(run: Run, config: DeepWorkConfig) -> bool:
+    """Whether nothing is left for this deep work."""
+    return run.deep and run.compactions >= config.compactions and run.used >= config.tokens
+
+
+def runs_low(run: Run, config: DeepWorkConfig) -> bool:
+    """Whether the last of its tokens are being used."""
+    return run.deep and run.compactions >= config.compactions and run.used >= config.warn_at * config.tokens
+
+
+def _compact(run: Run, config: DeepWorkConfig) -> Compact:
+    number = run.compactions + 1
+    words = (
+        f"{run.used / config.tokens:.0%} of the tokens for this work are used: I sum up what was said before, and they"
+        f" count anew (time {number} of {config.compactions})."
+    )
+    return Compact(f"deep:{run.session}:compact:{run.deep_n}:{number}", words)
+
+
+def _halt(run: Run, config: DeepWorkConfig) -> tuple[Move, ...]:
+    """The turn goes on: it is stopped where it has just used up what there was. What a person asks in between of a goal
+    that is not deep work is answered; and deep work may use its own, whatever is left of the goal's."""
+    if is_spent(run, config) and run.used_before < config.tokens:
+        return (Halt(f"deep:{run.session}:halt:{run.deep_n}"),)
+    if run.goal and not run.deep and not run.spoke and run.goal_used >= config.goal_tokens > run.goal_before:
+        return (Halt(f"goal:{run.session}:halt:{run.goal_n}"),)
+    return ()
+
+
+def _deep(run: Run, graph: Graph, config: DeepWorkConfig, now: float) -> tuple[Move, ...]:
+    state, open_ = state_of(graph), left(graph)
+    if is_spent(run, config):
+        words = f"The {config.tokens:,} tokens of this deep work are used up. {_told(graph)}"
+        again = "Write /deep on for as many again, or /deep off." if open_ else ""
+        return (Note(f"deep:{run.session}:spent:{run.deep_n}", SPENT, f"{words}\n{again}".strip()),)
+    pushed = run.pushes.count(state) >= config.nudges
+    if not open_:
+        if not run.said.strip() and not pushed and not run.failures:
+            return (_nudge(run, state, REPORT),)
+        return (_note(run, f"done:{run.deep_n}:{state}", f"{progress(graph)}; {run.used:,} tokens used."),)
+    if rest := _rest(run, now, _told(graph)):
+        return rest
+    if blocked := stuck(graph):
+        lines = [f"#{task.id} {task.title}: {task.result or 'it is blocked'}" for task in blocked[:SHOWN]]
+        asked = "I cannot go on without you:\n" + "\n".join(lines)
+        return (_note(run, f"ask:{run.end_n}", asked),)
+    if pushed or len(run.pushes) >= config.rounds:
+        why = (
+            "I got no further by myself" if pushed else f"I went on {len(run.pushes)} times by myself, and stop to ask"
+        )
+        words = f"{why}. {_told(graph)}\nTell me how to go on, or write /deep off."
+        return (_note(run, f"stuck:{run.end_n}", words),)
+    told = PLAN if run.planning else GO_ON.format(len(open_))
+    if is_due_for_compaction(run, config):
+        return (_compact(run, config), _nudge(run, state, told))
+    if not runs_low(run, config):
+        return (_nudge(run, state, told),)
+    share = run.used / config.tokens
+    warning = f"{share:.0%} of the tokens for this work are used"
+    return (
+        _note(run, f"warned:{run.deep_n}", f"{warning}. {progress(graph)}."),
+        _nudge(run, state, f"{told} {warning}: do what matters most first."),
+    )
+
+
+GO_ON = (
+    "Go on: {} tasks are open. Take the next one, do it, and complete it with its result. Where you need the person,"
+    " set the task blocked and write into its result what you need."
+)
+PLAN = "The plan is not approved yet: show it with exit_plan_mode, or ask with ask_user what you must know first."
+REPORT = "All tasks are done. Tell the person what was done, what came of it and what is left."
+
+
+def _rest(run: Run, now: float, left_: str) -> tuple[Move, ...]:
+    """After a turn that did not end well: later, or when somebody writes. () where nothing speaks against going on."""
+    if run.reason not in ("failed", "dead", "loop", "stopped"):
+        return ()
+    if 0 < run.failures <= len(AGAIN_S):
+        again = run.end_at + AGAIN_S[run.failures - 1]
+        if not run.end_at <= now < again:  # a clock that was set back holds up nobody
+            return ()
+        words = "That turn failed. I try again in a minute, and twice more after that, ever later. /stop ends that."
+        told = (_note(run, f"again:{run.end_n}", words),) if run.failures == 1 else ()
+        return (*told, Later(again))
+    words = f"I rest here, since that turn did not end well. {left_}\nWrite to me, and I go on."
+    return (_note(run, f"rest:{run.end_n}", words),)
+
+
+def _goal(run: Run, config: DeepWorkConfig, now: float) -> tuple[Move, ...]:
+    if not run.goal:
+        return ()
+    spent = run.goal_used >= config.goal_tokens
+    if spent or run.rounds >= config.goal_rounds:
+        what = f"{config.goal_tokens:,} tokens" if spent else f"{config.goal_rounds} rounds"
+        words = f"I end the goal here, not reached: its {what} are used up. /goal TEXT sets it again."
+        return (Note(f"goal:{run.session}:ended:{run.goal_n}", ENDED, words),)
+    if rest := _rest(run, now, "The goal stays."):
+        return rest
+    if run.spoke and run.end_at <= now < (quiet := run.end_at + config.quiet_s):
+        return (Later(quiet),)
+    return (Ask(f"goal:{run.session}:{run.end_n}"),)
+
+
+def _nudge(run: Run, state: str, text: str) -> Nudge:
+    return Nudge(f"deep:{run.session}:{run.end_n}:{state}", DEEP, text)
+
+
+def _note(run: Run, key: str, text: str) -> Note:
+    return Note(f"deep:{run.session}:{key}", DEEP, text)
+
+
+def _told(graph: Graph) -> str:
+    """How far it is, and what is left, in words."""
+    open_ = {task.id: task for task in left(graph)}
+    return f"{progress(graph)}. Left:\n{listed(open_, SHOWN)}" if open_ else f"{progress(graph)}."

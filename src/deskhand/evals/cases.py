@@ -1,0 +1,184 @@
+"""Cases: recorded turns as tests. A case says where its turn stands in the log, and what is expected of it.
+
+The words of the conversation stay in the log alone: what is erased there is gone, and its case says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from ..config.parse import read_data
+from ..config.yaml_edit import dump, write_private
+from ..models.base import Request
+from ..types.errors import ConfigError, Refused
+from ..types.messages import Usage
+from .recordings import Course, Made
+from .replay import Replayed
+from .runner import Replaying, Wanted
+
+NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
+ASKED_CHARS, TELLING = 120, 5
+HEADING = """# A test made of a recorded turn. Run it: deskhand cases run {name}
+# `calls` are tools that must be called; one may be pinned down: {{tool: read_file, arguments: {{path: notes.md}}}}
+# `words` must stand in the answer and `absent` must not; `steps` and `tokens` are what it may use at most.
+"""
+_TELLING = re.compile(r"`([^`\n]{2,60})`|(?<![\w.])((?:/|\./|~/)[\w./-]{3,60})|(?<![\w.,:-])(\d[\d.,:]*\d)(?![\w-])")
+
+
+class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A call that must be made, with at least these arguments."""
+
+    tool: str
+    arguments: dict[str, Any] = {}
+
+
+class Expect(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What is expected of a turn. `ended` is why it is to end."""
+
+    ended: str = "done"
+    calls: tuple[Call | str, ...] = ()
+    words: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+    steps: int | None = None
+    tokens: int | None = None
+
+
+class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A recorded turn and what is expected. `began` is the event that opened it; `prompt` stands for what the model was
+    to be asked when the case was made: as long as that is so, its reply is the recorded one."""
+
+    session: str
+    turn: int
+    began: int
+    asked: str
+    prompt: str
+    expect: Expect
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """How a case did. `wrong` are sentences, none where all is as expected; `spent` is what models used for it."""
+
+    name: str
+    wrong: tuple[str, ...]
+    replayed: Replayed | None = None
+    spent: Usage = Usage()
+
+
+def expected(was: Course, redact: Callable[[str], str]) -> Expect:
+    """What this turn lets one expect of another: the tools that worked, and the figures, paths and names in code that
+    stand in its answer."""
+    tools = dict.fromkeys(call.tool for call in was.calls if call.status == "ok")
+    words = dict.fromkeys("".join(groups) for groups in _TELLING.findall(redact(was.answer)))
+    return Expect("done", tuple(tools), tuple(words)[:TELLING])
+
+
+def failing(expect: Expect, course: Course) -> tuple[str, ...]:
+    """What is not as expected, in sentences."""
+    wrong = [] if course.reason == expect.ended else [f"it ended with {course.reason}, not {expect.ended}"]
+    for each in expect.calls:
+        call = Call(each) if isinstance(each, str) else each
+        if not any(_is(made, call) for made in course.calls):
+            arguments = f" with {msgspec.json.encode(call.arguments).decode()}" if call.arguments else ""
+            wrong.append(f"{call.tool} was not called{arguments}")
+    answer = " ".join(course.answer.split()).casefold()
+    wrong += [f"the answer lacks {word!r}" for word in expect.words if " ".join(word.split()).casefold() not in answer]
+    wrong += [f"the answer has {word!r}" for word in expect.absent if " ".join(word.split()).casefold() in answer]
+    if expect.steps is not None and course.steps > expect.steps:
+        wrong.append(f"it took {course.steps} steps, more than {expect.steps}")
+    if expect.tokens is not None and course.tokens > expect.tokens:
+        wrong.append(f"it used {course.tokens} tokens, more than {expect.tokens}")
+    return tuple(wrong)
+
+
+def _is(made: Made, call: Call) -> bool:
+    if made.tool != call.tool:
+        return False
+    try:
+        given = msgspec.json.decode(made.arguments, type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError):
+        return not call.arguments
+    return all(given.get(name) == value for name, value in call.arguments.items())
+
+
+def stands_for(request: Request, model: str) -> str:
+    """What a model would be asked, in few letters."""
+    told = (model, request.system, request.messages, request.tools, request.thinking, request.temperature)
+    return hashlib.sha256(msgspec.json.encode(told)).hexdigest()[:24]
+
+
+class Cases:
+    """The cases in a folder, which only its owner reads."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def names(self) -> list[str]:
+        return sorted(file.stem for file in self._folder.glob("*.yaml")) if self._folder.is_dir() else []
+
+    def path(self, name: str) -> Path:
+        """Raises ConfigError for what is no name."""
+        if not NAME.fullmatch(name):
+            raise ConfigError(f"{name[:80]!r} is no name of a case: lower case, digits and hyphens, such as disk-check")
+        return self._folder / f"{name}.yaml"
+
+    def read(self, name: str) -> Case:
+        """Raises ConfigError that names the file."""
+        path = self.path(name)
+        try:
+            return msgspec.convert(read_data(path), Case, strict=False)
+        except FileNotFoundError:
+            raise ConfigError(f"there is no case {name!r}; `deskhand cases list` shows what there is") from None
+        except msgspec.ValidationError as error:
+            raise ConfigError(f"{str(path)!r}: {error}") from error
+
+    def write(self, name: str, case: Case) -> Path:
+        """Raises ConfigError where there is one of this name, OSError."""
+        path = self.path(name)
+        if path.exists():
+            raise ConfigError(
+                f"there is a case {name!r} already; choose another name, or: deskhand cases remove {name}"
+            )
+        write_private(path, HEADING.format(name=name) + dump(msgspec.to_builtins(case)))
+        return path
+
+    def remove(self, name: str) -> None:
+        """Raises ConfigError where there is none."""
+        try:
+            self.path(name).unlink()
+        except FileNotFoundError:
+            raise ConfigError(f"there is no case {name!r}; `deskhand cases list` shows what there is") from None
+
+
+def case_of(found: Replayed, model: str, redact: Callable[[str], str], words: Iterable[str] = ()) -> Case:
+    """The case that this turn makes, as its agent answers with `model` now. `words` must stand in the answer. Raises
+    Refused for a turn that is not over, or from which no model was asked anything."""
+    recorded = found.recording
+    if found.was.reason == "open" or not found.requests:
+        raise Refused("only a turn that is over, and in which a model was asked, can be made a case")
+    expect = expected(found.was, redact)
+    expect = replace(expect, ended=found.was.reason, words=tuple(dict.fromkeys((*words, *expect.words))))
+    asked = redact(" ".join(recorded.asked.split()))[:ASKED_CHARS]
+    prompt = stands_for(found.requests[0], model)
+    return Case(recorded.session, recorded.number, recorded.tape[0].n, asked, prompt, expect)
+
+
+async def judge(name: str, case: Case, replaying: Replaying, wanted: Wanted, *, again: bool = False) -> Verdict:
+    """Replay a case. Where a model would be asked what it was asked when the case was made, nothing is spent; else, or
+    to have it asked `again`, it is asked for real, by default the first model of the agent."""
+    try:
+        recorded = await replaying.begun(case.session, case.began)
+    except Refused as error:
+        return Verdict(name, (f"its turn is gone: {error}. To drop the case: deskhand cases remove {name}",))
+    found = await replaying.run(recorded)
+    first = replaying.models(case.session)[0]
+    changed = not found.requests or stands_for(found.requests[0], first) != case.prompt
+    if again or changed or wanted.model or wanted.system or wanted.skills:
+        found = await replaying.run(recorded, replace(wanted, model=wanted.model or first))
+    return Verdict(name, failing(case.expect, found.now), found, found.spent)

@@ -1,0 +1,124 @@
+"""The turns of a log, and how each of them went. The log itself is the recording: nothing else is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from ..tools.aliases import TOOLS, canonical
+from ..tools.define import decoded
+from ..types import events as e
+from ..types.errors import Refused
+from ..types.messages import ToolCall, ToolResult, Usage
+
+
+class Recording(msgspec.Struct, frozen=True):
+    """A turn of the log: the `number`th of its session, from 1 on. `before` are the events up to it, `tape` its own.
+    `rewound`: it ended because somebody went back."""
+
+    session: str
+    number: int
+    before: tuple[e.Recorded, ...]
+    tape: tuple[e.Recorded, ...]
+    rewound: bool = False
+
+    @property
+    def asked(self) -> str:
+        """What opened it."""
+        event = self.tape[0].event
+        return event.message.text if isinstance(event, e.MessageReceived) else ""
+
+
+class Made(msgspec.Struct, frozen=True):
+    """A call of a tool: its arguments as JSON in one form for all spellings, and what came of it. `known`: the recorded
+    turn has a result for it."""
+
+    tool: str
+    arguments: str
+    status: str = "open"
+    known: bool = True
+
+
+class Course(msgspec.Struct, frozen=True):
+    """How a turn went. `reason` is why it ended; `open`: it has not."""
+
+    answer: str
+    reason: str
+    models: tuple[str, ...]
+    calls: tuple[Made, ...]
+    steps: int
+    usage: Usage
+
+    @property
+    def tokens(self) -> int:
+        return self.usage.input_tokens + self.usage.output_tokens
+
+
+def recordings(session: str, log: Sequence[e.Recorded]) -> Iterator[Recording]:
+    """The turns of a log, in order. What has been erased is none."""
+    start, number = -1, 0
+    for i, recorded in enumerate(log):
+        if start < 0 and isinstance(recorded.event, e.MessageReceived):
+            start = i
+        elif start >= 0 and isinstance(recorded.event, e.TurnEnded):
+            number += 1
+            rewound = i + 1 < len(log) and isinstance(log[i + 1].event, e.Undone)
+            yield Recording(session, number, tuple(log[:start]), tuple(log[start : i + 1]), rewound)
+            start = -1
+    if start >= 0:
+        yield Recording(session, number + 1, tuple(log[:start]), tuple(log[start:]))
+
+
+def recording(session: str, log: Sequence[e.Recorded], number: int = 0) -> Recording:
+    """The turn of this number; 0 is the last. Raises Refused."""
+    found = list(recordings(session, log))
+    if not found:
+        raise Refused("no turn of this conversation can be replayed: nothing was said, or it has been erased")
+    if not 0 <= number <= len(found):
+        raise Refused(f"there is no turn {number}: this conversation has {len(found)}, counted from 1")
+    return found[number - 1]
+
+
+def course(events: Sequence[e.AnyEvent], known: set[tuple[str, str]] | None = None) -> Course:
+    """How a turn of these events went. `known` are the calls that have a recorded result; None: all."""
+    pieces, said, reason, steps, usage = list[str](), "", "open", 0, Usage()
+    models, calls = dict[str, None](), dict[tuple[int, str], Made]()
+    for event in events:
+        match event:
+            case e.MessageReceived():
+                pieces = []
+            case e.ModelReplied(message=message, model=model):
+                steps, usage, models = steps + 1, usage + event.usage, models | {model: None}
+                pieces = [] if message.calls else [*pieces, message.text]
+                for call in message.calls:
+                    key = key_of(call)
+                    calls[steps, call.id] = Made(*key, known=known is None or key in known)
+            case e.AskedAside():
+                usage += event.usage
+            case e.ToolFinished(result=ToolResult(call_id=call_id, status=status)):
+                calls[steps, call_id] = replace(calls[steps, call_id], status=status)
+            case e.CallClosed(call_id=call_id, status=status):
+                calls[steps, call_id] = replace(calls[steps, call_id], status=status)
+            case e.TurnEnded():
+                said, reason = event.said, event.reason
+            case _:
+                pass
+    return Course(said or "".join(pieces), reason, tuple(models), tuple(calls.values()), steps, usage)
+
+
+def key_of(call: ToolCall) -> tuple[str, str]:
+    """By what two calls are the same: our name of the tool, and the arguments under our names, in order."""
+    name = TOOLS.get(call.name, call.name)
+    try:
+        given = decoded(bytes(call.arguments))
+        if isinstance(given, dict):
+            given = canonical(name, given)
+        return name, msgspec.json.encode(given, order="sorted").decode()
+    except (ValueError, RecursionError, TypeError):
+        return name, bytes(call.arguments).decode(errors="replace")
+
+
+def calls_of(tape: Sequence[e.Recorded]) -> list[ToolCall]:
+    return [call for each in tape if isinstance(each.event, e.ModelReplied) for call in each.event.message.calls]

@@ -1,0 +1,83 @@
+"""Opens the channels that the configuration names. Nothing else is imported."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from importlib.metadata import entry_points
+
+from ..channels.base import Channel, Closing, Introducing, Introduction, Kit
+from ..channels.settings import ChannelConfig
+from ..config.clock import SystemClock
+from ..config.config import Settings
+from ..store.blobs import Blobs
+from ..types.clock import Clock
+from ..types.commit import Outgoing
+from ..types.errors import ChannelError, ConfigError, LoginRefused
+from ..types.identity import Inbound
+
+ENTRY_POINTS = "deskhand.channels"
+AGAIN_S = 600.0
+
+
+class Unopened:
+    """Stands where a channel should be that cannot work, and says why to whoever asks. What is owed there waits."""
+
+    idempotent = False
+
+    def __init__(self, name: str, why: str) -> None:
+        self.name, self.why = name, why
+
+    async def receive(self) -> AsyncIterator[Inbound]:
+        raise LoginRefused(self.why)
+        yield  # pragma: no cover -- makes it a generator
+
+    async def send(self, outgoing: Outgoing, mark: str) -> str:
+        raise ChannelError(self.why, AGAIN_S, unsent=True)
+
+
+def open_channels(settings: Settings, blobs: Blobs, clock: Clock) -> tuple[Channel, ...]:
+    """Every channel of the configuration; one that cannot work is there too, as `Unopened`."""
+    found: list[Channel] = []
+    for name, config in settings.config.channels.items():
+        if not config.enabled:
+            continue
+        try:
+            found.append(_open(name, config, settings, blobs, clock))
+        except ConfigError as error:
+            found.append(Unopened(name, f"the channel {name!r} is not started: {error}"))
+    return tuple(found)
+
+
+async def introduction(name: str, config: ChannelConfig, settings: Settings, blobs: Blobs) -> Introduction:
+    """Ask the platform who this bot is. Raises ConfigError, ChannelError, with the next step."""
+    channel = _open(name, config, settings, blobs, SystemClock())
+    try:
+        if not isinstance(channel, Introducing):
+            raise ConfigError(f"a channel {name!r} cannot say where people find it")
+        return await channel.introduce()
+    finally:
+        if isinstance(channel, Closing):
+            await channel.close()
+
+
+def _open(name: str, config: ChannelConfig, settings: Settings, blobs: Blobs, clock: Clock) -> Channel:
+    """Raises ConfigError with the next step."""
+    kind = config.type or name
+    entries = list(entry_points(group=ENTRY_POINTS, name=kind))
+    if not entries:
+        known = ", ".join(sorted({entry.name for entry in entry_points(group=ENTRY_POINTS)}))
+        raise ConfigError(f"there is no kind of channel {kind!r}; set channels.{name}.type to one of: {known}")
+    try:
+        open_ = entries[0].load()
+    except ImportError as error:
+        raise ConfigError(f"it is not installed ({error.name} is missing): pip install 'deskhand[{kind}]'") from error
+
+    def secret(variable: str) -> str:
+        return settings.environment.get(variable, "")
+
+    kit = Kit(name, config, secret, blobs.put, blobs.get, settings.home.state, clock.now)
+    channel: Channel = open_(kit)
+    return channel
+
+
+_: type[Channel] = Unopened

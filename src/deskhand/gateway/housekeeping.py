@@ -1,0 +1,75 @@
+"""What the process that drives does beside: hears what others accepted, notes the heads of the chains, clears away."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from ..store.base import Store
+from ..store.blobs import Blobs
+from ..types.clock import Clock
+from .audit_anchor import EVERY_S, Heads, note_anchors
+from .dispatch import Dispatch
+from .door import LocalDoor, cuts
+
+log = logging.getLogger(__name__)
+
+POLL_S, SWEEP_S = 0.05, 3600.0
+SET_S = 60.0
+"""A clock that was moved by less was only put right."""
+
+
+async def watch(store: Store, door: LocalDoor, dispatch: Dispatch) -> None:
+    """Wake sessions for what other processes accepted."""
+    seen, version = store.last_inbox_id(), -1
+    while True:
+        await anyio.sleep(POLL_S)
+        if version == (version := store.version()):
+            continue
+        for session, row in await store.accepted_since(seen):
+            seen = max(seen, row.inbox_id)
+            if not door.took(row.inbox_id) and dispatch.drives(session):
+                dispatch.wake(session, cut=cuts(row.inbound.body, row.inbound.when))
+
+
+async def anchor(store: Store, path: Path, clock: Clock) -> None:
+    """Note the heads of the chains now and then, and at a clean end."""
+    try:
+        while True:
+            await anyio.sleep(EVERY_S)
+            _note(path, await store.heads(), clock)
+    except anyio.get_cancelled_exc_class():
+        with anyio.CancelScope(shield=True):
+            _note(path, await store.heads(), clock)
+        raise
+
+
+def _note(path: Path, heads: Heads, clock: Clock) -> None:
+    try:
+        note_anchors(path, heads, clock.now())
+    except OSError as error:
+        log.warning("the anchor file is not written: %s", error)
+
+
+async def sweep(store: Store, blobs: Blobs, clock: Clock, forget: Callable[[], Awaitable[None]]) -> None:
+    """Now and then let go of what is too old, and remove the files of blobs that nothing names any more."""
+    while True:
+        await forget()
+        before = _ahead_s(clock)
+        await anyio.sleep(SWEEP_S)
+        await collect(store, blobs, clock, before)
+
+
+async def collect(store: Store, blobs: Blobs, clock: Clock, before: float) -> None:
+    """Remove these files, unless the clock was set since it was so far ahead of the one that nobody sets: then what was
+    just stored may look old."""
+    if abs(_ahead_s(clock) - before) < SET_S:
+        await anyio.to_thread.run_sync(blobs.collect, store.blob_used, clock.now())
+
+
+def _ahead_s(clock: Clock) -> float:
+    return clock.now() - clock.monotonic()

@@ -1,0 +1,75 @@
+"""Counts rounds that no person began, over all surfaces and agents, so that machines do not talk for ever.
+
+A round is a turn that another program opens: a bot that writes, an event that sets a job off, a command in the
+background that has ended. Schedules are not counted: they end none of their own rounds sooner. Whatever a person says
+anywhere begins the count anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..config.clock import SteadyClock
+from ..store.base import Store
+from ..types.clock import Clock
+from ..types.commit import Change
+from ..users.owner_alerts import Alerts
+
+WINDOW_S = 3600.0
+NAMED = 3
+"""So many of those who began most rounds are named to the owners."""
+WHAT_CHARS = 120
+
+
+class MachineRounds:
+    """`most` rounds within an hour, 0 for any number. The count survives a restart."""
+
+    def __init__(self, store: Store, clock: Clock, alerts: Alerts, most: Callable[[], int]) -> None:
+        self._store = store
+        self._clock = SteadyClock(clock)
+        self._alerts = alerts
+        self._most = most
+        self._since = self._clock.now()
+        self._begun = False
+        self.counted = True
+        """Whether there may be rounds that a person's word takes away. What was counted before a restart is."""
+
+    async def begin(self, what: str) -> str:
+        """Count a round that `what` begins. Returns why it may not begin now, '' where it may. Raises StoreError."""
+        most, now = self._most(), self._clock.now()
+        if not self._begun:  # the clock may have been set meanwhile: all before this start counts as of then
+            await self._store.change((Change("machine_rounds_are_of", (self._since,)),))
+            self._begun = True
+        if most:
+            ((count, first),) = await self._store.rows("machine_rounds_since", (now - WINDOW_S, now + WINDOW_S))
+            if count >= most:
+                await self._tell(most, first)
+                return (
+                    f"{most} rounds within an hour were begun by programs and none by a person; "
+                    "it goes on once somebody writes something, or when the hour is over"
+                )
+        self.counted = True
+        await self._store.change(
+            (
+                Change("machine_round_add", (now, what[:WHAT_CHARS])),
+                Change("machine_round_trim", (now - WINDOW_S, now + WINDOW_S)),
+            )
+        )
+        return ""
+
+    async def person_spoke(self) -> None:
+        """A person said something: the count begins anew. Raises StoreError."""
+        self.counted = False
+        await self._store.change((Change("machine_round_clear", ()),))
+
+    async def _tell(self, most: int, first: int) -> None:
+        """Tell the owners, once for each time that it happens."""
+        rows = await self._store.rows("machine_rounds_by", (NAMED,))
+        named = ", ".join(f"{what} ({count})" for what, count in rows)
+        text = (
+            f"Programs have started {most} turn{'s' * (most > 1)} within an hour, and no person any: {named}. "
+            "I do not answer programs any more until somebody writes to me, or an hour has passed. "
+            "The limit is `machine_rounds` in the configuration."
+        )
+        changes = await self._alerts.tell(f"machine rounds:{first}", text)
+        await self._store.change(changes)

@@ -1,0 +1,178 @@
+"""Sends what is owed: in order for each chat, side by side for different ones, and never twice without saying so."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+
+import anyio
+
+from ..channels.base import Channel, Editing
+from ..config.clock import SteadyClock
+from ..store.base import Store
+from ..types.clock import Clock
+from ..types.commit import Change, OutboxRow, OutboxState, Outgoing
+from ..types.errors import ChannelError, SendRefused, StoreUnavailable
+from .drafts import Draft, Drafts
+
+log = logging.getLogger(__name__)
+
+POLL_S, LOOK_S = 1.0, 0.02
+BATCH = 200
+TRIES = 12
+SEND_S = 60.0
+LATE_S = 3600.0
+BEGUN_S = 10.0
+"""After a restart nothing waits for longer: by how much the clock was set meanwhile, nobody knows."""
+LONGEST_S = 3600.0
+"""Nothing is put off for longer, whatever a platform asks. What is due later shows that the clock went back."""
+DUPLICATE, LATE = "may be a duplicate", "late"
+
+
+def pause_s(attempts: int) -> float:
+    """How long to wait before the next try, after this many: 1, 2, 4, … at most 300 seconds."""
+    return float(min(2 ** max(attempts - 1, 0), 300))
+
+
+def mark_of(row: OutboxRow, channel: Channel, now: float, *, restarted: bool) -> str:
+    """What the reader is told beside the text: a send that a crash cut off may have arrived."""
+    if row.state == "sending" and not channel.idempotent:
+        return DUPLICATE
+    return LATE if restarted and now - row.at > LATE_S else ""
+
+
+Render = Callable[[OutboxRow], Awaitable[Outgoing]]
+"""How a row is said. The same row always gives the same words."""
+
+
+async def as_it_stands(row: OutboxRow) -> Outgoing:
+    return row.outgoing
+
+
+class Outbox:
+    """The sender of this process."""
+
+    def __init__(
+        self, store: Store, channels: Mapping[str, Channel], clock: Clock, drafts: Drafts, render: Render = as_it_stands
+    ) -> None:
+        self._store, self._channels, self._clock, self.render = store, channels, clock, render
+        self._steady = SteadyClock(clock)
+        self._drafts = drafts
+        self._news = anyio.Event()
+        self._busy: set[str] = set()
+        self._old = 0
+        self._running = False
+
+    def poke(self) -> None:
+        """There may be something new to send."""
+        self._news.set()
+
+    async def run(self) -> None:
+        """Send for ever."""
+        ((self._old,),) = await self._store.rows("outbox_last", ())
+        await self._store.change([Change("outbox_begin", (self._steady.now() + BEGUN_S,))])
+        self._running = True
+        try:
+            await self._send_for_ever()
+        finally:
+            self._running = False
+
+    async def drain(self) -> None:
+        """Wait until all that is due has been sent, or is put off. A row whose sending is cut off may have arrived, and
+        would have to be marked as a possible duplicate."""
+        while self._running and (self._busy or await self._is_due()):
+            self.poke()
+            await anyio.sleep(LOOK_S)
+
+    async def _is_due(self) -> bool:
+        try:
+            return bool(await self._store.outbox_due(self._steady.now(), 1, self._channels))
+        except StoreUnavailable:
+            return False
+
+    async def _send_for_ever(self) -> None:
+        async with anyio.create_task_group() as tasks:
+            while True:
+                self._news = anyio.Event()
+                try:
+                    due = await self._store.outbox_due(self._steady.now(), BATCH, self._channels)
+                except StoreUnavailable as error:
+                    log.warning("the outbox waits: %s", error)
+                    due = []
+                for chat, rows in _by_chat(due, self._channels).items():
+                    if chat not in self._busy:
+                        self._busy.add(chat)
+                        tasks.start_soon(self._send_chat, chat, rows)
+                with anyio.move_on_after(POLL_S):
+                    await self._news.wait()
+
+    async def _send_chat(self, chat: str, rows: list[OutboxRow]) -> None:
+        """Send one chat's rows in order; a row that must wait makes those behind it wait too."""
+        try:
+            for row in rows:
+                if not await self._send(row):
+                    break
+        except StoreUnavailable as error:
+            log.warning("the outbox waits: %s", error)
+        finally:
+            self._busy.discard(chat)
+            self._news.set() if len(rows) > 1 else None
+
+    async def _send(self, row: OutboxRow) -> bool:
+        channel, key = self._channels[row.outgoing.address.channel], row.outgoing.key
+        mark = mark_of(row, channel, self._clock.now(), restarted=row.id <= self._old)
+        draft = await self._drafts.before(row)
+        if draft is not None and not draft.platform_id and not channel.idempotent:
+            mark = DUPLICATE  # the beginning may stand there already
+        outgoing = await self.render(row)
+        await self._store.outbox_sending(key, mark)
+        try:
+            with anyio.fail_after(SEND_S):
+                platform_id = await _say(channel, outgoing, mark, draft)
+        except SendRefused as error:
+            await self._store.outbox_failed(key, str(error))
+            log.error("%s will not take an answer: %s", channel.name, error)
+            if draft is not None:
+                await self._drafts.drop(draft)
+            return True
+        except ChannelError as error:
+            await self._again(row, error)
+            return False
+        except TimeoutError:
+            await self._again(row, ChannelError("the platform did not answer in time"))
+            return False
+        except Exception as error:
+            log.exception("%s broke while sending", channel.name)
+            await self._again(row, ChannelError(f"{type(error).__name__}: {error}"))
+            return False
+        if draft is None:
+            await self._store.outbox_sent(key, platform_id)
+        else:
+            await self._drafts.complete(row, draft, platform_id)
+        return True
+
+    async def _again(self, row: OutboxRow, error: ChannelError) -> None:
+        """Try later; what may have arrived stays `sending`, so that the next try is marked."""
+        if row.attempts + 1 >= TRIES:
+            await self._store.outbox_failed(row.outgoing.key, str(error))
+            return
+        pause = min(error.retry_after_s if error.retry_after_s is not None else pause_s(row.attempts + 1), LONGEST_S)
+        state: OutboxState = "pending" if error.unsent and row.state == "pending" else "sending"
+        await self._store.outbox_again(row.outgoing.key, state, self._steady.now() + pause, str(error))
+
+
+async def _say(channel: Channel, outgoing: Outgoing, mark: str, draft: Draft | None) -> str:
+    """Over its draft, where there is one."""
+    if draft is not None and draft.platform_id and isinstance(channel, Editing):
+        return await channel.edit(draft.platform_id, outgoing, mark)
+    return await channel.send(outgoing, mark)
+
+
+def _by_chat(rows: list[OutboxRow], channels: Mapping[str, Channel]) -> dict[str, list[OutboxRow]]:
+    chats: dict[str, list[OutboxRow]] = {}
+    for row in rows:
+        address = row.outgoing.address
+        if address.channel in channels:
+            key = f"{address.channel}\0{address.account}\0{address.chat}\0{address.thread}"
+            chats.setdefault(key, []).append(row)
+    return chats

@@ -1,0 +1,289 @@
+"""Reads the home of agent_computer: config.json, sessions/*.jsonl and *.tasks.json, and its workspace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..tools.task_import import of_computer
+from ..types.errors import JobInvalid
+from ..types.jobs import Job, checked
+from ..types.labels import Label
+from .agent_computer_tools import HANDLED, providers, rules
+from .jsonl import Line
+from .model import AgentFound, Folder, Found, JobFound, Memory, Talk, Tasks, in_words
+from .notes import FOR_THE_MODEL, role_of
+from .operator_ai import WORKSPACE_FILES
+from .operator_use import job_name
+from .safe_files import COPY_IT, Tree, Unread, parsed, utf8
+from .settings import Keys, keys_of, variables
+from .sqlite_reader import Rows
+
+REASONS = {
+    "logs*": ("logs of agent_computer", ""),
+    "*.py": ("the program of agent_computer itself", ""),
+    "tools": ("the program of agent_computer itself", ""),
+    "web": ("the program of agent_computer itself", ""),
+    "*/memory/index.json": ("it says which sessions were looked back at; Deskhand looks back at its own", ""),
+    "sessions/*.archive*": ("an archived conversation: its messages are not kept as such", "keep it where it is"),
+}
+_NOTE = re.compile(r"^\*Source: session .*\*$")
+_LINE = frozenset({"role", "content", "timestamp", "tool_call_id", "tool_name"})
+_REPLY = frozenset({"role", "content", "tool_calls"})
+_USED = frozenset({"usage", "model"})
+_JOB = frozenset({"id", "name", "schedule", "prompt", "session_id", "enabled"})
+_TASK = frozenset(
+    {"id", "title", "description", "status", "parent_id", "result", "node_type", "depends_on", "config", "owner"}
+)
+
+
+def read(tree: Tree, now: float) -> Found:
+    """All that this home holds; what cannot be read is in `broken`."""
+    keys = keys_of(tree, "config.json", HANDLED)
+    agent = keys.raw.get("agent")
+    agent = agent if isinstance(agent, Mapping) else {}
+    name = job_name(str(agent.get("id") or "main"), set())
+    sessions = _inner(tree, keys.raw, "sessions", "directory", usual="sessions")
+    work = _inner(tree, keys.raw, "agent", "workspace", usual="workspace")
+    talks = tuple(_talks(tree, sessions, name))
+    tasks = tuple(_tasks(tree, sessions))
+    memories = tuple(_memories(tree, name, f"{work}/memory")) if work else ()
+    jobs = tuple(_jobs(tree, f"{work}/cron.json")) if work else ()
+    skills = tuple(_skills(tree, f"{work}/memory/skills", name)) if work else ()
+    files = tree.texts(work, WORKSPACE_FILES) if work else {}
+    config = _config(tree, keys, name)
+    secrets = keys.secrets | variables(tree, "")
+    tree.leave_rest(REASONS)
+    return Found(
+        "agent_computer",
+        "",
+        str(tree.root),
+        config,
+        secrets,
+        (AgentFound(name, {}, files),),
+        talks=talks,
+        jobs=jobs,
+        memories=memories,
+        skills=skills,
+        tasks=tasks,
+        left=tree.notes.all_left(),
+        changed=tree.notes.all_changed(),
+        broken=tree.notes.all_broken(),
+        trusted=tree.private(*(each for each in ("config.json", sessions, work) if each and tree.has(each))),
+    )
+
+
+def _config(tree: Tree, keys: Keys, agent: str) -> dict[str, Any]:
+    """Its keys as ours, with its rules about tools."""
+    config = {key: value for key, value in keys.config.items() if key not in ("agents", "policy")}
+    if keys.raw:
+        config["policy"] = rules(tree.notes, keys.raw, agent)
+    if found := providers(tree.notes, keys, config.get("providers", {})):
+        config["providers"] = found
+    return config
+
+
+def _inner(tree: Tree, raw: Mapping[str, Any], section: str, key: str, *, usual: str) -> str:
+    """A folder that the configuration names, from the home; '' where it lies elsewhere."""
+    given = raw.get(section)
+    named = str(given.get(key) or usual) if isinstance(given, Mapping) else usual
+    inner = tree.inside(named)
+    if inner is None:
+        tree.notes.leave(f"{section}.{key}: {named}", "that folder lies outside this home", COPY_IT)
+        return ""
+    tree.has_folder(inner)
+    return inner
+
+
+# ---------------------------------------------------------------------- conversations
+
+
+def _talks(tree: Tree, sessions: str, agent: str) -> Iterator[Talk]:
+    for entry in tree.entries(sessions) if sessions else ():
+        key = entry.name.removesuffix(".jsonl")
+        if not entry.name.endswith(".jsonl"):
+            continue
+        inner = f"{sessions}/{entry.name}"
+        if not tree.has_file(inner):
+            continue
+        if lines := _read(tree, inner):
+            job = key.removeprefix("cron-") if key.startswith("cron-") else ""
+            yield Talk(key, agent, tuple(lines), job=job)
+        else:
+            tree.leave(inner, "there is no message in it")
+
+
+def _read(tree: Tree, inner: str) -> list[Line]:
+    try:
+        return _lines(tree, tree.lines(inner))
+    except Unread as error:
+        tree.give_up(inner, error)
+        return []
+
+
+def _lines(tree: Tree, found: Iterator[dict[str, Any]]) -> list[Line]:
+    """Its lines as ours: what a reply used stands before it there, and behind it with us."""
+    lines: list[Line] = []
+    used: Line | None = None
+    for each in found:
+        role, content = each.get("role"), each.get("content")
+        when = each.get("timestamp")
+        at = float(when) if isinstance(when, int | float) else None
+        tree.notes.fields("messages in sessions", each, _LINE)
+        if role == "meta":
+            used = Line("meta", content, at)
+            tree.notes.fields("notes on replies in sessions", content if isinstance(content, Mapping) else {}, _USED)
+        elif role == "assistant":
+            inner = content if isinstance(content, Mapping) else {"content": content}
+            tree.notes.fields("replies in sessions", inner, _REPLY)
+            text = inner.get("content")
+            lines.append(
+                Line("assistant", text if isinstance(text, str) else "", at, tool_calls=inner.get("tool_calls"))
+            )
+            lines += [used] if used else []
+            used = None
+        elif role == "user":
+            lines.append(Line("user", content, at))
+        elif role == "tool":
+            call, tool = str(each.get("tool_call_id") or ""), str(each.get("tool_name") or "unknown")
+            lines.append(Line("tool", content, at, tool_call_id=call, tool_name=tool))
+        else:
+            tree.notes.count(role_of(role), FOR_THE_MODEL)
+    return lines
+
+
+def _tasks(tree: Tree, sessions: str) -> Iterator[Tasks]:
+    for entry in tree.entries(sessions) if sessions else ():
+        inner = f"{sessions}/{entry.name}"
+        if not entry.name.endswith(".tasks.json") or not tree.has_file(inner):
+            continue
+        talk = entry.name.removesuffix(".tasks.json")
+        try:
+            data = utf8(tree.data(inner, 100_000_000))
+            raw = _parsed(inner, data)
+        except Unread as error:
+            tree.give_up(inner, error)
+            continue
+        found = of_computer(data, Label("tool_local", source=f"agent_computer, {talk}"))
+        for note in found.notes:
+            tree.notes.change(inner, note)
+        rows = raw.get("tasks") if isinstance(raw, Mapping) else raw
+        for row in rows if isinstance(rows, list) else ():
+            tree.notes.fields("tasks", row if isinstance(row, Mapping) else {}, _TASK)
+        if found.tasks:
+            yield Tasks(talk, found.tasks)
+
+
+def _parsed(inner: str, data: bytes) -> Any:
+    try:
+        return parsed(data)
+    except (ValueError, RecursionError) as error:
+        raise Unread(f"{inner}: it is no JSON: {error}") from error
+
+
+# ---------------------------------------------------------------------- what it knows
+
+
+def _memories(tree: Tree, agent: str, folder: str) -> Iterator[Memory]:
+    """The sections of knowledge.md and learnings.md, each once, and what only the index beside them still has."""
+    facts: dict[str, str] = {}
+    for name, text in tree.texts(folder, ("knowledge.md", "learnings.md")).items():
+        sections = list(_sections(text))
+        facts |= {fact: title for title, fact in sections}
+        if sections:
+            tree.notes.change(f"{folder}/{name}", "each of its sections becomes a memory")
+    titles = {_words(title) for title in facts.values()}
+    for title, fact in _indexed(tree, f"{folder}/memory.db"):
+        if _words(title) not in titles:
+            facts.setdefault(fact, title)
+    yield from (Memory(fact, "agent", agent) for fact in facts if fact)
+
+
+def _sections(text: str) -> Iterator[tuple[str, str]]:
+    """(title, fact) of each section."""
+    for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+        head, _, body = section.partition("\n")
+        rest = " ".join(line.strip() for line in body.splitlines() if line.strip() and not _NOTE.match(line.strip()))
+        yield head.strip(), f"{head.strip()}: {rest}" if rest else head.strip()
+
+
+def _words(text: str) -> str:
+    return " ".join(text.lower().split())
+
+
+def _indexed(tree: Tree, inner: str) -> Iterator[tuple[str, str]]:
+    """(title, fact) of what stands in its search index."""
+    if not tree.has_file(inner):
+        return
+    summaries = 0
+    try:
+        rows = Rows(tree, inner)
+        try:
+            for title, content, kind, *_ in rows.read(
+                "memories", ("title", "content", "source_type", "source_id", "embedding", "created_at", "id"), "id"
+            ):
+                if kind == "session_summary":
+                    summaries += 1
+                elif kind != "skill":
+                    yield str(title), f"{title}: {' '.join(str(content).split())}"
+        finally:
+            rows.close()
+    except Unread as error:
+        tree.give_up(inner, error)
+    tree.notes.leave(f"embeddings in {inner}", "Deskhand makes its own")
+    if summaries:
+        tree.notes.leave(
+            f"{in_words(summaries, 'summary')} of sessions in {inner}", "the conversations themselves are taken"
+        )
+
+
+def _skills(tree: Tree, folder: str, agent: str) -> Iterator[Folder]:
+    for entry in tree.entries(folder):
+        inner = f"{folder}/{entry.name}"
+        if entry.name.endswith(".py") and tree.has_file(inner):
+            try:
+                yield Folder(entry.name.removesuffix(".py"), {entry.name: tree.data(inner)}, agent)
+            except Unread as error:
+                tree.give_up(inner, error)
+
+
+# ---------------------------------------------------------------------- jobs
+
+
+def _jobs(tree: Tree, inner: str) -> Iterator[JobFound]:
+    if not tree.has_file(inner):
+        return
+    try:
+        found = tree.json(inner)
+    except Unread as error:
+        tree.give_up(inner, error)
+        return
+    listed = found if isinstance(found, list) else found.get("jobs") if isinstance(found, dict) else None
+    if not isinstance(listed, list):
+        tree.notes.fail(inner, "it holds no list of jobs")
+        return
+    taken: set[str] = set()
+    for number, each in enumerate(listed, 1):
+        if not isinstance(each, Mapping):
+            tree.notes.leave(f"entry {number} of {inner}", "it is no job")
+            continue
+        name = job_name(str(each.get("id") or each.get("name") or "job"), taken)
+        tree.notes.fields(f"jobs in {inner}", each, _JOB)
+        try:
+            yield JobFound(checked(_job(each, name)))
+        except JobInvalid as error:
+            tree.notes.leave(f"{inner}: {name}", str(error), "write it anew: deskhand jobs add")
+
+
+def _job(each: Mapping[str, Any], name: str) -> Job:
+    session = str(each.get("session_id") or f"cron-{name}")
+    return Job(
+        name,
+        str(each.get("prompt") or ""),
+        str(each.get("name") or ""),
+        str(each.get("schedule") or "every 1h"),
+        "UTC",
+        session=session,
+        enabled=bool(each.get("enabled", True)),
+    )

@@ -1,0 +1,375 @@
+"""Takes over what a plan says. Cut off or done twice, it comes to the same: what was taken stands in a table."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from ..assembly.workspace_templates import TEMPLATES, lay_out
+from ..config.config import Settings, convert, ours, read_settings
+from ..config.foreign_file import add_secrets
+from ..config.parse import parse_value, read_text
+from ..config.yaml_edit import set_key, write_private
+from ..jobs.job_file import written
+from ..memory.facts import NewFact, added
+from ..secrets.redaction import Redactor
+from ..store.base import Store
+from ..tools.paths import Workspace
+from ..tools.task_rows import imported
+from ..types.clock import Clock
+from ..types.commit import Change
+from ..types.errors import ConfigError, Refused, StaleSession, ToolError
+from ..types.folders import make_private
+from ..types.identity import Address
+from ..types.labels import Label
+from ..types.people import OWNER_NAME, Identity
+from ..users.users import LocalPeople, open_people
+from .broken import broken_home
+from .conversations import voices_of, write_talk
+from .ledger import fact_key, note_key, tasks_key, value_key
+from .model import Left, Talk
+from .notes import shown
+from .plan import Plan, skill_path
+
+FACTS_AT_ONCE = 500
+
+
+class Taken(msgspec.Struct):
+    """What became of it: how many of each, what was not taken after all, and what is to be done now."""
+
+    counts: dict[str, int] = {}
+    left: list[Left] = []
+    notes: list[str] = []
+
+    def add(self, name: str, number: int = 1) -> None:
+        self.counts[name] = self.counts.get(name, 0) + number
+
+    def leave(self, what: str, error: Exception | str, todo: str = "") -> None:
+        self.left.append(Left(shown(what), shown(str(error)), todo))
+
+
+class Taking:
+    """Writes one plan into this home. `start_jobs`: jobs are left on, as they were. `skip_broken`: a home with files
+    that cannot be read is taken over without them."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        settings: Settings,
+        store: Store,
+        clock: Clock,
+        *,
+        start_jobs: bool = False,
+        skip_broken: bool = False,
+    ) -> None:
+        self._plan, self._settings, self._store, self._clock = plan, settings, store, clock
+        self._start_jobs, self._skip_broken = start_jobs, skip_broken
+        self._taken = Taken()
+        self._redact: Callable[[str], str] = str
+
+    async def take(self) -> Taken:
+        """Take everything that can be taken. Raises ConfigError, before anything is written, where the home is broken;
+        ConfigError where our own configuration cannot be used, OSError, StoreUnavailable."""
+        if self._plan.found.broken and not self._skip_broken:
+            raise ConfigError(broken_home(self._plan.found))
+        await self._settle()
+        self._redact = Redactor(self._settings)  # with the keys that have just come in
+        roles = {name: role.agents for name, role in self._settings.config.roles.items()}
+        people = open_people(self._store, self._clock, lambda: roles, dict)
+        await self._people(people)
+        await self._talks(people)
+        await self._memories()
+        await self._values()
+        await self._skills()
+        await self._presets()
+        await self._notes()
+        await self._jobs()
+        await self._tasks()
+        return self._taken
+
+    async def _once(self, kind: str, key: str, here: str) -> None:
+        await self._store.change([self._row(kind, key, here)])
+
+    async def _begin(self, kind: str, key: str, here: str) -> None:
+        await self._store.change([Change("moved_begun", (self._plan.found.system, kind, key, here, self._clock.now()))])
+
+    async def _done(self, kind: str, key: str) -> None:
+        await self._store.change([Change("moved_done", (self._plan.found.system, kind, key))])
+
+    def _row(self, kind: str, key: str, here: str) -> Change:
+        return Change("moved_once", (self._plan.found.system, kind, key, here, self._clock.now()))
+
+    # ------------------------------------------------------------------ configuration
+
+    async def _settle(self) -> None:
+        """Set what the plan says in the configuration, and give each agent its files."""
+        file, fresh = self._settings.file, self._store.last_seq() == 0
+        text = _text(file)
+        if not self._settings.config.agents and not fresh and any(path[0] == "agents" for path, _ in self._plan.keys):
+            text = set_key(text, ["agents", self._settings.agents[0]], {})  # who was there without a name stays first
+        for path, value in self._plan.keys:
+            changed = set_key(text, path, _plain(value))
+            try:
+                convert(ours(parse_value(changed) or {}, file).config, file)
+            except ConfigError as error:
+                self._taken.leave(".".join(path), error)
+                continue
+            text = changed
+        if any(path[0] == "channels" for path, _ in self._plan.keys):
+            only = "only one program can read what is written to a bot"
+            self._taken.notes.append(f"end {self._plan.found.system} before Deskhand serves: {only}")
+        if text != _text(file):
+            write_private(file, text)
+        secrets = dict(self._plan.secrets)
+        added = add_secrets(self._settings.home.env, secrets) if secrets else []
+        if added:
+            what = f"the key {added[0]} was" if len(added) == 1 else f"the keys {', '.join(added)} were"
+            self._taken.notes.append(f"{what} put into {self._settings.home.env}")
+        settings = read_settings(file, self._settings.started_with)
+        self._settings = replace(settings, home=self._settings.home)
+        for agent in self._plan.new_agents:
+            here = self._plan.agents[agent.name]
+            if here in self._settings.agents:
+                lay_out(self._settings, here)
+                self._files(self._settings.home.agent(here), agent.own)
+                if not self._settings.agent(here).workspace:
+                    self._files(self._settings.home.workspace(here), agent.workspace)
+            await self._once("agent", agent.name, here)
+            self._taken.add("agent")
+
+    def _files(self, folder: Path, files: dict[str, str]) -> None:
+        """Lay files down where nothing but our template is."""
+        for name, text in files.items():
+            path = folder / name
+            template = TEMPLATES / name
+            usual = template.read_text("utf-8") if template.is_file() else None
+            if path.exists() and (path.is_symlink() or path.read_text("utf-8", "replace") != usual):
+                self._taken.leave(str(path), "it says something already, and stays")
+            else:
+                write_private(path, text)
+
+    # ------------------------------------------------------------------ people and what they said
+
+    async def _people(self, people: LocalPeople) -> None:
+        for new in self._plan.new_people:
+            here = new.here
+            await self._begin("user", new.person.name, here)
+            try:
+                if new.here != OWNER_NAME and new.here not in people.known():
+                    await people.add_user(new.here, new.roles[0])
+                    for role in new.roles[1:]:
+                        await people.add_role(new.here, role)
+            except (ConfigError, Refused) as error:
+                self._taken.leave(f"user {new.person.name}", error)
+                continue
+            for channel, one in new.person.ids:
+                try:
+                    await people.link(here, Identity(channel, one))
+                except (ConfigError, Refused) as error:
+                    self._taken.leave(f"{channel} {one} of {new.person.name}", error)
+            await self._done("user", new.person.name)
+            self._taken.add("user")
+
+    async def _talks(self, people: LocalPeople) -> None:
+        roles = {name: role.agents for name, role in self._settings.config.roles.items()}
+        voices = voices_of(self._plan.found, self._plan.people, people, roles)
+        unknown = 0
+        for new in self._plan.talks:
+            try:
+                unknown += await write_talk(
+                    self._store, self._plan.found, new, voices, (self._clock.now(), self._redact)
+                )
+            except StaleSession as error:
+                self._taken.leave(new.talk.key, f"{error}; try again later")
+                continue
+            self._taken.add("conversation")
+        if unknown:
+            self._taken.leave(f"{unknown} lines of conversations", "nobody knows who says such lines")
+
+    # ------------------------------------------------------------------ what is known
+
+    async def _memories(self) -> None:
+        found, now = self._plan.found, self._clock.now()
+        changes: list[Change] = []
+        for memory in self._plan.memories:
+            agent = self._plan.agents.get(memory.owner, memory.owner)
+            owner = {"user": self._plan.people.get(memory.owner, ""), "agent": agent, "global": ""}[memory.scope]
+            key = fact_key(memory)
+            if memory.scope != "global" and not owner:
+                self._taken.leave(f"a memory about {memory.owner}", "there is no such user")
+                continue
+            fact = NewFact(
+                self._redact(memory.text),
+                memory.scope,
+                owner,
+                Label("tool_local", source=f"a memory of {found.system}"),
+                "import",
+                f"import:{found.system}:{key}",
+                retention="candidate" if memory.candidate else "durable",
+                pinned=memory.pinned,
+                held=not found.trusted,
+            )
+            changes += added(fact, now if memory.candidate or memory.at is None else memory.at)
+            changes.append(self._row("fact", key, fact.key))
+            self._taken.add("memory")
+            if len(changes) > FACTS_AT_ONCE:
+                await self._store.change(changes)
+                changes = []
+        if changes:
+            await self._store.change(changes)
+
+    async def _values(self) -> None:
+        for value in self._plan.values:
+            agent = self._plan.agents.get(value.agent, value.agent)
+            put = Change("moved_kv", (agent, value.namespace, value.key, self._redact(value.value), value.expires_at))
+            wrote, _ = await self._store.change([put, self._row("value", value_key(value), value.key)])
+            if wrote:
+                self._taken.add("key-value")
+            else:
+                self._taken.leave(f"the key {value.key} of {agent}", "it has a value here already, which stays")
+
+    # ------------------------------------------------------------------ files
+
+    async def _skills(self) -> None:
+        for skill in self._plan.skills:
+            await self._begin("skill", skill.name, skill.name)
+            try:
+                if skill.agent:
+                    self._lay_in_workspace(self._plan.agents[skill.agent], skill.name, skill.files)
+                else:
+                    _lay(skill_path(skill, self._settings, self._plan.agents), skill.files)
+            except (OSError, ToolError) as error:
+                self._taken.leave(f"skill {skill.name}", error)
+                continue
+            await self._done("skill", skill.name)
+            self._taken.add("skill")
+
+    async def _presets(self) -> None:
+        for preset in self._plan.presets:
+            await self._begin("preset", preset.name, preset.name)
+            try:
+                _lay(self._settings.home.root / "prompts" / preset.name, preset.files, self._settings.home.state)
+            except OSError as error:
+                self._taken.leave(f"preset {preset.name}", error)
+                continue
+            await self._done("preset", preset.name)
+            self._taken.add("preset")
+
+    async def _notes(self) -> None:
+        """Put what agents have written down into their workspaces, where nothing stands."""
+        for note in self._plan.notes:
+            agent = self._plan.agents[note.agent]
+            what = f"{note.path} of {note.agent}"
+            if agent not in self._settings.agents or self._settings.agent(agent).workspace:
+                self._taken.leave(what, "the workspace of that agent is a folder of your own", "copy it there yourself")
+                continue
+            folder = self._settings.home.workspace(agent)
+            make_private(folder)
+            try:
+                with Workspace(str(folder)) as workspace:
+                    if _lies_in(workspace, note.path):
+                        self._taken.leave(what, "it says something here already, and stays", "put the two together")
+                    else:
+                        workspace.write(note.path, note.data)
+                        self._taken.add("note")
+            except ToolError as error:
+                self._taken.leave(what, error)
+                continue
+            await self._once("note", note_key(note), note.path)
+
+    def _lay_in_workspace(self, agent: str, name: str, files: dict[str, bytes]) -> None:
+        """Put a file of Python where it is a tool of this agent, and never where a link in its workspace leads. Raises
+        ToolError."""
+        folder = self._settings.home.workspace(agent)
+        make_private(folder)
+        with Workspace(str(folder)) as workspace:
+            workspace.write(f"memory/skills/{name}.py", next(iter(files.values())))
+
+    async def _jobs(self) -> None:
+        for each in self._plan.jobs:
+            job = each.job
+            agent = self._plan.agents.get(job.agent, "") if job.agent else next(iter(self._plan.agents.values()), "")
+            if not self._start_jobs and job.enabled:
+                job = replace(job, enabled=False)
+            job = replace(job, agent=agent if agent in self._settings.agents else "", to=self._to(job.to))
+            await self._begin("job", each.job.name, job.name)
+            files = {**each.files, "JOB.md": written(job).encode()}
+            try:
+                _lay(self._settings.home.root / "jobs" / job.name, files, self._settings.home.state)
+            except OSError as error:
+                self._taken.leave(f"job {job.name}", error)
+                continue
+            await self._done("job", each.job.name)
+            self._taken.add("job")
+
+    async def _tasks(self) -> None:
+        """Each list in its conversation; one of a workspace in the last that is here."""
+        for listed in self._plan.tasks:
+            session = self._plan.sessions.get(listed.talk or _where_tasks_are(self._plan.found.talks), "")
+            if not session:
+                self._taken.leave(f"{len(listed.tasks)} tasks", "there is no conversation that they belong to")
+                continue
+            rows = imported(session, listed.tasks, self._clock.now())
+            await self._store.change([*rows, self._row("tasks", tasks_key(listed), session)])
+            self._taken.add("task", len(listed.tasks))
+
+    def _to(self, to: Address | None) -> Address | None:
+        """With the account that its conversations have, where the job does not say it."""
+        if to is None or to.account:
+            return to
+        places = [talk.place for talk in self._plan.found.talks if talk.place]
+        account = next((each.account for each in places if (each.channel, each.chat) == (to.channel, to.chat)), "")
+        return replace(to, account=account)
+
+
+def _where_tasks_are(talks: Sequence[Talk]) -> str:
+    """The last conversation that had to do with tasks, else the last."""
+    about = [each.key for each in talks if any(_made_a_task(line.tool_calls) for line in each.lines)]
+    return next(reversed(about or [each.key for each in talks]), "")
+
+
+def _made_a_task(calls: object) -> bool:
+    names = [str(call.get("name")) for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
+    return any(name.startswith("task_") for name in names)
+
+
+def _lay(path: Path, files: dict[str, bytes], beside: Path | None = None) -> None:
+    """Put a folder of files there, whole or not at all. What is there already, a run put there that was cut off. It is
+    made `beside`, else in the same folder, and moved. Raises OSError."""
+    if path.exists():
+        return
+    make_private(path.parent)
+    part = (beside or path.parent) / f".{path.name}.part"
+    if part.is_dir():
+        shutil.rmtree(part)
+    for name, data in files.items():
+        if Path(name).is_absolute() or ".." in Path(name).parts:  # no reader gives such a name
+            continue
+        file = part / name
+        make_private(file.parent)
+        file.write_bytes(data)
+        file.chmod(0o700 if data.startswith(b"#!") else 0o600)
+    part.rename(path)
+
+
+def _lies_in(workspace: Workspace, path: str) -> bool:
+    try:
+        workspace.stat(path)
+    except ToolError as error:
+        return not isinstance(error.__cause__, FileNotFoundError)
+    return True
+
+
+def _text(file: Path) -> str:
+    try:
+        return read_text(file)
+    except FileNotFoundError:
+        return ""
+
+
+def _plain(value: object) -> object:
+    return msgspec.to_builtins(value)

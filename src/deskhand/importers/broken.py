@@ -1,0 +1,14 @@
+"""Says why a home cannot be taken over: which of its files cannot be read."""
+
+from __future__ import annotations
+
+from .model import Found
+
+
+def broken_home(found: Found) -> str:
+    """What a person reads, with each file and the reason."""
+    files = "\n".join(f"  {each.file}: {each.why}" for each in found.broken)
+    return (
+        f"the home {found.root} is broken. Nothing was written. These files cannot be read:\n{files}\n"
+        "Repair them, move them away, or import the rest with --skip-broken."
+    )

@@ -1,0 +1,93 @@
+"""Finds homes of other systems, and says which system's a folder is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..types.errors import ConfigError
+from . import agent_computer, openagent, operator_ai, operator_use
+from .model import Found, System
+from .safe_files import Tree, Unread
+
+USUAL = (".operator", ".operator-use", ".operator_use", "agent_computer", "openagent", ".openagent")
+"""Where they lie, from a person's home; the last two are put anywhere."""
+READERS: Mapping[System, Callable[[Tree, float], Found]] = {
+    "operator-ai": operator_ai.read,
+    "operator-use": operator_use.read,
+    "agent_computer": agent_computer.read,
+    "openagent-core": openagent.read,
+}
+LOOKS_FOR = (
+    "~/.operator of operator-ai, ~/.operator-use of operator-use, a folder of agent_computer (config.json with"
+    " sessions/), or one of openagent-core (agent.db with workspace/)"
+)
+
+
+def system_of(folder: Path) -> System | None:
+    """Which system's home this is; None for none. It looks at a few names and at nothing else."""
+    try:
+        tree = Tree(folder)
+    except Unread:
+        return None
+    try:
+        return _system_of(tree)
+    finally:
+        tree.close()
+
+
+def _system_of(tree: Tree) -> System | None:
+    """By the names in it, whatever they are: a home whose files are broken is a home."""
+    names = {entry.name for entry in tree.names()}
+    in_workspace = {entry.name for entry in tree.names("workspace")}
+    config = _config(tree)
+    if "operator.yaml" in names or tree.kind("state/operator.db"):
+        return "operator-ai"
+    if names & {"crons.json", "workspaces", "restart.json"} or _is_operator_use(config):
+        return "operator-use"
+    if "config.json" in names and ("sessions" in names or "cron.json" in in_workspace or "agent" in config):
+        return "agent_computer"
+    if "agent.db" in names or in_workspace & {".tasks", ".agent"}:
+        return "openagent-core"
+    return None
+
+
+def _config(tree: Tree) -> dict[str, Any]:
+    try:
+        found = tree.json("config.json")
+    except Unread:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _is_operator_use(config: dict[str, Any]) -> bool:
+    """agent_computer has the one `agent`, operator-use has `agents` with a list and defaults."""
+    agents = config.get("agents")
+    lists = isinstance(agents, dict) and ("list" in agents or "defaults" in agents)
+    return "agent" not in config and (lists or "bindings" in config or "channels" in config)
+
+
+def homes_in(person: Path, here: Path | None = None) -> Iterator[tuple[System, Path]]:
+    """The homes in a person's home, and the folder where one stands, if it is one."""
+    seen: set[Path] = set()
+    for folder in (*(person / name for name in USUAL), *([here] if here else [])):
+        if not folder.is_dir() or (real := folder.resolve()) in seen:
+            continue
+        seen.add(real)
+        if (system := system_of(folder)) is not None:
+            yield system, folder
+
+
+def read_home(folder: Path, now: float) -> Found:
+    """All that a home holds; nothing of it is changed. Raises ConfigError where it is none, or cannot be opened."""
+    if not folder.is_dir():
+        raise ConfigError(f"there is no folder {str(folder)!r}; give one of: {LOOKS_FOR}")
+    system = system_of(folder)
+    if system is None:
+        raise ConfigError(f"{str(folder)!r} is no home that is known here; give one of: {LOOKS_FOR}")
+    tree = Tree(folder)
+    try:
+        return READERS[system](tree, now)
+    finally:
+        tree.close()

@@ -1,0 +1,77 @@
+"""What was taken from a system before: which conversation, fact or file is the same as one that is here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+
+import msgspec
+
+from ..store.base import Store
+from .jsonl import Line
+from .model import Memory, Note, Talk, Tasks, Value
+
+BEGUN = "begun"
+"""The mark of what was begun and is not done."""
+MARKED = 3
+"""So many lines at the end of what was taken say where to go on."""
+
+
+class Moved(msgspec.Struct, frozen=True):
+    """What was taken before, and what it is called here."""
+
+    here: str
+    lines: int = 0
+    mark: str = ""
+
+
+Ledger = Mapping[tuple[str, str], Moved]
+"""(kind, key) -> what was taken."""
+
+
+async def ledger_of(store: Store, system: str) -> Ledger:
+    """What was taken from this system before."""
+    rows = await store.rows("moved_all", (system,))
+    return {(kind, key): Moved(here, lines, mark) for kind, key, here, lines, mark in rows}
+
+
+def digest(*parts: str) -> str:
+    """A short name for these texts."""
+    return sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def fact_key(memory: Memory) -> str:
+    return digest(memory.scope, memory.owner, " ".join(memory.text.split()))
+
+
+def value_key(value: Value) -> str:
+    return digest(value.agent, value.namespace, value.key)
+
+
+def tasks_key(tasks: Tasks) -> str:
+    return digest(tasks.talk, *sorted(task.title for task in tasks.tasks))
+
+
+def note_key(note: Note) -> str:
+    return digest(note.agent, note.path)
+
+
+def talk_key(talk: Talk) -> str:
+    """The same for the same conversation wherever its home lies: by its name there and how it began."""
+    return digest(talk.agent, talk.key, _said(talk.lines[0]))
+
+
+def mark_of(lines: Sequence[Line]) -> str:
+    """Says which lines the last of these are."""
+    return digest(*(_said(line) for line in lines[-MARKED:]))
+
+
+def _said(line: Line) -> str:
+    return f"{line.role} {line.timestamp} {line.content!r} {line.tool_calls!r}"
+
+
+def taken_up_to(lines: Sequence[Line], moved: Moved) -> int | None:
+    """How many of the lines were taken before: they may have been shortened at their beginning since. None where what
+    was taken is not there any more."""
+    likely = [moved.lines, *range(len(lines), 0, -1)]
+    return next((n for n in likely if 0 < n <= len(lines) and mark_of(lines[:n]) == moved.mark), None)

@@ -1,0 +1,214 @@
+"""Reads what openagent-core (0.1.1) leaves: agent.db, .env, prompts/, and its workspace with .tasks/ and .agent/."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any, Literal
+
+from ..assembly.prompt_presets import FILE_NAME as PRESET_FILE
+from ..config.foreign_keys import OPENAGENT_TASKS
+from ..tools.task_import import of_openagent
+from ..types.labels import Label
+from ..types.options import TITLE_CHARS, SessionOptions
+from .jsonl import Line
+from .model import AgentFound, Folder, Found, Memory, Talk, Tasks
+from .operator_ai import EMPTY, leave_messages, leave_unused, moment, skills_in
+from .operator_use import facts_in
+from .safe_files import COPY_IT, KEEP, Tree, Unread, parsed
+from .settings import all_variables, keys_in, keys_of
+from .sqlite_reader import Rows
+
+DATABASE, AGENT = "agent.db", "openagent"
+HANDLED = ("DEFAULT_PRESET", "PROMPTS_DIR", "DATABASE_URL", "skills_folder")
+REASONS = {
+    "*/.transcripts": ("the whole conversations are taken, so the summed-up ones are there too", ""),
+    "*/.team": ("Deskhand has no teammates yet", ""),
+    "mcp_servers.json": ("Deskhand does not use MCP servers yet", ""),
+    "workspace*": ("files of a workspace stay where they are", KEEP),
+}
+_TABLES = {"token_usage": ("usage of the past is not taken; Deskhand counts its own", "")}
+_COLUMNS = ("id", "title", "created_at", "system_prompt", "preset", "enable_teams", "enable_tracing", "enable_approval",
+    "enable_plan_mode", "enable_thinking", "thinking_effort", "updated_at")  # fmt: skip
+_TASK = frozenset(
+    {"id", "subject", "title", "description", "status", "blockedBy", "blocked_by", "blocks", "owner", "activeForm",
+     "active", "metadata", "result"}
+)  # fmt: skip
+_BLOCKS = frozenset({"text", "tool_use", "tool_result"})
+
+
+def read(tree: Tree, now: float) -> Found:
+    """All that this home holds; what cannot be read is in `broken`."""
+    keys = keys_of(tree, ".env", HANDLED)
+    env = all_variables(tree, "")
+    work = _inner(tree, "WORKSPACE_DIR", env.get("WORKSPACE_DIR", "workspace"))
+    skills = _inner(tree, "SKILLS_DIR", env.get("SKILLS_DIR", "skills"))
+    prompts = _inner(tree, "PROMPTS_DIR", env.get("PROMPTS_DIR", "prompts"))
+    database = _database(tree, env.get("DATABASE_URL", ""))
+    talks: tuple[Talk, ...] = ()
+    if database and tree.has_file(database):
+        try:
+            talks = tuple(_talks(tree, database))
+        except Unread as error:
+            tree.give_up(database, error)
+    facts = list(facts_in(tree.texts(work, (".agent/memory.md",)))) if work else []
+    if facts:
+        tree.notes.change(f"{work}/.agent/memory.md", "each of its lines becomes a memory")
+    tasks = tuple(_tasks(tree, f"{work}/.tasks")) if work else ()
+    found_skills = tuple(skills_in(tree, skills)) if skills else ()
+    presets = tuple(_presets(tree, prompts)) if prompts else ()
+    tree.leave_rest({**REASONS, f"{work}*": REASONS["workspace*"]} if work else REASONS)
+    agent = OPENAGENT_TASKS["defaults"] | ({"preset": env["DEFAULT_PRESET"]} if env.get("DEFAULT_PRESET") else {})
+    return Found(
+        "openagent-core",
+        "0.1",
+        str(tree.root),
+        keys.config | {"agents": {AGENT: agent}},
+        keys.secrets | keys_in(env),
+        (AgentFound(AGENT),),
+        talks=talks,
+        memories=tuple(Memory(text, "agent", AGENT) for text in facts),
+        skills=found_skills,
+        tasks=tasks,
+        presets=presets,
+        left=tree.notes.all_left(),
+        changed=tree.notes.all_changed(),
+        broken=tree.notes.all_broken(),
+        trusted=tree.private(database) if database and tree.has(database) else tree.private(),
+    )
+
+
+def _inner(tree: Tree, variable: str, named: str) -> str:
+    """A folder that a variable names, from the home; '' where it lies elsewhere."""
+    inner = tree.inside(named)
+    if inner is None:
+        tree.notes.leave(f"{variable}: {named}", "that folder lies outside this home", COPY_IT)
+    return inner or ""
+
+
+def _database(tree: Tree, url: str) -> str:
+    """The file of its database, from the home; '' where it is elsewhere."""
+    if not url:
+        return DATABASE
+    kind, found, path = url.partition(":///")
+    inner = tree.inside(path) if found and kind.startswith("sqlite") else None
+    if inner is None:
+        todo = "export it to an agent.db in this home, and import again"
+        tree.notes.leave("the database that DATABASE_URL names", "it is no file in this home", todo)
+    return inner or ""
+
+
+# ---------------------------------------------------------------------- conversations
+
+
+def _talks(tree: Tree, database: str) -> Iterator[Talk]:
+    rows = Rows(tree, database)
+    try:
+        heads = {str(head[0]): head for head in rows.read("conversations", _COLUMNS, "created_at")}
+        lines = _messages(tree, rows, heads)
+        leave_unused(tree, rows, _TABLES)
+    finally:
+        rows.close()
+    for key, (_, title, created, *held) in heads.items():
+        if not lines.get(key):
+            tree.notes.leave(f"the conversation {title or key}", EMPTY)
+            continue
+        options = _options(tree, key, str(title or ""), held)
+        yield Talk(key, AGENT, tuple(lines[key]), at=moment(created), options=options)
+
+
+def _messages(tree: Tree, rows: Rows, heads: Mapping[str, Any]) -> dict[str, list[Line]]:
+    """The lines of each conversation."""
+    lines: dict[str, list[Line]] = {}
+    broken = orphans = 0
+    for key, role, content, created, _ in rows.read(
+        "messages", ("conversation_id", "role", "content", "created_at", "id"), "id"
+    ):
+        if str(key) not in heads:
+            orphans += 1
+            continue
+        with suppress(ValueError, RecursionError, TypeError):
+            lines.setdefault(str(key), []).extend(_lines(tree, str(role), parsed(content), moment(created)))
+            continue
+        broken += 1
+    leave_messages(tree, broken, orphans)
+    return lines
+
+
+def _lines(tree: Tree, role: str, content: Any, at: float | None) -> Iterator[Line]:
+    """A message as lines: the results of tools stand there as words of the person."""
+    blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    blocks = [block for block in blocks if isinstance(block, Mapping)]
+    for block in blocks:
+        if block.get("type") not in _BLOCKS:
+            tree.notes.fields("messages", {str(block.get("type")): True}, ())
+        if block.get("type") == "tool_result":
+            yield Line("tool", block.get("content"), at, tool_call_id=str(block.get("tool_use_id") or ""))
+    text = "\n".join(str(block["text"]) for block in blocks if isinstance(block.get("text"), str))
+    if role == "assistant":
+        calls = [
+            {"id": block.get("id"), "name": block.get("name"), "arguments": block.get("input") or {}}
+            for block in blocks
+            if block.get("type") == "tool_use"
+        ]
+        yield Line("assistant", text, at, tool_calls=calls or None)
+    elif text:
+        yield Line("user" if role == "user" else role, text, at)
+
+
+def _options(tree: Tree, key: str, title: str, held: list[Any]) -> SessionOptions:
+    """How a conversation was held."""
+    prompt, preset, teams, tracing, approval, plan, thinking, effort, _ = held
+    if len(title) > TITLE_CHARS:
+        tree.notes.change(f"the title {title}", f"a title has at most {TITLE_CHARS} characters")
+    return SessionOptions(
+        title=title[:TITLE_CHARS] or None,
+        system_prompt=str(prompt) if prompt else None,
+        preset=str(preset) if preset else None,
+        teams=True if teams else None,
+        tracing=True if tracing else None,
+        approval=True if approval else None,
+        plan_mode=True if plan else None,
+        thinking=_thinking(tree, key, str(effort)) if thinking else None,
+    )
+
+
+def _thinking(tree: Tree, key: str, effort: str) -> Literal["low", "medium", "high", "max"]:
+    match effort:
+        case "low" | "medium" | "high" | "max":
+            return effort
+        case _:
+            tree.notes.change(f"thinking_effort {effort} of {key}", "Deskhand knows low, medium, high and max: high")
+            return "high"
+
+
+# ---------------------------------------------------------------------- files
+
+
+def _tasks(tree: Tree, folder: str) -> Iterator[Tasks]:
+    files: list[bytes] = []
+    for entry in tree.entries(folder):
+        inner = f"{folder}/{entry.name}"
+        if entry.name.startswith("task_") and entry.name.endswith(".json") and tree.has_file(inner):
+            try:
+                row = tree.json(inner)
+                files.append(tree.data(inner))
+            except Unread as error:
+                tree.give_up(inner, error)
+                continue
+            tree.notes.fields("tasks", row if isinstance(row, Mapping) else {}, _TASK)
+    found = of_openagent(files, Label("tool_local", source=f"openagent-core, {folder}"))
+    for note in found.notes:
+        tree.notes.change(folder, note)
+    if found.tasks:
+        yield Tasks("", found.tasks)
+
+
+def _presets(tree: Tree, folder: str) -> Iterator[Folder]:
+    """The presets in a folder: folders with a PROMPT.md."""
+    for entry in tree.entries(folder):
+        inner = f"{folder}/{entry.name}"
+        if entry.kind == "folder" and tree.has_file(f"{inner}/{PRESET_FILE}"):
+            found = tree.folder(inner)
+            if found is not None:
+                yield found

@@ -1,0 +1,331 @@
+"""Reads the home of operator-ai (0.4 to 0.7): operator.yaml, state/operator.db, agents/, jobs/, skills/."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from msgspec.structs import replace
+
+from ..jobs.job_file import parse_job
+from ..types.errors import JobInvalid
+from ..types.identity import Address
+from .jsonl import Line
+from .model import AgentFound, Folder, Found, JobFound, Memory, Person, Talk, Value, in_words
+from .notes import FOR_THE_MODEL, role_of
+from .safe_files import KEEP, UNKNOWN, Tree, Unread, parsed
+from .settings import Keys, keys_of, variables
+from .sqlite_reader import Rows
+
+DATABASES = ("state/operator.db", "operator.db")
+HANDLED = ("env_file",)
+BUNDLED = frozenset({"skill-creator", "job-creator"})
+"""Skills that it brings along: what they tell is about it."""
+REASONS = {
+    "SYSTEM.md": ("Deskhand has its own", "put what you want to keep into SYSTEM.md of Deskhand's home"),
+    "logs": ("logs of operator-ai", ""),
+    "shared": ("what its agents share stays where it is", "copy what you want to keep to shared/ of Deskhand's home"),
+    "agents/*/workspace/shared": ("a link to the folder that its agents share", ""),
+    "agents/*/workspace*": ("files of a workspace stay where they are", KEEP),
+    **{f"skills/{name}": ("it comes with operator-ai and is about it", "") for name in BUNDLED},
+}
+_TABLES = {
+    "job_state": ("counters of jobs begin anew", ""),
+    "platform_message_index": ("replies to old messages begin a new conversation", ""),
+    "schema_meta": ("it says which version wrote the database", ""),
+    "agent_kv": ("a key-value here has no dates", ""),
+    "memory_state": ("how far memories were gathered; Deskhand begins anew", ""),
+}
+"""Tables that are not read: (why, what to do)."""
+_LINE = frozenset({"role", "content", "tool_calls", "tool_call_id", "name"})
+_META = frozenset({"agent", "user_id", "is_private"})
+_ID = re.compile(r"[A-Za-z0-9.]{1,60}")
+"""Ids of chats and threads of Slack."""
+_INNER = r"(?:[^<]|<(?!/?context_snapshot))*+</context_snapshot>\s*"
+_MEMORIES = re.compile(rf'<context_snapshot source="memories">{_INNER}')
+_THREAD = re.compile(rf'<context_snapshot source="thread_history">{_INNER}')
+_COLUMNS = {
+    "conversations": (
+        "conversation_id",
+        "channel_id",
+        "transport_name",
+        "root_thread_id",
+        "metadata_json",
+        "updated_at",
+    ),
+    "messages": ("conversation_id", "message_json", "created_at", "id"),
+    "memories": ("content", "scope", "scope_id", "retention", "pinned", "created_at", "expires_at"),
+    "agent_kv": ("agent", "key", "ns", "value", "expires_at"),
+}
+
+
+def read(tree: Tree, now: float) -> Found:
+    """All that this home holds; what cannot be read is in `broken`."""
+    keys = keys_of(tree, "operator.yaml", HANDLED)
+    tree.has_folder("state")
+    database = next((name for name in DATABASES if tree.has_file(name)), "")
+    inside = _Inside(tree)
+    version = "0.4 or earlier" if "settings" in keys.raw else "0.5 or later"
+    if database:
+        try:
+            version = inside.read(database, now)
+        except Unread as error:
+            tree.give_up(database, error)
+    else:
+        tree.notes.leave("conversations, users and memories", "there is no state/operator.db")
+    agents = _agents(tree, keys)
+    jobs, skills = tuple(_jobs(tree)), tuple(skills_in(tree))
+    secrets = keys.secrets | variables(tree, keys.env_file)
+    tree.leave_rest(REASONS)
+    return Found(
+        "operator-ai",
+        version,
+        str(tree.root),
+        keys.config,
+        secrets,
+        agents,
+        tuple(inside.people),
+        tuple(inside.talks),
+        jobs,
+        tuple(inside.memories),
+        tuple(inside.values),
+        skills,
+        left=tree.notes.all_left(),
+        changed=tree.notes.all_changed(),
+        broken=tree.notes.all_broken(),
+        trusted=bool(database) and tree.private(database),
+    )
+
+
+ORPHANS = "their conversation is not in the database"
+EMPTY = "there is no message in it"
+
+
+def leave_messages(tree: Tree, broken: int, orphans: int) -> None:
+    """Note messages that cannot be read, and such as belong to no conversation."""
+    if broken:
+        tree.notes.leave(in_words(broken, "message"), "they cannot be read; the rest of their conversations is taken")
+    if orphans:
+        tree.notes.leave(in_words(orphans, "message"), ORPHANS)
+
+
+def leave_unused(tree: Tree, rows: Rows, reasons: Mapping[str, tuple[str, str]]) -> None:
+    """Note the tables and columns that hold something and were not read; `reasons` are (why, what to do) by table."""
+    for table, column, number in rows.unused():
+        what = f"the column {column} of the table {table}" if column else f"the table {table}"
+        why, todo = reasons.get(table, ("", ""))
+        tree.notes.leave(f"{what} ({in_words(number, 'row')})", why or UNKNOWN, todo)
+
+
+class _Inside:
+    """What the database holds."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self.people: list[Person] = []
+        self.talks: list[Talk] = []
+        self.memories: list[Memory] = []
+        self.values: list[Value] = []
+
+    def read(self, database: str, now: float) -> str:
+        """Fill in everything, and give the version that wrote it."""
+        rows = Rows(self._tree, database)
+        try:
+            for part in (self._people, self._talks, self._memories, self._values):
+                try:
+                    part(rows, now)
+                except Unread as error:
+                    self._tree.give_up(database, error)
+            leave_unused(self._tree, rows, _TABLES)
+            return "0.7" if "created_at" in rows.columns("messages") else "0.4"
+        finally:
+            rows.close()
+
+    def _people(self, rows: Rows, now: float) -> None:
+        names = [str(name) for name, _ in rows.read("users", ("username", "created_at"))]
+        ids = list(rows.read("user_identities", ("platform_id", "username")))
+        roles = list(rows.read("user_roles", ("username", "role")))
+        for one, name in ids:
+            if name not in names:
+                self._tree.notes.leave(f"the identity {one}", f"it is {name}'s, and there is no such user")
+        for name, role in roles:
+            if name not in names:
+                self._tree.notes.leave(f"the role {role} of {name}", "there is no such user")
+        for name in names:
+            own = tuple(str(role) for who, role in roles if who == name and role != "admin")
+            places = tuple(
+                (place[0], place[2]) for one, who in ids if who == name for place in [str(one).partition(":")]
+            )
+            self.people.append(Person(name, own, places, any(row == (name, "admin") for row in roles)))
+
+    def _talks(self, rows: Rows, now: float) -> None:
+        by_talk: dict[str, list[Line]] = {}
+        heads = list(rows.read("conversations", _COLUMNS["conversations"]))
+        private = {str(head[0]): _object(head[4]) for head in heads}
+        whose = {f"{channel}:{one}": person.name for person in self.people for channel, one in person.ids}
+        broken = orphans = 0
+        for key, raw, created_at, _ in rows.read("messages", _COLUMNS["messages"], "id"):
+            found = _object(raw)
+            if str(key) not in private:
+                orphans += 1
+                continue
+            if "role" not in found:
+                broken += 1
+                continue
+            self._tree.notes.fields("messages", found, _LINE)
+            self._note_changes(found.get("content"))
+            speaker = str(private.get(str(key), {}).get("user_id") or "")
+            line = _line(found, created_at, whose.get(speaker, speaker))
+            if line is None:
+                self._tree.notes.count(role_of(found["role"]), FOR_THE_MODEL)
+            else:
+                by_talk.setdefault(str(key), []).append(line)
+        leave_messages(self._tree, broken, orphans)
+        for key, channel, transport, thread, _, updated in heads:
+            meta = private[str(key)]
+            self._tree.notes.fields("conversations (metadata)", meta, _META)
+            lines = by_talk.get(str(key), [])
+            if not lines:
+                self._tree.notes.leave(f"the conversation {key}", EMPTY)
+                continue
+            agent = str(meta.get("agent") or transport or "")
+            talk = _talk(str(key), agent, tuple(lines), (str(channel), str(thread)), meta)
+            at = float(updated) if isinstance(updated, int | float) and 0 < updated < 1e11 else None
+            self.talks.append(replace(talk, at=at))
+
+    def _note_changes(self, content: Any) -> None:
+        """What a message does not come in with as it was."""
+        if isinstance(content, list) and any(isinstance(part, dict) and "text" not in part for part in content):
+            self._tree.notes.change("pictures and files in messages", "they were not kept there; their kind is named")
+        if _MEMORIES.search(plain(content)):
+            self._tree.notes.change("messages of people", "what its memory had put before them is taken out")
+
+    def _memories(self, rows: Rows, now: float) -> None:
+        expired = empty = 0
+        columns = _COLUMNS["memories"]
+        for text, scope, owner, retention, pinned, created, expires in rows.read("memories", columns):
+            kind: Literal["user", "agent", "global"] | None = _SCOPES.get(str(scope))
+            until = moment(expires)
+            if not str(text or "").strip():
+                empty += 1
+            elif kind is None:
+                self._tree.notes.leave(f"a memory of the scope {scope!r}: {text}", "there is no such scope")
+            elif until is not None and until <= now and not pinned:
+                expired += 1
+            else:
+                candidate = retention == "candidate" and not pinned
+                self.memories.append(Memory(str(text), kind, str(owner), bool(pinned), candidate, moment(created)))
+        if expired:
+            self._tree.notes.leave(in_words(expired, "memory"), "they had expired")
+        if empty:
+            self._tree.notes.leave(in_words(empty, "memory"), f"there is no text in {'it' if empty == 1 else 'them'}")
+
+    def _values(self, rows: Rows, now: float) -> None:
+        for agent, key, namespace, value, expires in rows.read("agent_kv", _COLUMNS["agent_kv"]):
+            until = moment(expires)
+            if until is not None and until <= now:
+                self._tree.notes.leave(f"the key-value {key} of {agent}", "it had expired")
+            else:
+                self.values.append(Value(str(agent), str(namespace or ""), str(key), str(value), until))
+
+
+_SCOPES: dict[str, Literal["user", "agent", "global"]] = {"user": "user", "agent": "agent", "global": "global"}
+
+
+def _talk(key: str, agent: str, lines: tuple[Line, ...], at: tuple[str, str], meta: dict[str, Any]) -> Talk:
+    platform, _, rest = key.partition(":")
+    if platform == "job":
+        return Talk(key, agent, lines, job=rest.partition(":")[0])
+    chat, thread = at
+    group = not meta.get("is_private", False)
+    # An account of Slack has no name that both systems share: the chat and its thread are what stays.
+    named = platform == "slack" and _ID.fullmatch(chat) and _ID.fullmatch(thread)
+    place = Address(platform, chat=chat, thread=thread, group=group) if named else None
+    return Talk(key, agent, lines, place, group)
+
+
+def _line(found: dict[str, Any], created_at: Any, by: str) -> Line | None:
+    """A message as a line; None for what is said to the model alone."""
+    role = found.get("role")
+    when = str(created_at) if created_at else None
+    if role == "user":
+        text = plain(found.get("content"))
+        before = "\n".join(_THREAD.findall(text)).strip()
+        return Line("user", _THREAD.sub("", _MEMORIES.sub("", text)), when, by=by, before=before)
+    if role == "assistant":
+        return Line("assistant", plain(found.get("content")), when, tool_calls=found.get("tool_calls"))
+    if role == "tool":
+        return Line("tool", plain(found.get("content")), when, tool_call_id=str(found.get("tool_call_id") or ""))
+    return None
+
+
+def plain(content: Any) -> str:
+    """The text of a message; what is no text in it is named, since it was not kept."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    parts = [part for part in content if isinstance(part, dict)]
+    return "\n".join(
+        str(part["text"]) if isinstance(part.get("text"), str) else f"[{part.get('type')}]" for part in parts
+    )
+
+
+def _object(raw: Any) -> dict[str, Any]:
+    with suppress(ValueError, RecursionError, TypeError):
+        found = parsed(raw)
+        if isinstance(found, dict):
+            return found
+    return {}
+
+
+def moment(text: Any) -> float | None:
+    """A time as these systems write it, without a zone in UTC; None for anything else."""
+    with suppress(ValueError, OverflowError, TypeError):
+        at = datetime.fromisoformat(str(text))
+        return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+    return None
+
+
+def _agents(tree: Tree, keys: Keys) -> tuple[AgentFound, ...]:
+    names = [str(name) for name in keys.agents] or ["operator"]
+    named = [entry.name for entry in tree.entries("agents") if entry.kind == "folder"]
+    found = []
+    for name in dict.fromkeys([*names, *named]):
+        own = tree.texts(f"agents/{name}", ("AGENT.md",)) if "/" not in name else {}
+        work = tree.texts(f"agents/{name}/workspace", WORKSPACE_FILES) if "/" not in name else {}
+        found.append(AgentFound(name, own, work))
+    return tuple(found)
+
+
+WORKSPACE_FILES = ("RULES.md", "SOUL.md", "USER.md", "CODE.md", "AGENTS.md", "HEARTBEAT.md")
+
+
+def _jobs(tree: Tree) -> Iterator[JobFound]:
+    for entry in tree.entries("jobs"):
+        inner = f"jobs/{entry.name}"
+        if entry.kind != "folder" or not tree.has_file(f"{inner}/JOB.md"):
+            continue
+        folder = tree.folder(inner)
+        if folder is None:
+            continue
+        try:
+            parsed = parse_job(folder.files["JOB.md"].decode("utf-8-sig", "replace"), entry.name)
+        except (JobInvalid, KeyError) as error:
+            tree.notes.leave(inner, str(error), "mend its JOB.md and import again")
+            continue
+        for note in parsed.notes:
+            tree.notes.change(f"{inner}/JOB.md", note)
+        yield JobFound(parsed.job, {name: data for name, data in folder.files.items() if name != "JOB.md"})
+
+
+def skills_in(tree: Tree, inner: str = "skills") -> Iterator[Folder]:
+    """The skills in a folder: folders with a SKILL.md. Those that the system itself brings along are passed over."""
+    for entry in tree.entries(inner):
+        if entry.kind == "folder" and entry.name not in BUNDLED and tree.has_file(f"{inner}/{entry.name}/SKILL.md"):
+            folder = tree.folder(f"{inner}/{entry.name}")
+            if folder is not None:
+                yield folder

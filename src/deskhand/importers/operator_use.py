@@ -1,0 +1,314 @@
+"""Reads the home of operator-use (0.2.9): config.json, crons.json, and for each agent sessions, memory and skills.
+
+Its document puts sessions/ and workspace/ at the top of the home, its program workspaces/AGENT/ with sessions/ in each.
+Both are read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from ..config.keys import put
+from ..config.parse import parse_value
+from ..types.errors import JobInvalid
+from ..types.jobs import Job, checked
+from .jsonl import Line
+from .model import AgentFound, Found, JobFound, Memory, Talk
+from .notes import FOR_THE_MODEL, role_of
+from .operator_ai import WORKSPACE_FILES, moment, skills_in
+from .operator_use_channels import HANDLED, PLATFORMS, Bot, channels_of, place_of
+from .safe_files import Tree, Unread
+from .settings import all_variables, keys_of, keys_of_env
+
+REASONS = {
+    "restart.json": ("what was to be done after a restart", "tell your agent, if it is still to be done"),
+    "operator.log*": ("logs of operator-use", ""),
+    "logs": ("logs of operator-use", ""),
+    "acp_sessions.json": ("Deskhand does not speak ACP", ""),
+    "media": ("files of messages; conversations name them", "keep the folder if you want to open them"),
+    "*/tools/*.py": ("a tool for operator-use cannot run here", "rewrite it as a skill in Python: docs/extending.md"),
+    "tools/*.py": ("a tool for operator-use cannot run here", "rewrite it as a skill in Python: docs/extending.md"),
+    "*/tools": ("a tool for operator-use cannot run here", "rewrite it as a skill in Python: docs/extending.md"),
+    "*/.history*": ("older versions of a skill", ""),
+}
+PREFIX = "OPERATOR_"
+_DAY = re.compile(r"\d{2}-\d{2}-\d{4}")
+_DAILY = re.compile(r"\d{4}-\d{2}-\d{2}\.md")
+_LINE = frozenset({"role", "content", "id", "name", "params"})
+_METADATA = frozenset({"type", "id", "created_at", "updated_at"})
+_JOB = frozenset({"name", "enabled", "schedule", "payload", "delete_after_run"})
+_SCHEDULE = frozenset({"mode", "interval_ms", "expr", "tz"})
+_PAYLOAD = frozenset({"message", "deliver", "channel", "chat_id", "account_id"})
+
+
+def read(tree: Tree, now: float) -> Found:
+    """All that this home holds; what cannot be read is in `broken`."""
+    env = all_variables(tree, "")
+    keys = keys_of(tree, "config.json", HANDLED, nested(env))
+    names = list(keys.agents) or ["operator"]
+    channels, bots = channels_of(tree.notes, keys, names)
+    if channels:
+        keys.config["channels"] = channels
+    homes = _homes(tree, names, keys.agents)
+    talks = [
+        talk
+        for name, inner in _session_files(tree, names, homes)
+        if (talk := _talk(tree, inner, name, bots)) is not None
+    ]
+    skills = {skill.name: skill for home in homes.values() for skill in skills_in(tree, f"{home}/skills")}
+    agents = tuple(_agent(tree, name, homes.get(name, "")) for name in names)
+    jobs = tuple(_jobs(tree, bots, names))
+    memories = tuple(memory for name, home in homes.items() for memory in _memories(tree, name, home))
+    secrets = keys.secrets | keys_of_env(tree, {name: value for name, value in env.items() if not is_nested(name)})
+    tree.leave_rest(REASONS)
+    return Found(
+        "operator-use",
+        "0.2",
+        str(tree.root),
+        keys.config,
+        secrets,
+        agents,
+        (),  # those who may write stand in `allow_from` of their channel
+        tuple(talks),
+        jobs,
+        memories,
+        skills=tuple(skills.values()),
+        left=tree.notes.all_left(),
+        changed=tree.notes.all_changed(),
+        broken=tree.notes.all_broken(),
+        trusted=tree.private("config.json", *(home for home in homes.values() if tree.has(home))),
+    )
+
+
+def is_nested(variable: str) -> bool:
+    """Whether this variable sets a key of its configuration: OPERATOR_PROVIDERS__OPENAI__API_KEY."""
+    return variable.startswith(PREFIX) and "__" in variable
+
+
+def nested(env: Mapping[str, str]) -> dict[str, Any]:
+    """The keys that variables set; its configuration file counts before them."""
+    found: dict[str, Any] = {}
+    for name, value in env.items():
+        if is_nested(name):
+            put(found, name.removeprefix(PREFIX).lower().split("__"), parse_value(value))
+    return found
+
+
+def _homes(tree: Tree, names: list[str], settings: Mapping[str, Any]) -> dict[str, str]:
+    """Where each agent's files lie, from the home; those of the document in `workspace/`, of its first agent."""
+    homes = {name: home for name in names if (home := _workspace(tree, name, settings.get(name)))}
+    if names[0] not in homes and tree.has_folder("workspace"):
+        homes[names[0]] = "workspace"
+    return homes
+
+
+def _workspace(tree: Tree, name: str, settings: Any) -> str:
+    """Where an agent's files lie, from the home; '' where they do not lie in it."""
+    given = settings.get("workspace") if isinstance(settings, Mapping) else None
+    inner = tree.inside(str(given) if given else f"workspaces/{name}")
+    if inner is None:
+        where = f"its workspace {str(given)!r} lies elsewhere" if given else "its name is no name of a folder"
+        tree.notes.leave(f"the files of agent {name}", where, "copy what you want to keep")
+        return ""
+    return inner if tree.has_folder(inner) else ""
+
+
+def _session_files(tree: Tree, names: list[str], homes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """(agent, file) of every session; those at the top of the home are of its first agent."""
+    folders = [(name, f"{home}/sessions") for name, home in homes.items()]
+    for name, folder in dict.fromkeys([*folders, (names[0], "sessions")]):
+        for entry in tree.entries(folder):
+            inner = f"{folder}/{entry.name}"
+            if entry.name.endswith(".jsonl"):
+                yield name, inner
+            elif entry.kind == "folder" and _DAY.fullmatch(entry.name):  # later versions: a folder for each day
+                for each in tree.entries(inner):
+                    if each.name.endswith(".jsonl"):
+                        yield name, f"{inner}/{each.name}"
+
+
+# ---------------------------------------------------------------------- conversations
+
+
+def _talk(tree: Tree, inner: str, agent: str, bots: Mapping[str, Bot]) -> Talk | None:
+    name = inner.rpartition("/")[2].removesuffix(".jsonl")
+    key, lines = "", list[Line]()
+    at: float | None = None
+    if not tree.has_file(inner):
+        return None
+    try:
+        for found in tree.lines(inner):
+            if found.get("type") == "metadata":
+                key, at = str(found.get("id") or ""), moment(found.get("created_at"))
+                tree.notes.fields("sessions", found, _METADATA)
+            else:
+                lines += _lines(tree, found, at, key.partition(":")[0] or name.partition("_")[0])
+    except Unread as error:
+        tree.give_up(inner, error)
+        return None
+    if not lines:
+        tree.leave(inner, "there is no message in it")
+        return None
+    key = key or name.replace("_", ":")
+    platform = key.partition(":")[0]
+    place, group = place_of(key, bots.get(agent))
+    if place is None and platform in PLATFORMS:
+        tree.notes.change(key, f"it becomes a past conversation: no bot of {agent} with a token is in this home")
+    elif place is None:
+        tree.notes.change(key, f"it becomes a past conversation: Deskhand has no channel for {platform} yet")
+    return Talk(key, agent, tuple(lines), place, group)
+
+
+def _lines(tree: Tree, found: Mapping[str, Any], at: float | None, platform: str) -> Iterator[Line]:
+    """A message as lines. A tool's has its call in it."""
+    role, about = found.get("role"), found.get("metadata")
+    about = about if isinstance(about, Mapping) else {}
+    text = found.get("content") if isinstance(found.get("content"), str) else ""
+    tree.notes.fields("messages in sessions", found, _LINE | {"metadata"} | ({"content"} if text else set()))
+    tree.notes.fields("messages in sessions (metadata)", about, {"user_id"})
+    if role == "human":
+        user = str(about.get("user_id") or "")
+        yield Line("user", text, at, by=f"{platform}:{user}" if user else "")
+    elif role == "ai" and text:
+        yield Line("assistant", text, at)
+    elif role == "ai":
+        tree.notes.count("replies without text", "there is nothing to read in them")
+    elif role == "tool":
+        call, name = str(found.get("id") or "call"), str(found.get("name") or "unknown")
+        params = found.get("params")
+        calls = [{"id": call, "name": name, "arguments": params if isinstance(params, dict) else {}}]
+        yield Line("assistant", "", at, tool_calls=calls)
+        yield Line("tool", text, at, tool_call_id=call, tool_name=name)
+    else:
+        tree.notes.count(role_of(role), FOR_THE_MODEL)
+
+
+# ---------------------------------------------------------------------- what it is told, and knows
+
+
+def _agent(tree: Tree, name: str, home: str) -> AgentFound:
+    """What it is told, and what it has written down; templates that say nothing of a person stay behind."""
+    if not home:
+        return AgentFound(name)
+    return AgentFound(name, {}, tree.texts(home, WORKSPACE_FILES), dict(_written(tree, home)))
+
+
+def _written(tree: Tree, home: str) -> Iterator[tuple[str, bytes]]:
+    """knowledge/ and the daily logs memory/YYYY-MM-DD.md, by their paths in the workspace."""
+    if tree.has_folder(f"{home}/knowledge") and (folder := tree.folder(f"{home}/knowledge")):
+        for path, data in folder.files.items():
+            yield f"knowledge/{path}", data
+    for entry in tree.entries(f"{home}/memory"):
+        inner = f"{home}/memory/{entry.name}"
+        if _DAILY.fullmatch(entry.name) and tree.has_file(inner):
+            try:
+                yield f"memory/{entry.name}", tree.data(inner)
+            except Unread as error:
+                tree.give_up(inner, error)
+
+
+def _memories(tree: Tree, agent: str, home: str) -> Iterator[Memory]:
+    for name in ("memory/MEMORY.md", "MEMORY.md"):
+        facts = list(facts_in(tree.texts(home, (name,))))
+        if facts:
+            tree.notes.change(f"{home}/{name}", "each of its lines becomes a memory")
+        yield from (Memory(text, "agent", agent) for text in facts)
+    for entry in tree.entries(f"{home}/memory"):
+        folder = f"{home}/memory/{entry.name}"
+        if entry.kind == "folder" and tree.has_file(f"{folder}/summary.md"):
+            for text in tree.texts(folder, ("summary.md",)).values():
+                at = moment(entry.name)
+                yield Memory(f"{entry.name}: {' '.join(text.split())}", "agent", agent, at=at)
+
+
+def facts_in(files: Mapping[str, str]) -> Iterator[str]:
+    """The facts in a file of notes: each item of a list, each paragraph; short ones with the heading above them."""
+    for text in files.values():
+        heading, paragraph = "", list[str]()
+        for line in [*text.splitlines(), ""]:
+            plain = line.strip()
+            if plain.startswith("#") or not plain or plain[:2] in ("- ", "* ") or plain in ("---", "***"):
+                if paragraph:
+                    yield _under(heading, " ".join(paragraph))
+                paragraph = [plain[2:].strip()] if plain[:2] in ("- ", "* ") else []
+                heading = plain.lstrip("# ").strip() if plain.startswith("#") else heading
+            elif not (plain.startswith("(") and plain.endswith(")")) and not plain.startswith("*This file"):
+                paragraph.append(plain)
+
+
+def _under(heading: str, text: str) -> str:
+    return f"{heading}: {text}" if heading and len(text) < 60 else text
+
+
+# ---------------------------------------------------------------------- jobs
+
+
+def _jobs(tree: Tree, bots: Mapping[str, Bot], agents: list[str]) -> Iterator[JobFound]:
+    if not tree.has_file("crons.json"):
+        return
+    try:
+        found = tree.json("crons.json")
+    except Unread as error:
+        tree.give_up("crons.json", error)
+        return
+    listed = found.get("jobs", []) if isinstance(found, dict) else found
+    if not isinstance(listed, list):
+        tree.notes.fail("crons.json", "it holds no list of jobs")
+        return
+    taken: set[str] = set()
+    for number, each in enumerate(listed, 1):
+        if not isinstance(each, Mapping):
+            tree.notes.leave(f"entry {number} of crons.json", "it is no job")
+            continue
+        name = job_name(str(each.get("name") or each.get("id") or "job"), taken)
+        _count_fields(tree, each)
+        try:
+            yield JobFound(checked(_job(each, name, bots, agents)))
+        except (JobInvalid, TypeError, ValueError, AttributeError, OverflowError, OSError) as error:
+            said = f"crons.json: {each.get('name') or each.get('id')}"
+            tree.notes.leave(said, str(error), "write it anew: deskhand jobs add")
+
+
+def _count_fields(tree: Tree, each: Mapping[str, Any]) -> None:
+    tree.notes.fields("jobs in crons.json", each, _JOB)
+    for part, used in (("schedule", _SCHEDULE), ("payload", _PAYLOAD)):
+        inner = each.get(part)
+        tree.notes.fields(f"jobs in crons.json ({part})", inner if isinstance(inner, Mapping) else {}, used)
+
+
+def _job(each: Mapping[str, Any], name: str, bots: Mapping[str, Bot], agents: list[str]) -> Job:
+    schedule, payload = each.get("schedule") or {}, each.get("payload") or {}
+    mode = str(schedule.get("mode") or "cron")
+    text, once = str(schedule.get("expr") or "* * * * *"), mode == "at"
+    if mode == "every":
+        text = f"every {int(schedule.get('interval_ms') or 0)}ms"
+    elif once and (due := each.get("state", {}).get("next_run_at_ms")):
+        text = f"at {datetime.fromtimestamp(int(due) / 1000, UTC).isoformat()}"
+    platform, chat = str(payload.get("channel") or ""), str(payload.get("chat_id") or "")
+    account = str(payload.get("account_id") or "")
+    agent = account if account in agents else next((one for one, bot in bots.items() if bot.platform == platform), "")
+    to = place_of(f"{platform}:{chat}", bots.get(agent), any_bot=True)[0] if chat else None
+    return Job(
+        name,
+        str(payload.get("message") or ""),
+        str(each.get("name") or ""),
+        text,
+        "" if mode == "every" else str(schedule.get("tz") or "UTC"),
+        agent=agent,
+        kind="deliver" if payload.get("deliver") else "prompt",
+        session="isolated",
+        to=to,
+        delete_after_run=bool(each.get("delete_after_run")) or once,
+        enabled=bool(each.get("enabled", True)),
+    )
+
+
+def job_name(text: str, taken: set[str]) -> str:
+    """A name that a job's folder can have, and none has yet."""
+    plain = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:50] or "job"
+    name = next(name for n in range(1, 100_000) if (name := plain if n == 1 else f"{plain}-{n}") not in taken)
+    taken.add(name)
+    return name

@@ -1,0 +1,353 @@
+"""What would be taken over from a home, and what has been before: decided before anything is written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from ..assembly.prompt_presets import presets
+from ..assembly.tools import skills_of
+from ..config.config import Settings
+from ..policy.roles import NOBODY
+from ..store.base import Store
+from ..types.identity import Address, session_key
+from ..types.options import SYSTEM_PROMPT_CHARS, SessionOptions
+from ..types.people import OWNER_NAME, ROLE_SCOPES
+from .ledger import BEGUN, Ledger, fact_key, ledger_of, note_key, taken_up_to, talk_key, tasks_key, value_key
+from .model import AgentFound, Changed, Folder, Found, JobFound, Left, Memory, Note, Person, Talk, Tasks, Value
+from .notes import Notes
+from .plan_settings import Incoming, SettingsPlan, how_to_add_a_preset, plan_secrets, roles_of
+from .skills import called, wrong_in
+
+OTHERS_COULD_WRITE = "others could write that home"
+
+
+class NewPerson(msgspec.Struct, frozen=True):
+    """A user who comes in, under this name and with these roles; without roles they are there already."""
+
+    person: Person
+    here: str
+    roles: tuple[str, ...] = ()
+
+
+class NewTalk(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation, or what is new in it: its lines from `first` on, in this session. `options` is how it is held;
+    None for as usual."""
+
+    talk: Talk
+    key: str
+    session: str
+    place: Address
+    first: int = 0
+    options: SessionOptions | None = None
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """All of it. `agents` and `people` are their names there -> here. `sessions` the conversations by theirs.
+    `channels` are those that there will be. `secrets` go to `.env`. `known` counts what was taken before."""
+
+    found: Found
+    agents: Mapping[str, str]
+    people: Mapping[str, str]
+    new_agents: tuple[AgentFound, ...] = ()
+    keys: tuple[tuple[tuple[str, ...], Any], ...] = ()
+    new_people: tuple[NewPerson, ...] = ()
+    talks: tuple[NewTalk, ...] = ()
+    memories: tuple[Memory, ...] = ()
+    values: tuple[Value, ...] = ()
+    jobs: tuple[JobFound, ...] = ()
+    skills: tuple[Folder, ...] = ()
+    tasks: tuple[Tasks, ...] = ()
+    presets: tuple[Folder, ...] = ()
+    notes: tuple[Note, ...] = ()
+    left: tuple[Left, ...] = ()
+    changed: tuple[Changed, ...] = ()
+    sessions: Mapping[str, str] = {}
+    channels: tuple[str, ...] = ()
+    secrets: Mapping[str, str] = {}
+    known: int = 0
+
+    def counts(self) -> list[tuple[int, str]]:
+        """How many of each are new, with its name."""
+        every = (
+            (len(self.new_agents), "agent"),
+            (len(self.new_people), "user"),
+            (len(self.talks), "conversation"),
+            (len(self.jobs), "job"),
+            (len(self.memories), "memory"),
+            (len(self.values), "key-value"),
+            (len(self.skills), "skill"),
+            (sum(len(each.tasks) for each in self.tasks), "task"),
+            (len(self.presets), "preset"),
+            (len(self.notes), "note"),
+        )
+        return [(number, name) for number, name in every if number]
+
+
+async def plan(found: Found, settings: Settings, store: Store, me: str = "") -> Plan:
+    """What is new in this home. `me` is the user there who is the owner here."""
+    known = await ledger_of(store, found.system)
+    notes = Notes()
+    agents = {each.name: agent_name(each.name) for each in found.agents}
+    users_here = {str(row[0]) for row in await store.rows("user_role_all", ())}
+    people, new_people = _people(found, settings, known, (me, users_here), notes)
+    new_presets = _presets(found, settings, known, notes)
+    preset_names = {each.name for each in presets(settings.home.root / "prompts")}
+    preset_names |= {each.name for each in new_presets}
+    talks, sessions = await _talks(found, agents, known, store, (preset_names, notes))
+    skills = _skills(found, settings, agents, known, notes)
+    new_agents = tuple(each for each in found.agents if ("agent", each.name) not in known)
+    incoming = Incoming(
+        found=found,
+        agents=agents,
+        new={each.name for each in new_agents},
+        skills=skills,
+        presets=preset_names,
+    )
+    whole = Plan(
+        found,
+        agents,
+        people,
+        new_agents,
+        tuple(SettingsPlan(incoming, settings, notes).keys()),
+        new_people,
+        talks,
+        _new("fact", found.memories, fact_key, known),
+        _new("value", found.values, value_key, known),
+        _jobs(found, settings, known, notes),
+        skills,
+        tuple(each for each in found.tasks if ("tasks", tasks_key(each)) not in known),
+        new_presets,
+        _notes(found, known, notes),
+        sessions=sessions,
+        channels=(*settings.config.channels, *found.config.get("channels", {})),
+        secrets=plan_secrets(found, settings, notes),
+        known=len([moved for moved in known.values() if moved.mark != BEGUN]),
+    )
+    _note_changes(whole, notes)
+    return replace(whole, left=(*found.left, *notes.all_left()), changed=(*found.changed, *notes.all_changed()))
+
+
+def _note_changes(plan: Plan, notes: Notes) -> None:
+    """Note what comes in otherwise than it was there, as a whole."""
+    for theirs in (each.name for each in plan.new_agents):
+        if (here := plan.agents[theirs]) != theirs:
+            notes.change(f"agent {theirs}", f"it is called {here}: names have a-z, 0-9, - and _")
+    for new in plan.new_people:
+        if new.here not in (new.person.name, OWNER_NAME):
+            notes.change(
+                f"user {new.person.name}", f"they are called {new.here}: another has that name, or it is no name"
+            )
+    if plan.secrets and (plan.talks or plan.memories or plan.values):
+        notes.change("keys that were said or noted", "the value of a key is replaced by its name")
+    if not plan.found.trusted and plan.memories:
+        notes.change("memories", f"{OTHERS_COULD_WRITE}, so nobody is told them before you look: deskhand memories")
+    if not plan.found.trusted and plan.talks:
+        notes.change("words of people", f"{OTHERS_COULD_WRITE}, so they count as content and as nobody's word")
+
+
+def agent_name(theirs: str) -> str:
+    """What an agent is called here."""
+    plain = re.sub(r"[^a-z0-9_-]+", "-", theirs.lower()).strip("-_")[:40]
+    return plain if plain and plain[0].isalpha() and plain not in ("list", "defaults") else f"agent-{plain or 'one'}"
+
+
+def _new(kind: str, given: Sequence[Any], key: Any, known: Ledger) -> tuple[Any, ...]:
+    once = {key(each): each for each in given}
+    return tuple(each for name, each in once.items() if (kind, name) not in known)
+
+
+def _is_taken(known: Ledger, kind: str, key: str) -> bool:
+    moved = known.get((kind, key))
+    return moved is not None and moved.mark != BEGUN
+
+
+def _people(
+    found: Found, settings: Settings, known: Ledger, among: tuple[str, set[str]], notes: Notes
+) -> tuple[dict[str, str], tuple[NewPerson, ...]]:
+    me, taken = among
+    people: dict[str, str] = {}
+    new: list[NewPerson] = []
+    theirs = roles_of(found, settings, {each.name: agent_name(each.name) for each in found.agents})
+    for person in found.people:
+        moved = known.get(("user", person.name))
+        if moved is not None and moved.mark != BEGUN:
+            people[person.name] = moved.here
+            continue
+        here = moved.here if moved else OWNER_NAME if me == person.name else _user_name(person.name, taken)
+        people[person.name] = here
+        taken.add(here)
+        roles = tuple(role for role in person.roles if role in theirs) or ("member",)
+        if here != OWNER_NAME:
+            _note_roles(person, settings, theirs, notes)
+        new.append(NewPerson(person, here, () if here == OWNER_NAME else roles))
+    return people, tuple(new)
+
+
+def _note_roles(person: Person, settings: Settings, theirs: Collection[str], notes: Notes) -> None:
+    """Note what this person may do there, and not here."""
+    known_here = {*settings.config.roles, *ROLE_SCOPES} - {"member", *theirs}
+    for role in person.roles:
+        if role in known_here:
+            why = "a file gives nobody a role that is here already"
+            notes.leave(f"that {person.name} is {role}", why, f"deskhand users add-role {person.name} {role}")
+        elif role not in theirs and role != "member":
+            notes.leave(f"that {person.name} is {role}", "that home does not say what this role may do")
+    if person.owner:
+        why = "nobody becomes an owner by a file"
+        notes.leave(f"that {person.name} may do everything", why, f"if that is you, say: --me {person.name}")
+
+
+def _user_name(name: str, taken: Collection[str]) -> str:
+    """A name that is nobody's here: whoever is called the same there need not be the same."""
+    plain = re.sub(r"[^a-z0-9.-]+", "-", name.lower()).strip(".-")[:60] or "somebody"
+    every = (plain if n == 1 else f"{plain}-{n}" for n in range(1, len(taken) + len(NOBODY) + 3))
+    return next(one for one in every if one not in taken and one not in NOBODY and one != OWNER_NAME)
+
+
+# ---------------------------------------------------------------------- conversations
+
+
+async def _talks(
+    found: Found, agents: Mapping[str, str], known: Ledger, store: Store, beside: tuple[Collection[str], Notes]
+) -> tuple[tuple[NewTalk, ...], dict[str, str]]:
+    """What is new of conversations, and the session of each by its key there."""
+    preset_names, notes = beside
+    new: list[NewTalk] = []
+    sessions: dict[str, str] = {}
+    going_on = {each.session for each in await store.open_sessions()}
+    first = next(iter(agents.values()), "default")
+    for talk in found.talks:
+        key = talk_key(talk)
+        moved = known.get(("talk", key))
+        agent = agents.get(talk.agent) or (agent_name(talk.agent) if talk.agent else first)
+        place = talk.place or _past(found, talk, key)
+        session = moved.here if moved else session_key(agent, place)
+        if moved is None and talk.place and (session in sessions.values() or await store.events(session, 0, 1)):
+            notes.change(talk.key, "that chat goes on here already; its past stands beside it")
+            place = _past(found, talk, key)
+            session = session_key(agent, place)
+        sessions[talk.key] = session
+        upto = taken_up_to(talk.lines, moved) if moved and moved.lines else 0
+        if upto is None:
+            why = "it was written anew since it was taken; what was taken stays"
+            notes.leave(f"changes in {talk.key}", why)
+        elif upto < len(talk.lines) and session in going_on:
+            notes.leave(f"what is new in {talk.key}", "something is going on in it here", "import again later")
+        elif upto < len(talk.lines):
+            if session.partition("/")[2].startswith("terminal:") and moved:
+                place = Address("terminal", chat=session.partition(":")[2], group=talk.group)
+            options = None if upto else _options(found, talk, preset_names, notes)
+            new.append(NewTalk(talk=talk, key=key, session=session, place=place, first=upto, options=options))
+    return tuple(new), sessions
+
+
+def _past(found: Found, talk: Talk, key: str) -> Address:
+    """Where a conversation lies that no channel leads to: the terminal and the page can go on with it."""
+    plain = re.sub(r"[^A-Za-z0-9]+", "-", talk.key).strip("-")[:40]
+    return Address("terminal", chat=f"{found.system}-{plain or 'talk'}-{key[:6]}", group=talk.group)
+
+
+def _options(found: Found, talk: Talk, preset_names: Collection[str], notes: Notes) -> SessionOptions | None:
+    """How this conversation is held here; None for as usual. What others could have written steers nobody."""
+    options = talk.options
+    if options is None:
+        return None
+    about = options.title or talk.key
+    if options.preset and options.preset not in preset_names:
+        todo = how_to_add_a_preset(options.preset)
+        notes.leave(f"the preset {options.preset} of {about}", "there is no such preset here", todo)
+        options = replace(options, preset=None)
+    prompt = options.system_prompt or ""
+    if prompt and (not found.trusted or len(prompt) > SYSTEM_PROMPT_CHARS):
+        long = f"it has more than {SYSTEM_PROMPT_CHARS:,} characters"
+        why = OTHERS_COULD_WRITE if not found.trusted else long
+        notes.leave(f"the system prompt of {about}", why, "set it in that conversation on the page")
+        options = replace(options, system_prompt=None)
+    return options if options != SessionOptions() else None
+
+
+# ---------------------------------------------------------------------- files
+
+
+def _jobs(found: Found, settings: Settings, known: Ledger, notes: Notes) -> tuple[JobFound, ...]:
+    new = []
+    for each in found.jobs:
+        moved = known.get(("job", each.job.name))
+        if moved is not None and moved.mark != BEGUN:
+            continue
+        if moved is None and (settings.home.root / "jobs" / each.job.name).exists():
+            notes.leave(f"job {each.job.name}", "there is a job of that name already", "rename one of the two")
+            continue
+        new.append(each)
+    return tuple(new)
+
+
+def _skills(
+    found: Found, settings: Settings, agents: Mapping[str, str], known: Ledger, notes: Notes
+) -> tuple[Folder, ...]:
+    new = []
+    taken = {name for agent in settings.agents for name in skills_of(settings, agent).find()}
+    same_name = "there is a skill of that name already"
+    for each in found.skills:
+        moved = known.get(("skill", each.name))
+        if moved is not None and moved.mark != BEGUN:
+            continue
+        what = f"skill {each.name}"
+        if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,63}", each.name):
+            notes.leave(what, "that cannot be the name of a skill", "rename it with a-z, 0-9 and -")
+        elif moved is None and skill_path(each, settings, agents).exists():
+            notes.leave(what, same_name, "rename one of the two")
+        elif (name := called(each)) in taken and moved is None:
+            itself = f"it calls itself {name}, and " if name != each.name else ""
+            notes.leave(what, f"{itself}{same_name}", "rename one of the two")
+        elif why := wrong_in(each):
+            notes.leave(what, why, "read it, and copy its folder yourself if you trust it")
+        else:
+            taken.add(name)
+            new.append(each)
+    return tuple(new)
+
+
+def skill_path(skill: Folder, settings: Settings, agents: Mapping[str, str]) -> Path:
+    """Where a skill lies here: its folder, or the file that is a tool of one agent."""
+    if not skill.agent:
+        return settings.skills_folder / skill.name
+    return settings.home.workspace(agents[skill.agent]) / "memory" / "skills" / f"{skill.name}.py"
+
+
+def _presets(found: Found, settings: Settings, known: Ledger, notes: Notes) -> tuple[Folder, ...]:
+    """The presets that come in: prompts that people choose by name."""
+    new = []
+    for each in found.presets:
+        if _is_taken(known, "preset", each.name):
+            continue
+        begun = ("preset", each.name) in known
+        what = f"preset {each.name}"
+        if not re.fullmatch(r"[A-Za-z0-9][\w-]{0,63}", each.name):
+            notes.leave(what, "that cannot be the name of a preset", "rename it with letters, digits and -")
+        elif (settings.home.root / "prompts" / each.name).exists() and not begun:
+            notes.leave(what, "there is a preset of that name already", "rename one of the two")
+        elif not found.trusted:
+            notes.leave(what, OTHERS_COULD_WRITE, "read it, and copy its folder to prompts/ of Deskhand's home")
+        elif why := wrong_in(each):
+            notes.leave(what, why, "read it, and copy its folder to prompts/ of Deskhand's home if you trust it")
+        else:
+            new.append(each)
+    return tuple(new)
+
+
+def _notes(found: Found, known: Ledger, notes: Notes) -> tuple[Note, ...]:
+    """The files that agents have written down, and that were not taken before."""
+    every = [Note(each.name, path, data) for each in found.agents for path, data in each.notes.items()]
+    new = [note for note in every if ("note", note_key(note)) not in known]
+    if new and not found.trusted:
+        for note in new:
+            notes.leave(f"{note.path} of {note.agent}", OTHERS_COULD_WRITE, "read it, and copy it yourself")
+        return ()
+    return tuple(new)

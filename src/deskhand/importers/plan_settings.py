@@ -1,0 +1,230 @@
+"""Which keys and secrets of a home are set here: nothing that is set here is changed, and nothing is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from ..config.config import Settings
+from ..config.parse import read_env_file
+from ..config.sections import DeepWorkConfig
+from ..memory.reflect import ReflectionConfig
+from ..memory.settings import MemoryConfig
+from ..policy.profiles import offers
+from ..policy.roles import RoleConfig
+from ..policy.rules import Rule
+from ..policy.validity import check_rules
+from ..skills.python import parse
+from ..types.errors import ConfigError
+from ..types.people import ROLE_SCOPES
+from .model import Folder, Found
+from .notes import Notes
+
+Keys = list[tuple[tuple[str, ...], Any]]
+"""(path, value) of each key that is set, in order."""
+REFLECTION = ReflectionConfig()
+STAYS = "it is set here already, and stays"
+
+
+def plan_secrets(found: Found, settings: Settings, notes: Notes) -> dict[str, str]:
+    """The keys that are not here yet. What only this process was started with is not: the service has none of it."""
+    theirs = {name: value for name, value in found.secrets.items() if value}
+    ours = {name: value for name, value in settings.environment.items() if name not in settings.started_with}
+    with suppress(FileNotFoundError):
+        ours |= read_env_file(settings.home.env)
+    for name, value in theirs.items():
+        if ours.get(name, value) != value:
+            todo = f"to take theirs, change {name} in {settings.home.env}"
+            notes.leave(f"the key {name}", "there is another one here, which stays", todo)
+    return {name: value for name, value in theirs.items() if name not in ours}
+
+
+class Incoming(msgspec.Struct, frozen=True, kw_only=True):
+    """What comes in, as far as settings depend on it. `agents` are the agents' names there -> here, `new` those that
+    were not taken before; `presets` are the names of all that there will be."""
+
+    found: Found
+    agents: Mapping[str, str]
+    new: Collection[str]
+    skills: Sequence[Folder]
+    presets: Collection[str]
+
+
+class SettingsPlan:
+    """Plans the keys that a home sets."""
+
+    def __init__(self, incoming: Incoming, settings: Settings, notes: Notes) -> None:
+        self._settings, self._notes = settings, notes
+        self._found = incoming.found
+        self._agents = incoming.agents
+        self._new = incoming.new
+        self._skills = incoming.skills
+        self._presets = incoming.presets
+
+    def keys(self) -> Keys:
+        """The keys that are set, in order: nothing that is set here is changed."""
+        keys = [*self._of_agents(), *self._of_sections()]
+        return [*keys, *self._policy(), *self._general()] if self._new else keys
+
+    # ------------------------------------------------------------------ agents
+
+    def _of_agents(self) -> Keys:
+        keys: Keys = []
+        base = self._found.config.get("defaults", {})
+        own = self._found.config.get("agents", {})
+        for key in base:
+            if self._new and all(key in own.get(theirs, {}) for theirs in self._new):
+                self._notes.change(f"defaults.{key}", "every agent sets its own, so it is not needed")
+        for theirs, here in self._agents.items():
+            if theirs not in self._new:
+                self._not_offered(theirs, here)
+            elif here in self._settings.config.agents:
+                why = f"there is an agent {here} already: its settings stay"
+                self._notes.leave(f"the settings of {theirs}", why, f"deskhand config set agents.{here}.KEY VALUE")
+                self._not_offered(theirs, here)
+            else:
+                keys.append((("agents", here), self._of_agent(theirs, base | own.get(theirs, {}))))
+        return keys
+
+    def _of_agent(self, theirs: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Its settings. Skills in Python are its tools there whatever its list of tools says, so they are here."""
+        told = dict(settings)
+        names = self._tools_of(theirs)
+        if names and "*" not in told.get("tools", ("*",)):
+            told["also_allow"] = [*told.get("also_allow", ()), *names]
+        preset = told.get("preset")
+        if preset and preset not in self._presets:
+            told.pop("preset")
+            self._notes.leave(f"the preset {preset}", "there is no such preset here", how_to_add_a_preset(preset))
+        return told
+
+    def _tools_of(self, theirs: str) -> list[str]:
+        """The tools that the skills in Python make which come in for this agent."""
+        own = [skill for skill in self._skills if skill.agent == theirs]
+        found = [parse(data, name) for skill in own for name, data in skill.files.items()]
+        return [tool.name for each in found for tool in each.skills]
+
+    def _not_offered(self, theirs: str, here: str) -> None:
+        """Note the tools that come in for an agent whose settings stay, and do not name them."""
+        if here not in self._settings.agents:
+            return
+        offered = self._settings.offered(here)
+        for name in self._tools_of(theirs):
+            if not offers(offered, name):
+                todo = f"add {name} to agents.{here}.also_allow"
+                self._notes.leave(f"that {here} is offered {name}", "its settings stay", todo)
+
+    # ------------------------------------------------------------------ sections
+
+    def _of_sections(self) -> Keys:
+        keys: Keys = []
+        config = self._settings.config
+        for section in ("roles", "channels", "providers"):
+            for name, value in self._found.config.get(section, {}).items():
+                if section == "providers" and (why := self._is_used(name)):
+                    if self._new:
+                        todo = f"deskhand config set providers.{name}.base_url URL"
+                        self._notes.leave(f"the address {value['base_url']} of {name}", why, todo)
+                elif name not in getattr(config, section):
+                    keys.append(((section, name), renamed_role(value, self._agents) if section == "roles" else value))
+                elif self._new:
+                    self._notes.leave(f"{section}.{name}", STAYS)
+        return keys
+
+    def _is_used(self, provider: str) -> str:
+        """Why a file must not say where this provider is: keys and words of others would go there."""
+        settings = self._settings
+        if provider in settings.config.providers:
+            return STAYS
+        models = [model for agent in settings.agents for model in settings.agent(agent).models]
+        if any(model.startswith(f"{provider}/") for model in models):
+            return "agents that are here use this provider already"
+        start = f"{provider.upper()}_"
+        keys = [name for name in settings.environment if name.startswith(start) and name.endswith("_KEY")]
+        return f"the key in {keys[0]} is here already, and would go there" if keys else ""
+
+    def _policy(self) -> Keys:
+        """Its rules, for its own agents alone. They stand behind the last rule here that denies, so that they weaken
+        none; what stands before them counts first."""
+        config = self._settings.config
+        ours = list(config.policy)
+        place = max((number for number, rule in enumerate(ours, 1) if rule.verdict == "deny"), default=0)
+        told: list[Rule] = []
+        for each in self._found.config.get("policy", ()):
+            theirs = str(each["agent"])
+            here = self._agents.get(theirs, "")
+            rule = msgspec.convert(each | {"agent": here}, Rule)
+            what = f"that {here} has the rule: {rule.verdict} {' '.join((rule.tool, *rule.commands))}"
+            if theirs not in self._new or here in config.agents:
+                self._notes.leave(what, f"there is an agent {here} already", "put the rule into `policy`")
+                continue
+            try:
+                check_rules([*ours[:place], rule])
+            except ConfigError as error:
+                self._notes.leave(what, f"rules that are here count first: {error}", "change your rules in `policy`")
+                continue
+            told.append(rule)
+        if not told:
+            return []
+        return [(("policy",), msgspec.to_builtins([*ours[:place], *told, *ours[place:]]))]
+
+    def _general(self) -> Keys:
+        """Keys that are no agent's: where nobody has set them here."""
+        config, theirs = self._settings.config, self._found.config
+        keys: Keys = []
+        ours = msgspec.to_builtins(config.bindings)
+        bindings = []
+        for each in theirs.get("bindings", ()):
+            channel = str(each.get("channel", ""))
+            if channel in theirs.get("channels", {}) and channel not in config.channels:
+                bindings.append(self._bound(each))
+            else:
+                where = " ".join(str(each[key]) for key in ("channel", "account", "chat") if each.get(key))
+                what = f"that {each.get('agent')} answers {f'on {where}' if where else 'everywhere'}"
+                self._notes.leave(what, "only channels that come in with it are taken over", "add it to `bindings`")
+        if bindings:
+            keys.append((("bindings",), [*ours, *(each for each in bindings if each not in ours)]))
+        for section, usual in (("memory", MemoryConfig()), ("deep_work", DeepWorkConfig()), ("reflection", REFLECTION)):
+            given = theirs.get(section)
+            here = getattr(config, section)
+            if given and here == usual:
+                keys.append(((section,), given))
+            elif given and msgspec.convert(given, type(usual)) != here:
+                self._notes.leave(f"{section} ({', '.join(given)})", STAYS)
+        for key, default in (("timezone", "UTC"), ("reject_response", "auto"), ("show_usage", False)):
+            if key not in theirs or theirs[key] in (default, getattr(config, key)):
+                continue
+            if getattr(config, key) == default:
+                keys.append(((key,), theirs[key]))
+            else:
+                self._notes.leave(key, STAYS)
+        return keys
+
+    def _bound(self, binding: Mapping[str, Any]) -> dict[str, Any]:
+        agent = str(binding.get("agent"))
+        return dict(binding) | {"agent": self._agents.get(agent, agent)}
+
+
+def how_to_add_a_preset(name: str) -> str:
+    """What to do where a preset is missing."""
+    return f"write prompts/{name}/PROMPT.md in Deskhand's home"
+
+
+def roles_of(found: Found, settings: Settings, agents: Mapping[str, str]) -> set[str]:
+    """The roles that come in with this home, or did before: none that means something here already."""
+    ours = settings.config.roles
+    return {
+        name
+        for name, value in found.config.get("roles", {}).items()
+        if name not in ROLE_SCOPES
+        and (name not in ours or ours[name] == msgspec.convert(renamed_role(value, agents), RoleConfig))
+    }
+
+
+def renamed_role(role: Mapping[str, Any], agents: Mapping[str, str]) -> dict[str, Any]:
+    """A role as it is here: of the agents that come with it, and of no others."""
+    named = role.get("agents", ())
+    return {"agents": [*agents.values()] if "*" in named else [agents[name] for name in named if name in agents]}

@@ -1,0 +1,280 @@
+"""The configuration of another system, as keys of ours; and of those only such as open nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from ..config import keys
+from ..config.config import convert, ours
+from ..config.foreign_keys import SECRET_IN, snake
+from ..config.parse import parse_data, parse_env
+from ..types.errors import ConfigError
+from .safe_files import Tree
+
+AGENT_KEYS = frozenset({
+    "models", "steps", "tokens", "output_tokens", "context_ratio", "thinking", "temperature", "tools", "skills",
+    "profile", "also_allow", "deny", "deferred_tools", "prompt", "voice", "cheap_model",
+})  # fmt: skip
+KEYS = frozenset({"roles", "bindings", "timezone", "show_usage", "reject_response", "deep_work", "reflection"})
+MEMORY_KEYS = frozenset(
+    {"enabled", "max_memories", "inject_top_k", "inject_min_relevance", "candidate_ttl_days", "harvester", "cleaner"}
+)
+OPENS = "a file from elsewhere must not set this"
+NO_SUCH_KEY = "Deskhand has no such setting"
+OWN_MEANING = "Deskhand compares meanings on this machine"
+NOT_KEPT = {
+    "workspace": ("Deskhand works in a folder of its own, so that nothing here is changed", ""),
+    "sandbox": ("commands stay in the sandbox", "to let them out: deskhand config set agents.NAME.sandbox false"),
+    "env_file": ("its keys go to Deskhand's own .env", ""),
+    "web": ("Deskhand's page has its own address", "deskhand config set web.port PORT"),
+    "memory.embed_model": (OWN_MEANING, "to use another model: deskhand config set memory.embed_model NAME"),
+    "memory.embed_dimensions": (OWN_MEANING, ""),
+}
+"""Our keys that are not taken over: (why, what to do)."""
+REASONS = {
+    "stt.*": ("Deskhand does not turn speech into text yet", ""),
+    "tts.*": ("Deskhand does not speak yet", ""),
+    "acp_*": ("Deskhand does not speak ACP", ""),
+    "mcp_servers*": ("Deskhand does not use MCP servers yet", ""),
+    "agents.*.transport.*": ("Deskhand has no channel for Slack yet; its tokens go to .env", ""),
+    "agents.*.channels.*": ("Deskhand has no such setting of a channel", "see docs/telegram.md"),
+    "agents.*.computer_use": ("Deskhand does not control the desktop yet", ""),
+    "agents.*.browser_use": ("Deskhand has one way to browse for all agents", ""),
+    "agents.*.streaming": ("it is set for each channel", "deskhand config set channels.NAME.streaming false"),
+    "agents.*.subagent.*": ("Deskhand has no sub-agents yet", ""),
+    "gateway.host": ("Deskhand listens on this machine alone, so that an import opens nothing", "see docs/serve.md"),
+    "sessions.max_history_tokens": ("the model's window decides", "deskhand config set defaults.context_ratio 0.5"),
+    "memory.embedding_*": (OWN_MEANING, "to use another model: deskhand config set memory.embed_model NAME"),
+    "*.deep_work.max_iterations": ("deep work is limited by tokens", "deskhand config set deep_work.tokens NUMBER"),
+    "pinchtab.*": ("Deskhand does not use PinchTab", ""),
+    "DATABASE_URL": ("Deskhand keeps conversations in a database of its own", ""),
+    "PROMPTS_DIR": ("its presets are in prompts/ of Deskhand's home", ""),
+    "CONTEXT_WINDOW": ("the catalogue of models knows the window", ""),
+    "LLM_*": ("Deskhand has its own pauses between tries", ""),
+    "BACKGROUND_TIMEOUT": ("background commands have a limit of their own", ""),
+    "MAX_TEAMMATES": ("Deskhand has no teammates yet", ""),
+    "TEAMMATE_*": ("Deskhand has no teammates yet", ""),
+    "SUBAGENT_*": ("Deskhand has no sub-agents yet", ""),
+    "WORKSPACE_CLEANUP_DELAY": ("Deskhand removes no workspace", ""),
+    "GOOGLE_CLIENT_ID": ("Deskhand has no sign-in by Google", ""),
+}
+"""Keys of the other systems that have no counterpart, by patterns: (why, what to do)."""
+
+
+class Keys(msgspec.Struct):
+    """What a configuration says. `raw` is as it stands, `agents` their settings by name, in their order; `config` are
+    our keys, `secrets` variables, `env_file` where more of them lie."""
+
+    raw: dict[str, Any] = {}
+    agents: dict[str, Any] = {}
+    config: dict[str, Any] = {}
+    secrets: dict[str, str] = {}
+    env_file: str = ""
+
+
+def keys_of(tree: Tree, inner: str, handled: tuple[str, ...] = (), beneath: Mapping[str, Any] | None = None) -> Keys:
+    """The configuration in this file; what cannot be read or is not taken is noted. `handled` are patterns of keys that
+    the reader itself looks after; a secret under one of them is not taken. `beneath` are keys that hold where the file
+    says nothing else."""
+    if not tree.has_file(inner) and not beneath:
+        return Keys()
+    try:
+        raw = keys.overlay(beneath or {}, _read(tree, inner) if tree.has_file(inner) else {})
+        found = ours(raw, Path(inner))
+        keys.normalise(found.config)
+    except ConfigError as error:
+        tree.give_up(inner, error)
+        return Keys()
+    secrets = dict(found.secrets)
+    for path, value in found.translation.left:
+        variable = str(value).removeprefix(SECRET_IN).removesuffix(")") if str(value).startswith(SECRET_IN) else ""
+        if any(fnmatchcase(snake_path(path), pattern) for pattern in handled):
+            secrets.pop(variable, None)
+        elif not variable and not _KEY.fullmatch(path):
+            tree.notes.leave(path, *reason_of(path))
+    secrets = {name: value for name, value in secrets.items() if value not in PLACEHOLDERS}
+    env_file = str(found.config.get("env_file", ""))
+    kept = _kept(tree, found.config, handled)
+    return Keys(raw, _agents(raw), _sound(tree, inner, kept), secrets, env_file)
+
+
+PLACEHOLDERS = frozenset({"ADD_KEY_HERE"})
+"""What stands in a configuration where a key is to be put."""
+
+
+def snake_path(path: str) -> str:
+    """A path of keys with all of them in snake_case."""
+    return ".".join(snake(part) for part in path.split("."))
+
+
+def reason_of(path: str) -> tuple[str, str]:
+    """Why a key is left out, and what to do."""
+    plain = snake_path(path)
+    found = (said for pattern, said in REASONS.items() if fnmatchcase(plain, pattern))
+    return next(found, (NO_SUCH_KEY, "see docs/configuration.md"))
+
+
+def _read(tree: Tree, inner: str) -> dict[str, Any]:
+    if inner.endswith(".env"):
+        return dict(parse_env(tree.text(inner)))
+    return parse_data(tree.text(inner), Path(inner))
+
+
+def _agents(raw: Mapping[str, Any]) -> dict[str, Any]:
+    agents = raw.get("agents")
+    listed = agents.get("list") if isinstance(agents, Mapping) else None
+    if isinstance(listed, list):
+        return {str(each.get("id") or each.get("name")): each for each in listed if isinstance(each, Mapping)}
+    return {str(name): value for name, value in agents.items()} if isinstance(agents, Mapping) else {}
+
+
+def _kept(tree: Tree, config: dict[str, Any], handled: tuple[str, ...]) -> dict[str, Any]:
+    """What may be set by a file that came from elsewhere."""
+    kept: dict[str, Any] = {key: value for key, value in config.items() if key in KEYS}
+    if defaults := _agent(tree, "defaults", config.get("defaults")):
+        kept["defaults"] = defaults
+    agents = config.get("agents")
+    if isinstance(agents, Mapping) and agents:
+        kept["agents"] = {str(name): _agent(tree, f"agents.{name}", each) for name, each in agents.items()}
+    memory = config.get("memory")
+    for key, value in memory.items() if isinstance(memory, Mapping) else ():
+        if key in MEMORY_KEYS:
+            kept.setdefault("memory", {})[key] = value
+        else:
+            tree.notes.leave(f"memory.{key}", *not_kept(f"memory.{key}", value))
+    providers = config.get("providers")
+    for name, each in providers.items() if isinstance(providers, Mapping) else ():
+        if isinstance(each, Mapping) and each.get("base_url"):
+            if is_plain(str(each["base_url"])):
+                kept.setdefault("providers", {})[str(name)] = {"base_url": each["base_url"]}
+            else:
+                todo = f"deskhand config set providers.{name}.base_url URL"
+                tree.notes.leave(f"the address of {name}", "there may be a key in it", todo)
+        for key, value in each.items() if isinstance(each, Mapping) else ():
+            if key != "base_url":
+                tree.notes.leave(f"providers.{name}.{key}", *not_kept(f"providers.{name}.{key}", value))
+    for key in config.keys() - {*KEYS, *handled, "defaults", "agents", "memory", "providers"}:
+        inner = config[key]
+        leaves = {f"{key}.{name}": value for name, value in inner.items()} if isinstance(inner, Mapping) else {}
+        for path, value in (leaves or {key: inner}).items():
+            tree.notes.leave(path, *not_kept(key if key in NOT_KEPT else path, value))
+    return kept
+
+
+def not_kept(key: str, value: Any) -> tuple[str, str]:
+    """Why a key of ours is not taken over, and what to do. A text is not repeated: it may be a secret."""
+    said = msgspec.json.encode(value).decode() if isinstance(value, bool | int | float) else "VALUE"
+    return NOT_KEPT.get(key, (OPENS, f"look at it, and set it yourself: deskhand config set {key} {said}"))
+
+
+def is_plain(url: str) -> bool:
+    """Whether an address has neither a name with a password in it nor a query, in which keys are put."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return "@" not in parts.netloc and not parts.query
+
+
+def _agent(tree: Tree, where: str, settings: Any) -> dict[str, Any]:
+    if not isinstance(settings, Mapping):
+        return {}
+    for key in settings.keys() - AGENT_KEYS:
+        path = f"{where}.{key}"
+        tree.notes.leave(path, *not_kept(key if key in NOT_KEPT else path, settings[key]))
+    return {key: value for key, value in settings.items() if key in AGENT_KEYS}
+
+
+def _sound(tree: Tree, inner: str, config: dict[str, Any]) -> dict[str, Any]:
+    """The keys with values of their types; one with a value that cannot be is noted and left, and only it."""
+    sound: dict[str, Any] = {}
+    for section, value in sorted(config.items(), key=lambda each: each[0] == "bindings"):  # these name agents
+        around = {"agents": sound["agents"]} if section == "bindings" and "agents" in sound else {}
+        if section in ("agents", "providers", "roles") and isinstance(value, Mapping):
+            for name, each in value.items():
+                checked = _checked(tree, inner, (section, name), each)
+                if checked is not None:
+                    sound.setdefault(section, {})[name] = checked
+        elif (checked := _checked(tree, inner, (section,), value, around)) is not None:
+            sound[section] = checked
+    return sound
+
+
+def _checked(tree: Tree, inner: str, path: tuple[str, ...], value: Any, around: Mapping[str, Any] | None = None) -> Any:
+    """The value at this path as it is converted; of a map without the keys that cannot be. None for nothing."""
+    around = around or {}
+    try:
+        return _converted(inner, path, value, around)
+    except ConfigError as error:
+        if not isinstance(value, Mapping):
+            _leave_wrong(tree, path, error)
+            return None
+    good: dict[str, Any] = {}
+    for key, each in value.items():
+        try:
+            _converted(inner, path, good | {key: each}, around)
+        except ConfigError as error:
+            _leave_wrong(tree, (*path, str(key)), error)
+        else:
+            good[key] = each
+    return _converted(inner, path, good, around)
+
+
+def _converted(inner: str, path: tuple[str, ...], value: Any, around: Mapping[str, Any]) -> Any:
+    """Raises ConfigError."""
+    piece: Any = value
+    for part in reversed(path):
+        piece = {part: piece}
+    whole: Any = msgspec.to_builtins(convert(around | piece, Path(inner)))
+    for part in path:
+        whole = whole.get(part) if isinstance(whole, Mapping) else None
+    return {} if whole is None and len(path) > 1 else whole
+
+
+def _leave_wrong(tree: Tree, path: tuple[str, ...], error: ConfigError) -> None:
+    tree.notes.leave(".".join(path), str(error), "set it yourself: see docs/configuration.md")
+
+
+_KEY = re.compile(r"(?!DESKHAND_)[A-Z][A-Z0-9_]*_(?:KEY|TOKEN|SECRET|PASSWORD)")
+"""Variables that are keys. Any other could change what Deskhand does."""
+
+
+def variables(tree: Tree, env_file: str) -> dict[str, str]:
+    """The keys in `.env`, and in the file that the configuration names, where that lies in the home."""
+    return keys_of_env(tree, all_variables(tree, env_file))
+
+
+def keys_of_env(tree: Tree, found: Mapping[str, str]) -> dict[str, str]:
+    """Those of these variables that are keys; the others are noted."""
+    for name in found:
+        if not _KEY.fullmatch(name):
+            why = "only keys come to .env: names that end in _KEY, _TOKEN, _SECRET or _PASSWORD"
+            tree.notes.leave(f"the variable {name}", why, "see docs/configuration.md")
+    return keys_in(found)
+
+
+def keys_in(variables: Mapping[str, str]) -> dict[str, str]:
+    """Those of these variables that are keys."""
+    return {name: value for name, value in variables.items() if value and _KEY.fullmatch(name)}
+
+
+def all_variables(tree: Tree, env_file: str) -> dict[str, str]:
+    """All that these files set."""
+    found: dict[str, str] = {}
+    for inner in dict.fromkeys((".env", env_file)):
+        path = tree.inside(inner) if inner else None
+        if path and tree.has_file(path):
+            try:
+                found |= parse_env(tree.text(path))
+            except ConfigError as error:
+                tree.give_up(path, error)
+        elif inner and inner != ".env":
+            tree.notes.leave(f"env_file {inner}", "it does not lie in this home", "copy its keys into Deskhand's .env")
+    return found

@@ -1,0 +1,188 @@
+"""Jobs for the page and the API: it implements `web.ports.JobDesk`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import anyio.to_thread
+from msgspec.structs import replace
+
+from ..config.parse import read_text
+from ..types.errors import ConfigError, JobInvalid
+from ..types.identity import Address, Principal, acts_for
+from ..types.jobs import CHAT, FILE_NAME, Job, Run
+from ..types.jobs import JobView as Known
+from ..web.job_views import BlueprintView, JobDetail, JobDraft, JobView, Preview, RunView, Scheduler, Undone
+from ..web.names import CHANNEL, name_of
+from ..web.ports import JobDesk
+from .blueprints import BLUEPRINTS, blueprint, command, form
+from .job_file import parse_job, written
+from .manage_tool import filled_job
+from .per_person import first_times
+from .text import became, state, when
+from .triggers.spec import HOOKS
+from .triggers.triggers import Triggering, secret_name, triggers_of
+from .using import Using
+
+RUNS = 20
+PREVIEW_CHARS = 100
+NO_SECRET = "the webhook is closed: it has no secret. Make one with `deskhand jobs hook {name}`"
+
+
+class Desk:
+    """`folder` is where the folders of jobs lie, `agent` the one that answers where none is named."""
+
+    def __init__(self, using: Using, triggering: Triggering, folder: Path) -> None:
+        self._using, self._triggering, self._folder = using, triggering, folder
+
+    async def listed(self, principal: Principal) -> list[JobView]:
+        return [self._row(each) for each in await self._using.own.listed(principal)]
+
+    async def shown(self, principal: Principal, name: str) -> JobDetail:
+        view = await self._using.own.found(principal, name)
+        ran = await self._using.own.runs(principal, name, RUNS)
+        text = await anyio.to_thread.run_sync(self._text, view)
+        job = view.job
+        told = (await self._using.forecast(job)).said if job is not None else ""
+        hook = f"{HOOKS}{name}" if job is not None and "webhook" in job.on else ""
+        prompt = job.prompt if job is not None else ""
+        trouble = [*view.notes, *self.trouble(view)]
+        return JobDetail(self._row(view), text, prompt, trouble, told, hook, self._runs(principal, view, ran))
+
+    def blueprints(self) -> list[BlueprintView]:
+        return [BlueprintView(each.name, each.title, each.about, form(each), command(each)) for each in BLUEPRINTS]
+
+    async def preview(self, principal: Principal, draft: JobDraft) -> Preview:
+        job, zone = await self._drafted(principal, draft), self._using.zone()
+        job = await self._using.own.checked(principal, job)
+        typed = command(blueprint(draft.blueprint), draft.slots, draft.to) if draft.blueprint else ""
+        said = (await self._using.forecast(job)).said
+        times = first_times(job, zone, self._using.now())
+        return Preview(job.name, when(job, zone), times, job.prompt, written(job), said, typed)
+
+    async def make(self, principal: Principal, draft: JobDraft) -> JobDetail:
+        view = await self._using.own.create(principal, await self._drafted(principal, draft))
+        return await self.shown(principal, view.name)
+
+    async def change(self, principal: Principal, name: str, text: str) -> JobDetail:
+        await self._using.own.found(principal, name)
+        await self._using.own.change(principal, parse_job(text, name, self._using.zone()).job)
+        return await self.shown(principal, name)
+
+    async def remove(self, principal: Principal, name: str) -> None:
+        await self._using.own.remove(principal, name)
+
+    async def undo(self, principal: Principal, name: str, *, again: bool = False) -> Undone:
+        name, view = await self._using.own.undo(principal, name, again=again)
+        return Undone(name, self._row(view) if view is not None else None)
+
+    async def switch(self, principal: Principal, name: str, on: bool) -> JobView:
+        return self._row(await self._using.own.enable(principal, name, on))
+
+    async def run(self, principal: Principal, name: str) -> str:
+        return await self._using.own.run(principal, name)
+
+    async def runs(self, principal: Principal, name: str, limit: int) -> list[RunView]:
+        view = await self._using.own.found(principal, name)
+        return self._runs(principal, view, await self._using.own.runs(principal, name, limit))
+
+    async def scheduler(self) -> Scheduler:
+        why, resumable = await self._using.own.paused()
+        return Scheduler(why, resumable)
+
+    async def resume(self, principal: Principal) -> Scheduler:
+        await self._using.own.resume(principal)
+        return await self.scheduler()
+
+    async def hook(self, name: str, headers: Mapping[str, str], body: bytes) -> bool:
+        return await self._triggering.hook(name, headers, body)
+
+    def trouble(self, view: Known) -> list[str]:
+        """Why something does not set it off, a sentence each."""
+        if view.job is None:
+            return []
+        good, wrong = triggers_of(view.job)
+        keys = [(view.name, str(each)) for each in good]
+        found = [f"{key[1]}: {why}" for key in keys if (why := self._triggering.trouble.get(key))]
+        if any(each.kind == "webhook" for each in good) and not self._triggering.secret(secret_name(view.name)):
+            found.append(NO_SECRET.format(name=view.name))
+        return [*wrong, *found]
+
+    async def _drafted(self, principal: Principal, draft: JobDraft) -> Job:
+        """Raises ConfigError."""
+        own, to = self._using.own, self._address(principal, draft.to)
+        if bool(draft.text.strip()) == bool(draft.blueprint):
+            raise JobInvalid("send either `text`, which is a whole JOB.md, or a `blueprint` with its `slots`")
+        if draft.blueprint:
+            job = filled_job(blueprint(draft.blueprint), draft.slots, "", to)
+            return replace(job, name=draft.name.strip() or await own.free_name(draft.blueprint))
+        name = draft.name.strip() or await own.free_name("job")
+        job = parse_job(draft.text, name, self._using.zone()).job
+        return replace(job, to=to, session=CHAT) if to is not None and job.to is None else job
+
+    def _address(self, principal: Principal, written: str) -> Address | None:
+        """`channel:chat`; a conversation on the page is one's own. Raises JobInvalid."""
+        channel, colon, chat = written.strip().partition(":")
+        if not written.strip():
+            return None
+        if not colon or not chat.strip():
+            raise JobInvalid(f"`to` must be channel:chat, as in telegram:12345 or web:jobs, and not {written[:80]!r}")
+        return Address(CHANNEL, acts_for(principal), chat) if channel == CHANNEL else Address(channel, "", chat)
+
+    def _text(self, view: Known) -> str:
+        """Its file as it stands, also where it is broken."""
+        try:
+            return read_text(self._folder / view.name / FILE_NAME)
+        except (ConfigError, OSError):
+            return written(view.job) if view.job is not None else ""
+
+    def _row(self, view: Known) -> JobView:
+        job = view.job or Job(view.name)
+        last = view.last
+        counters = view.counters
+        return JobView(
+            name=view.name,
+            description=job.description,
+            when=when(job, self._using.zone()) if view.job is not None else "",
+            enabled=job.enabled and view.job is not None,
+            state=state(view),
+            kind=job.kind,
+            person=job.person,
+            agent=job.agent,
+            to=_to(job.to),
+            builtin=view.builtin,
+            next_at=view.next_at,
+            last_at=(last.ended_at or last.began_at or last.due_at) if last is not None else None,
+            last_result=became(last),
+            runs=counters.runs,
+            errors=counters.errors,
+            gates=counters.gates,
+            skips=counters.skips,
+            preview=" ".join(job.prompt.split())[:PREVIEW_CHARS],
+            schedule=job.schedule,
+        )
+
+    def _runs(self, principal: Principal, view: Known, ran: Sequence[Run]) -> list[RunView]:
+        agent = (view.job.agent if view.job is not None else "") or self._using.agent()
+        return [
+            RunView(
+                each.slot,
+                each.state,
+                became(each),
+                each.due_at,
+                each.began_at,
+                each.ended_at,
+                name_of(each.session, principal, agent) if each.session else "",
+            )
+            for each in ran
+        ]
+
+
+def _to(to: Address | None) -> str:
+    if to is None:
+        return ""
+    return f"{to.channel}:{to.chat}" + (f":{to.thread}" if to.thread else "")
+
+
+_desk: type[JobDesk] = Desk

@@ -1,0 +1,68 @@
+"""What `/jobs` says: a person's jobs, and when they run next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+
+from ..agent.state import State
+from ..assembly.host import Host
+from ..types.errors import JobInvalid
+from ..types.identity import EVERYBODY, Principal, Waiting, only_person
+from ..types.jobs import JobView
+from ..types.schedules import next_after
+from .files import Found
+from .per_person import may_see
+from .text import moment, when
+from .text import state as state_of
+
+LISTED, PROMPT_CHARS = 30, 2_000
+NOT_HERE = "Others read here too, so your jobs are not shown: write /jobs where you are alone with me."
+
+
+class JobsCommand:
+    """`files` reads the jobs that lie in the folder."""
+
+    def __init__(self, ground: Host, files: Callable[[], Mapping[str, Found]]) -> None:
+        self._ground, self._files = ground, files
+
+    def answer(self, state: State, row: Waiting, args: str) -> str:
+        """What the person reads. Changes nothing."""
+        if only_person(state.participants_with(row)) == EVERYBODY:
+            return NOT_HERE
+        views = {view.name: view for view in self._views(row.principal)}
+        wanted = args.strip()
+        if wanted:
+            return self._one(wanted, views)
+        if not views:
+            return "You have no jobs yet. Ask me for one, such as: every morning at 8, tell me what is on today."
+        paused = self._ground.store.look("job_pause_get")
+        lines = [f"No job runs now: {paused[0][0]}"] if paused else []
+        lines += [f"{view.name} ({state_of(view)}): {self._when(view)}" for view in list(views.values())[:LISTED]]
+        lines += [f"… and {len(views) - LISTED} more: deskhand jobs"] * (len(views) > LISTED)
+        return "\n".join([*lines, "Write /jobs NAME to see one."])
+
+    def _views(self, principal: Principal) -> list[JobView]:
+        found = (JobView(each.name, each.job, each.problem, each.notes) for each in self._files().values())
+        return sorted((view for view in found if may_see(view, principal)), key=lambda view: view.name)
+
+    def _one(self, name: str, views: Mapping[str, JobView]) -> str:
+        view = views.get(name)
+        if view is None:
+            near = get_close_matches(name[:64], views, 1)
+            return f"You have no job {name[:80]!r}." + (f" Did you mean {near[0]!r}?" if near else "")
+        lines = [f"{view.name} ({state_of(view)})", self._when(view)]
+        if view.job is not None:
+            lines += filter(None, (view.job.description, view.job.prompt[:PROMPT_CHARS]))
+        return "\n".join(lines)
+
+    def _when(self, view: JobView) -> str:
+        if view.job is None:
+            return view.problem
+        zone = self._ground.settings().config.timezone
+        try:
+            schedule = view.job.when(zone) if view.job.enabled else None
+        except JobInvalid as error:
+            return str(error)
+        at = next_after(schedule, self._ground.clock.now()) if schedule is not None else None
+        return when(view.job, zone) + (f"; next: {moment(at, view.job.timezone or zone)}" if at is not None else "")

@@ -1,0 +1,229 @@
+"""The tool `cron`: a time, and what is said or done then, in the chat where it was asked for."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from ..tools.base import Context, Done, Outcome, Spec, done
+from ..tools.base import own as own_label
+from ..tools.define import decode_arguments, schema
+from ..types.effects import Effect
+from ..types.errors import ConfigError, Refused, ToolError
+from ..types.identity import OWN_SURFACES, Address
+from ..types.jobs import CHAT, ISOLATED, Job, JobView
+from ..types.labels import join
+from ..types.messages import clean
+from .per_person import OwnJobs, first_times
+from .text import checked_zone, label_of_lines, lines, moment, when
+from .triggers.spec import span_s
+from .using import Using
+
+NAME = "cron"
+Mode = Literal["add", "list", "remove", "update"]
+
+
+class Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the model says. What is not said stays as it is, or is as usual."""
+
+    mode: Mode
+    job_id: str = ""
+    name: str = ""
+    schedule_mode: Literal["", "at", "every", "cron"] = ""
+    schedule_expr: str = ""
+    schedule_interval_ms: int | None = None
+    schedule_tz: str = ""
+    message: str = ""
+    deliver: bool | None = None
+    channel: str = ""
+    chat_id: str = ""
+    delete_after_run: bool | None = None
+    enabled: bool | None = None
+
+
+_MEANING = {
+    "job_id": "which one, for remove and update: its name in the list",
+    "name": "a short name for a new one",
+    "schedule_expr": "at: once, 2027-01-31T17:00 or `in 20m`; every: 30m, 2h or 1d; cron: five fields, as 0 9 * * 1-5",
+    "schedule_interval_ms": "every: milliseconds, instead of schedule_expr",
+    "schedule_tz": "time zone such as Europe/Berlin; the person's own where it is not said",
+    "message": "what is said then, or what you are to do then, with all that you must know for it: you do not see this "
+    "conversation then",
+    "deliver": "true: the message is said as it is, and nobody thinks; false: you are asked to do it, and answer here",
+    "channel": "another channel for the answer, with chat_id",
+    "chat_id": "another chat for the answer; it goes here where that is not said",
+    "delete_after_run": "gone when it has run; usual for `at`",
+    "enabled": "false: it is kept, and does not run",
+}
+
+
+class Cron:
+    """One for all agents."""
+
+    def __init__(self, using: Using | None) -> None:
+        self._using = using
+        self.effects: tuple[Effect, ...] = ("none", "local_write", "send_other")
+        described = schema(Arguments)
+        for name, meaning in _MEANING.items():
+            described["properties"][name]["description"] = meaning
+        description = (
+            "Say or do something later or on a schedule: reminders and recurring work. "
+            "It acts in the name of the person who asks, and the answer comes to this chat."
+        )
+        self.spec = Spec(NAME, description, described, "local_write", "never")
+
+    def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect:
+        try:
+            given = decode_arguments(arguments, Arguments, NAME)
+        except ToolError:
+            return "local_write"
+        if given.mode == "list":
+            return "none"
+        elsewhere = given.mode != "remove" and _to(given, address) != address
+        return "send_other" if elsewhere else "local_write"
+
+    async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
+        given = decode_arguments(arguments, Arguments, NAME)
+        if self._using is None:
+            raise ToolError("jobs are kept where Deskhand runs: start it with `deskhand serve` or `deskhand`")
+        try:
+            return await self._do(given, context, self._using)
+        except (ConfigError, Refused) as error:
+            raise ToolError(str(error)) from error
+
+    async def _do(self, given: Arguments, context: Context, using: Using) -> Done:
+        own, who, zone = using.own, context.principal, using.zone()
+        match given.mode:
+            case "list":
+                found = [view for view in await own.listed(who) if not view.builtin]
+                said = "\n".join(lines(view, zone) for view in found) or "There are no jobs."
+                return done(said, label_of_lines(found, context))
+            case "remove":
+                name = _which(given)
+                await own.remove(who, name)
+                return done(
+                    f"ok, {name} is removed; a person brings it back with `deskhand jobs undo {name}`",
+                    own_label(context),
+                )
+            case "add":
+                view = await own.create(who, await self._new(given, context, using), context.address)
+            case "update":
+                view = await own.change(who, await self._changed(given, context, own, zone), context.address)
+        return done(await self._told(view, using), join((own_label(context), view.label)))
+
+    async def _new(self, given: Arguments, context: Context, using: Using) -> Job:
+        message = clean(given.message).strip()
+        if not message:
+            raise ToolError("say in `message` what is to be said or done")
+        if not given.schedule_expr.strip() and given.schedule_interval_ms is None:
+            raise ToolError(f"say when: schedule_mode and schedule_expr ({_MEANING['schedule_expr']})")
+        zone = checked_zone(given.schedule_tz.strip()) if given.schedule_tz.strip() else ""
+        schedule = _schedule(given, context.clock.now())
+        once = schedule.startswith("at ")
+        to = _to(given, context.address)
+        job = Job(
+            await using.own.free_name(given.name or message),
+            message,
+            schedule=schedule,
+            timezone=zone,
+            agent=context.agent,
+            kind="deliver" if given.deliver else "prompt",
+            session=_session(to),
+            to=to,
+            delete_after_run=once if given.delete_after_run is None else given.delete_after_run,
+            enabled=given.enabled is not False,
+        )
+        return _to_come(job, using.zone(), context.clock.now())
+
+    async def _changed(self, given: Arguments, context: Context, own: OwnJobs, zone: str) -> Job:
+        view = await own.found(context.principal, _which(given))
+        if view.job is None:
+            raise ToolError(f"{view.name!r} cannot be changed: {view.problem}", view.label)
+        changes: dict[str, Any] = {}
+        if given.schedule_expr.strip() or given.schedule_interval_ms is not None:
+            changes["schedule"] = _schedule(given, context.clock.now())
+        if given.schedule_tz.strip():
+            changes["timezone"] = checked_zone(given.schedule_tz.strip())
+        if message := clean(given.message).strip():
+            changes["prompt"] = message
+        if given.deliver is not None:
+            changes["kind"] = "deliver" if given.deliver else "prompt"
+            changes["to"] = view.job.to or context.address
+        if given.channel or given.chat_id:
+            to = _to(given, context.address)
+            changes["to"] = to
+            changes["session"] = _session(to)
+        for key in ("delete_after_run", "enabled"):
+            if (value := getattr(given, key)) is not None:
+                changes[key] = value
+        if not changes:
+            raise ToolError("say what is to be changed: the schedule, the message, deliver, or where it goes")
+        job = replace(view.job, **changes)
+        return _to_come(job, zone, context.clock.now()) if "schedule" in changes else job
+
+    async def _told(self, view: JobView, using: Using) -> str:
+        job, zone = view.job, using.zone()
+        if job is None:
+            return f"{view.name} is written, and cannot run: {view.problem}"
+        come = view.next_at if view.next_at is not None else next(iter(first_times(job, zone, using.now(), 1)), None)
+        local = job.timezone or zone
+        following = f"next: {moment(come, local)} ({local})" if job.enabled else "it is off"
+        return f"ok, {view.name}: {when(job, zone)}; {following}. {(await using.forecast(job)).said}"
+
+
+def _which(given: Arguments) -> str:
+    name = given.job_id.strip() or given.name.strip()
+    if not name:
+        raise ToolError("say in `job_id` which one; mode=list shows them")
+    return name
+
+
+def _to(given: Arguments, here: Address) -> Address:
+    """Where the answer goes. Raises ToolError where the chat is missing."""
+    channel, chat = given.channel.strip() or here.channel, given.chat_id.strip()
+    if channel == here.channel and chat in ("", here.chat):
+        return here
+    if not chat:
+        raise ToolError(f"say in `chat_id` to which chat of {channel!r}")
+    return Address(channel, here.account if channel == here.channel else "", chat)
+
+
+def _session(to: Address) -> str:
+    """Each run is a conversation of its own, whose answer is sent to that chat. Where people read answers from the log
+    of their conversation nothing is sent, so there it is that conversation which goes on."""
+    return CHAT if to.channel in OWN_SURFACES else ISOLATED
+
+
+def _schedule(given: Arguments, now: float) -> str:
+    """In our words. Raises ToolError."""
+    expr, ms = given.schedule_expr.strip(), given.schedule_interval_ms
+    mode = given.schedule_mode or ("every" if ms is not None else "at" if expr.lower().startswith("in ") else "")
+    after = span_s(re.sub(r"^(in|every)\s+", "", expr, flags=re.IGNORECASE).replace(" ", ""))
+    match mode:
+        case "every":
+            seconds = ms / 1000 if ms is not None else after
+            if seconds is None or not 1 <= seconds <= 366 * 86_400:
+                raise ToolError("say how often: schedule_interval_ms, or schedule_expr such as 30m, 2h or 1d")
+            return f"every {seconds * 1000:.0f}ms from {_stamp(now)}"
+        case "at":
+            if ms is not None or after is not None:
+                return f"at {_stamp(now + (ms / 1000 if ms is not None else after or 0.0))}"
+            return f"at {expr.removeprefix('at ')}"
+        case _:
+            return expr
+
+
+def _stamp(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+
+
+def _to_come(job: Job, zone: str, now: float) -> Job:
+    """Raises ToolError where it would never run."""
+    if job.when(zone) is not None and job.schedule != "startup" and not first_times(job, zone, now, 1):
+        here = job.timezone or zone
+        raise ToolError(f"that time has passed: {job.schedule!r}; it is {moment(now, here)} ({here}) now")
+    return job

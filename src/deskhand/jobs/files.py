@@ -1,0 +1,167 @@
+"""The folder of jobs: a folder for each, with JOB.md in it. A file is parsed again when it has changed."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from ..config.parse import read_text
+from ..config.yaml_edit import write_private
+from ..types.errors import ConfigError, JobInvalid
+from ..types.jobs import FILE_NAME, Job, checked, named
+from .history import Kept
+from .hooks import STATE
+from .job_file import Parsed, parse_job, with_enabled, written
+
+log = logging.getLogger(__name__)
+
+MOST = 1000
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A job's file. `job` is None where it cannot be used, and `problem` says why; `at` is when it was written, 0 for
+    what is `builtin` and has no file."""
+
+    name: str
+    job: Job | None
+    problem: str = ""
+    notes: tuple[str, ...] = ()
+    at: float = 0.0
+    builtin: bool = False
+
+
+class Folder:
+    """Its methods block, each for a moment. `zone` gives that of the configuration, `builtins` our own jobs."""
+
+    def __init__(
+        self, root: Path, zone: Callable[[], str], builtins: Sequence[Callable[[], Iterable[Job]]] = ()
+    ) -> None:
+        self.root, self._zone, self._builtins = root, zone, builtins
+        self.kept = Kept(root)
+        self._known: dict[str, tuple[tuple[int, int, int], Found]] = {}
+        self._out_of_reach = False
+
+    @property
+    def zone(self) -> str:
+        return self._zone()
+
+    def everything(self) -> dict[str, Found]:
+        """Those with a file, and our own; a file of that name takes the place of ours."""
+        own = [self._own(job) for builtin in self._builtins for job in builtin()]
+        return {each.name: each for each in own} | self.scan()
+
+    def _own(self, job: Job) -> Found:
+        try:
+            return Found(job.name, checked(job, self.zone), builtin=True)
+        except JobInvalid as error:
+            return Found(job.name, None, str(error), builtin=True)
+
+    def of(self, name: str) -> Path:
+        return self.root / name
+
+    def scan(self) -> dict[str, Found]:
+        """All of them by name. What is broken stands among them, with a sentence."""
+        try:
+            with os.scandir(self.root) as entries:
+                names = sorted(entry.name for entry in entries if _may_hold_a_job(entry))
+        except FileNotFoundError:
+            names = []
+        except OSError as error:
+            if not self._out_of_reach:
+                log.warning("the jobs in %s cannot be read (%s): those that are known go on", self.root, error.strerror)
+            self._out_of_reach = True
+            return {one.name: one for _, one in self._known.values()}
+        self._out_of_reach = False
+        found: dict[str, Found] = {}
+        for name in names[:MOST]:
+            one = self._look(name)
+            if one is not None:
+                found[one.name] = one
+        self._known = {name: each for name, each in self._known.items() if name in names}
+        return found
+
+    def _look(self, name: str) -> Found | None:
+        path = self.root / name / FILE_NAME
+        try:
+            status = path.stat()
+        except OSError:
+            return None
+        version = (status.st_mtime_ns, status.st_size, status.st_ino)
+        known = self._known.get(name)
+        if known is None or known[0] != version:
+            self._known[name] = known = (version, self._read(path, name, status.st_mtime))
+        return known[1]
+
+    def _read(self, path: Path, name: str, at: float) -> Found:
+        try:
+            parsed: Parsed = parse_job(read_text(path), name, self.zone)
+        except (ConfigError, OSError) as error:
+            return Found(readable(name), None, str(error), at=at)
+        return Found(name, parsed.job, "", parsed.notes, at)
+
+    def put(self, job: Job) -> Path:
+        """Write its file in one step. Raises JobInvalid, OSError."""
+        path, text = self.of(checked(job, self.zone).name) / FILE_NAME, written(job)
+        self.kept.before(job.name)
+        write_private(path, text)
+        return path
+
+    def enable(self, name: str, enabled: bool) -> None:
+        """Change that one line of it. Raises JobInvalid where there is no such job, OSError."""
+        path = self.of(named(name)) / FILE_NAME
+        try:
+            text = read_text(path)
+        except FileNotFoundError as error:
+            raise no_such(name) from error
+        self.kept.before(name)
+        write_private(path, self._switched(text, name, enabled))
+
+    def _switched(self, text: str, name: str, enabled: bool) -> str:
+        """Its text with that one line changed; written anew where a line would not do, as where all are indented."""
+        changed = with_enabled(text, enabled)
+        try:
+            before = parse_job(text, name, self.zone).job
+        except ConfigError:  # it is broken, and stays so
+            return changed
+        try:
+            if parse_job(changed, name, self.zone).job == replace(before, enabled=enabled):
+                return changed
+        except ConfigError:
+            pass
+        return written(replace(before, enabled=enabled))
+
+    def remove(self, name: str, *, scripts: bool = True) -> None:
+        """Remove the job; with `scripts` all that lies beside it too, and that can be undone. Raises JobInvalid,
+        OSError."""
+        folder = self.of(named(name))
+        if not (folder / FILE_NAME).exists():
+            raise no_such(name)
+        if scripts:
+            self.kept.removed(name)
+            return
+        (folder / FILE_NAME).unlink()
+        for empty in (folder / STATE, folder):
+            if empty.is_dir() and not any(empty.iterdir()):
+                empty.rmdir()
+
+
+def _may_hold_a_job(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a folder, or a link to one. A link that leads nowhere, or round in a circle, is none."""
+    try:
+        return not entry.name.startswith(".") and entry.is_dir()
+    except OSError:
+        return False
+
+
+def readable(name: str) -> str:
+    """A name as text, whatever bytes it is made of: it is shown, and sent to the page."""
+    return os.fsencode(name).decode(errors="replace")
+
+
+def no_such(name: str) -> JobInvalid:
+    return JobInvalid(f"there is no job {name[:80]!r}; `deskhand jobs` lists them")

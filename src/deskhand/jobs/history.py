@@ -1,0 +1,137 @@
+"""What the files of jobs were before somebody changed or removed one: the way back, by one command of a person.
+
+Beside the folders of jobs lies `.kept`, with a folder for each name and two stacks in it: `back` is what undo puts
+back, the latest first, `again` what redo does. An entry is a folder: in it lies the whole job that was removed
+(`whole`), or the one file that was changed (`file`), or nothing (`none`), where there was no job of that name. One
+that holds none of these was cut off while it was made, and is no step.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+from ..config.yaml_edit import write_private
+from ..types.errors import JobInvalid, NoSuchJob
+from ..types.folders import make_private
+from ..types.jobs import FILE_NAME, named
+
+MOST, MOST_NAMES = 20, 200
+"""So many steps back are kept of each job, and of so many jobs, the latest."""
+Stack = Literal["back", "again"]
+_OTHER: dict[Stack, Stack] = {"back": "again", "again": "back"}
+
+
+class Kept:
+    """`root` is the folder of all jobs. Its methods block; all raise OSError."""
+
+    def __init__(self, root: Path) -> None:
+        self._root, self._kept = root, root / ".kept"
+
+    def before(self, name: str) -> None:
+        """This job is about to be written, or made."""
+        self._push(name, "back", self._now)
+        self._clear(name)
+
+    def removed(self, name: str) -> None:
+        """Take the job away, with all that lies beside its file; of a link the link alone."""
+        self._push(name, "back", lambda place: _move(self._root / name, place / "whole"))
+        self._clear(name)
+
+    def latest(self) -> str:
+        """The job that was changed last. Raises NoSuchJob."""
+        names = sorted(self._kept.glob("*/back"), key=lambda each: each.stat().st_mtime, reverse=True)
+        found = next((each.parent.name for each in names if self._top(each.parent.name, "back") is not None), "")
+        if not found:
+            raise NoSuchJob("no job was changed by an agent, on the page or in a terminal: there is nothing to undo")
+        return found
+
+    def text(self, name: str, stack: Stack = "back") -> str | None:
+        """The JOB.md that the next step puts back, None where it takes the job away. Raises JobInvalid where there is
+        no step."""
+        place = self._next(name, stack)
+        whole = place / "whole"
+        if whole.is_symlink():  # a relative one leads there only from where it was
+            whole = self._root / whole.readlink()
+        for path in (place / "file", whole / FILE_NAME):
+            if path.exists():
+                return path.read_text(errors="replace")
+        return None if (place / "none").exists() else ""
+
+    def step(self, name: str, stack: Stack = "back") -> None:
+        """Go back, or forth again. Raises JobInvalid where there is nothing, or something is in the way."""
+        place, folder = self._next(name, stack), self._root / name
+        whole, there = place / "whole", (folder / FILE_NAME).exists()
+        if os.path.lexists(whole) and os.path.lexists(folder):
+            raise JobInvalid(f"there is a job {name!r} already: move its folder away first")
+        if os.path.lexists(whole):
+            self._push(name, _OTHER[stack], self._now)
+            _move(whole, folder)
+            with suppress(OSError):  # it counts from now on: what passed while it was gone is not made up for
+                os.utime(folder / FILE_NAME)
+        elif (place / "file").exists():
+            self._push(name, _OTHER[stack], self._now)
+            write_private(folder / FILE_NAME, (place / "file").read_text(errors="replace"))
+        elif (place / "none").exists() and there:
+            self._push(name, _OTHER[stack], lambda put: _move(folder, put / "whole"))
+        shutil.rmtree(place)
+
+    def _now(self, place: Path) -> None:
+        path = self._root / place.parent.parent.name / FILE_NAME
+        if path.exists():
+            shutil.copyfile(path, place / ".part")
+            (place / ".part").rename(place / "file")
+        else:
+            (place / "none").touch()
+
+    def _next(self, name: str, stack: Stack) -> Path:
+        """The step that is next; one that would take away what is gone already is none."""
+        while (place := self._top(named(name), stack)) is not None:
+            if not (place / "none").exists() or (self._root / name / FILE_NAME).exists():
+                return place
+            shutil.rmtree(place)
+        what = "no change of" if stack == "back" else "no undo of"
+        raise JobInvalid(f"there is {what} the job {name!r} to take back")
+
+    def _steps(self, name: str, stack: Stack) -> list[Path]:
+        try:
+            return sorted((self._kept / name / stack).iterdir())
+        except FileNotFoundError:
+            return []
+
+    def _top(self, name: str, stack: Stack) -> Path | None:
+        steps = self._steps(name, stack)
+        return next((place for place in reversed(steps) if _holds(place)), None)
+
+    def _push(self, name: str, stack: Stack, fill: Callable[[Path], None]) -> None:
+        steps = self._steps(name, stack)
+        number = int(steps[-1].name) + 1 if steps else 1
+        place = self._kept / name / stack / f"{number:09d}"
+        make_private(place)
+        try:
+            fill(place)
+        except OSError:
+            shutil.rmtree(place, ignore_errors=True)
+            raise
+        for old in steps[: max(0, len(steps) + 1 - MOST)]:
+            shutil.rmtree(old)
+        names = sorted(self._kept.iterdir(), key=lambda each: each.stat().st_mtime)
+        for each in names[: max(0, len(names) - MOST_NAMES)]:
+            shutil.rmtree(each)
+
+    def _clear(self, name: str) -> None:
+        shutil.rmtree(self._kept / name / "again", ignore_errors=True)
+        os.utime(self._kept / name)
+
+
+def _holds(place: Path) -> bool:
+    return any(os.path.lexists(place / each) for each in ("whole", "file", "none"))
+
+
+def _move(here: Path, there: Path) -> None:
+    make_private(there.parent)
+    here.rename(there)

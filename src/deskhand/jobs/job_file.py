@@ -1,0 +1,227 @@
+"""JOB.md: the form in which a job is written and edited. Front matter in YAML, and below it what is to be done.
+
+The front matter of operator-ai is understood as it stands.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any, get_args
+
+import msgspec
+import yaml
+from msgspec.structs import replace
+
+from ..config.foreign_keys import model_name, snake
+from ..config.parse import parse_plain
+from ..types.errors import ConfigError, JobInvalid
+from ..types.identity import Address
+from ..types.jobs import Hooks, Job, Kind, Misfire, Overlap, checked
+
+_KEYS = tuple(name for name in Job.__struct_fields__ if name not in ("name", "prompt", "more"))
+_OTHER_NAMES = {
+    "for": "person",
+    "model": "models",
+    "max_iterations": "steps",
+    "cron": "schedule",
+    "tz": "timezone",
+    "timeout": "timeout_s",
+    "grace": "grace_s",
+}
+"""Keys as others write them, and shorter ones -> ours."""
+_WRITTEN = {"person": "for", "timeout_s": "timeout", "grace_s": "grace"}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|d)?")
+_SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+_LISTS = ("on", "models", "tools")
+_YES_OR_NO = ("delete_after_run", "alert", "enabled")
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "kind": get_args(Kind),
+    "misfire": get_args(Misfire),
+    "overlap": get_args(Overlap),
+}
+_WHEN = ("every", "at", "daily", "hourly")
+"""Keys that are a schedule of their own: `every: 90s`."""
+_EXAMPLE = '---\nschedule: "0 9 * * *"\n---\n\nWhat is to be done.'
+
+
+class Parsed(msgspec.Struct, frozen=True):
+    """A job, and what is odd in its file, a sentence each."""
+
+    job: Job
+    notes: tuple[str, ...] = ()
+
+
+def parse_job(text: str, name: str, zone: str = "UTC") -> Parsed:
+    """The job that this file describes, in the folder of that name. Raises JobInvalid with what is wrong and what would
+    be right."""
+    front, body = split(text)
+    if front is None:
+        raise JobInvalid(f"it has no front matter; it must begin so:\n{_EXAMPLE}")
+    try:
+        data = parse_front(front)
+    except ConfigError as error:
+        star = re.search(r"^[^\S\n]*[\w-]+:\s*\*", front, re.MULTILINE)
+        hint = '; a value that begins with * needs quotes, as in schedule: "*/30 * * * *"' if star else ""
+        raise JobInvalid(f"its front matter cannot be read: {error}{hint}") from error
+    job = checked(job_of(data, body, name), zone)
+    return Parsed(job, tuple(_odd(data, job)))
+
+
+def split(text: str) -> tuple[str | None, str]:
+    """The front matter (None: there is none) and the text below it."""
+    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+    if lines[0].rstrip() != "---":
+        return None, text
+    end = next((i for i, line in enumerate(lines) if i and line.rstrip() == "---"), None)
+    return (None, text) if end is None else ("\n".join(lines[1:end]), "\n".join(lines[end + 1 :]).strip())
+
+
+def parse_front(front: str) -> dict[str, Any]:
+    """Its keys, all of them text. Raises ConfigError."""
+    data = parse_plain(front)
+    if data in (None, ""):
+        return {}
+    if not isinstance(data, dict):
+        raise ConfigError("it holds no keys and values, such as `schedule: daily 09:00`")
+    return data
+
+
+def job_of(front: Mapping[str, Any], body: str, name: str) -> Job:
+    """The job that these keys and this text make. Nothing is checked but that each key can be what it says. Raises
+    JobInvalid."""
+    known: dict[str, Any] = {}
+    more: dict[str, Any] = {}
+    for key, value in front.items():
+        plain = snake(str(key))
+        ours = _OTHER_NAMES.get(plain, plain)
+        if plain in _WHEN and isinstance(value, str | int):
+            ours, value = "schedule", f"{plain} {value}"
+        if ours == "name" or (ours in _KEYS and value in ("", None)):
+            continue
+        if ours not in _KEYS:
+            more[str(key)] = value
+        elif known.setdefault(ours, value) != value:
+            raise JobInvalid(
+                f"`{key}` says again, and differently, what {_WRITTEN.get(ours, ours)!r} is; leave one of them"
+            )
+    try:
+        for key in known:
+            known[key] = _converted(key, known[key])
+        job = msgspec.convert(known | {"name": name}, Job, strict=False)
+    except (msgspec.ValidationError, ValueError, TypeError) as error:
+        raise JobInvalid(_plainly(error)) from error
+    return replace(job, prompt=body, more=more)
+
+
+_SWITCHES = {"on": True, "yes": True, "true": True, "1": True, "off": False, "no": False, "false": False, "0": False}
+
+
+def _converted(key: str, value: Any) -> Any:
+    if key in _YES_OR_NO and isinstance(value, str):
+        if (switch := _SWITCHES.get(value.strip().lower())) is None:
+            raise ValueError(f"`{key}: {value[:40]}` must be true or false")
+        return switch
+    if (words := _CHOICES.get(key)) and value not in words:
+        raise ValueError(f"`{key}: {str(value)[:40]}` must be one of: {', '.join(words)}")
+    if key in ("timeout_s", "grace_s"):
+        found = _DURATION.fullmatch(str(value).strip())
+        if found is None:
+            raise ValueError(f"`{_WRITTEN[key]}: {value}` is no duration; write one such as 90s, 5m or 2h")
+        return float(found[1]) * _SECONDS[found[2] or ""]
+    if key in _LISTS:
+        listed = value if isinstance(value, list | tuple) else [value]
+        lines = [_line(each) for each in listed]
+        return [model_name(line) for line in lines] if key == "models" else lines
+    if key == "to" and isinstance(value, str):
+        channel, colon, chat = value.partition(":")
+        if not colon or not chat:
+            raise ValueError(f"`to: {value}` names no chat; write channel:chat, as in telegram:12345")
+        return {"channel": channel, "chat": chat}
+    if key == "to" and isinstance(value, Mapping) and (wrong := {*value} - {*Address.__struct_fields__}):
+        raise ValueError(f"`to` has no {sorted(map(str, wrong))[0]!r}; it has channel, account, chat, thread and group")
+    return value
+
+
+def _line(value: Any) -> str:
+    """`file notes/*.md`, also where it is written as a map of one key."""
+    if isinstance(value, Mapping) and len(value) == 1:
+        ((word, about),) = value.items()
+        return f"{word} {about}".strip()
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not understood here; write one line of text")
+    return value.strip()
+
+
+_KINDS = {
+    "str": "one line of text",
+    "str | null": "one line of text",
+    "int": "a whole number",
+    "int | null": "a whole number",
+    "array": "a list",
+    "object": "keys and values",
+}
+
+
+def _plainly(error: Exception) -> str:
+    """In words for who wrote the file, who knows no types."""
+    text = str(error)
+    if found := re.search(r"^Expected `([^`]*)`, got `([^`]*)` - at `\$\.?([^`]*)`$", text):
+        wanted, given = (_KINDS.get(each, each) for each in (found[1], found[2]))
+        wanted = wanted if wanted != given else "another kind of value"
+        return f"`{_WRITTEN.get(found[3], found[3])}` must be {wanted}, and is {given}"
+    if found := re.search(r"contains unknown field `([^`]*)` - at `\$\.?([^`]*)`$", text):
+        return f"`{found[2]}` has no {found[1]!r}" + ("; it has prerun and postrun" if found[2] == "hooks" else "")
+    return text
+
+
+def _odd(front: Mapping[str, Any], job: Job) -> Iterator[str]:
+    for key in job.more:
+        near = get_close_matches(snake(key[:64]), (*_KEYS, *_OTHER_NAMES, "every", "at"), 1)
+        yield f"the key {key!r} means nothing here" + (f"; did you mean {near[0]!r}?" if near else "")
+    if (called := front.get("name", job.name)) != job.name:
+        yield f"it is called like its folder, {job.name!r}, and not {called!r}"
+    if not job.schedule.strip() and not job.on:
+        yield "it has neither a schedule nor an event, so it runs only when somebody runs it"
+
+
+def written(job: Job) -> str:
+    """The file of a job: what differs from the usual, and what stood there and means nothing to us."""
+    front: dict[str, Any] = {"name": job.name}
+    usual = Job(job.name)
+    for key in _KEYS:
+        value = getattr(job, key)
+        if value == getattr(usual, key) and key != "enabled":
+            continue
+        if key == "models" and len(value) == 1:
+            front["model"] = value[0]
+        else:
+            front[_WRITTEN.get(key, key)] = _plain(value)
+    text = yaml.safe_dump(front | job.more, sort_keys=False, allow_unicode=True, width=1000)
+    return f"---\n{text}---\n\n{job.prompt.strip()}\n"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Address | Hooks):
+        return {key: each for key, each in msgspec.structs.asdict(value).items() if each}
+    if isinstance(value, float):
+        return f"{value:g}s"
+    return list(value) if isinstance(value, tuple) else value
+
+
+_ENABLED = re.compile(r"^enabled[ \t]*:.*$", re.MULTILINE | re.IGNORECASE)
+
+
+def with_enabled(text: str, enabled: bool) -> str:
+    """The same file with this one key set; nothing else of it changes, comments neither."""
+    line = f"enabled: {'true' if enabled else 'false'}"
+    front, _ = split(text)
+    if front is None:
+        return text
+    if _ENABLED.search(front):
+        changed = _ENABLED.sub(line, front, count=1)
+    else:
+        changed = f"{front}\n{line}" if front.strip() else line
+    head = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    return head.replace(f"---\n{front}", f"---\n{changed}", 1) if front else head.replace("---\n", f"---\n{line}\n", 1)

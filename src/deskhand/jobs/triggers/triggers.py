@@ -1,0 +1,381 @@
+"""Sets jobs off by what happens: files that change, pages that change, conversations that end, webhooks."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Protocol
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from ...gateway.name_labels import label_of_name
+from ...store.base import Store
+from ...types.clock import Clock
+from ...types.commit import Change
+from ...types.errors import JobInvalid, NetError, Refused, StoreCorrupt, StoreError, ToolError
+from ...types.events import MessageReceived, Recorded, TurnEnded
+from ...types.identity import SYSTEM, Principal
+from ...types.jobs import Job
+from ...types.labels import LOCAL, UNTRUSTED, Label, join
+from ...types.messages import Text, clean
+from .broker import words_of
+from .files import Change as Over
+from .files import Watched, changed, look, told
+from .signatures import BODY, delivered
+from .spec import Trigger, fits, parse_trigger
+
+log = logging.getLogger(__name__)
+
+TICK_S = 1.0
+"""How often files are looked at: at names, times and sizes, in a thread."""
+PAYLOAD_CHARS, PAGE_CHARS, NEW_CHARS = 32_000, 50_000, 6_000
+LOOK_BACK_S, LOOK_BACK = 24 * 3600.0, 200
+"""Conversations that ended while nobody looked, so long ago at most, and so many."""
+LONGEST_PAUSE_S = 24 * 3600.0
+FORGET_S, KEPT = 7 * 24 * 3600.0, ("", "heartbeat")
+"""What is remembered of a job that is gone; under these names lies what belongs to none."""
+HOUR_S, MOST_AN_HOUR = 3600.0, 20
+"""So often may files set one job off: one that changes what it watches would never end."""
+MOST_OWN, NEAR_S = 500, 1.0
+TOO_OFTEN = f"it was set off {MOST_AN_HOUR} times within an hour; it waits, lest it sets itself off"
+
+
+class Fires(Protocol):
+    """What is set off."""
+
+    async def now(self) -> Sequence[Job]:
+        """All jobs that can run: the same object as long as none has changed."""
+        ...
+
+    async def trigger(self, name: str, slot: str, payload: Text) -> bool:
+        """False: it was already, by this very slot."""
+        ...
+
+
+class Looks(msgspec.Struct, frozen=True):
+    """How the world is looked at: the workspace of a job as its real path, a page as text (raises NetError, ToolError),
+    the secret of this name ('' for none), the agent of a job, and whose word each of these files of its workspace and
+    its name is."""
+
+    workspace: Callable[[Job], Path]
+    page: Callable[[Job, str], Awaitable[str]]
+    secret: Callable[[str], str]
+    agent: Callable[[Job], str]
+    labels: Callable[[Job, Sequence[str]], Awaitable[Sequence[Label]]]
+
+
+class Due(msgspec.Struct):
+    """A page: when it is looked at next, by the clock that nobody sets, and after how many failures."""
+
+    at: float
+    failures: int = 0
+
+
+def secret_name(job: str) -> str:
+    """Under this name lies the secret with which its webhook is signed."""
+    return f"webhook.{job}"
+
+
+def triggers_of(job: Job) -> tuple[list[Trigger], list[str]]:
+    """Those that can be used, and a sentence for each that cannot."""
+    good: list[Trigger] = []
+    wrong: list[str] = []
+    for line in job.on:
+        try:
+            good.append(parse_trigger(line))
+        except JobInvalid as error:
+            wrong.append(str(error))
+    return good, wrong
+
+
+class Triggering:
+    """One for a process. Only who drives may call `run`. What it counts, it counts by the clock that nobody sets."""
+
+    def __init__(self, store: Store, clock: Clock, jobs: Fires, looks: Looks) -> None:
+        self._store, self._clock, self._jobs, self._looks = store, clock, jobs, looks
+        self.secret = looks.secret
+        self._wanted: dict[str, tuple[Job, list[Trigger]]] = {}
+        self._of: Sequence[Job] | None = None
+        self._files: dict[tuple[str, str], Watched] = {}
+        self._named: dict[tuple[str, str], dict[str, Label]] = {}
+        self._pages: dict[tuple[str, str], Due] = {}
+        self._ended: dict[str, tuple[float, int]] = {}
+        self._spoken_to: set[str] = set()
+        self._lately: dict[tuple[str, str], list[float]] = {}
+        self.trouble: dict[tuple[str, str], str] = {}
+
+    # What passes by
+
+    def see(self, recorded: Recorded) -> None:
+        """An event passes: a turn that begins or ends."""
+        match recorded.event:
+            case MessageReceived(principal=principal) if _is_a_job(principal):
+                self._spoken_to.add(recorded.session)
+            case MessageReceived():
+                self._spoken_to.discard(recorded.session)
+                self._ended.pop(recorded.session, None)
+            case TurnEnded() if recorded.session in self._spoken_to:
+                self._spoken_to.discard(recorded.session)
+            case TurnEnded() if not _is_own(recorded.session):
+                self._ended[recorded.session] = (self._clock.monotonic(), recorded.n)
+            case _:
+                pass
+
+    async def hook(self, name: str, headers: Mapping[str, str], body: bytes) -> bool:
+        """A webhook came in for the job of this name; headers have names in lower case. False: it had come before.
+
+        Raises Refused, with the reason, which is for the log and never for a stranger.
+        """
+        job, triggers = (await self._look_up()).get(name, (None, []))
+        if job is None or not any(each.kind == "webhook" for each in triggers):
+            raise Refused(f"there is no job {name[:80]!r} with `on: webhook` that is switched on")
+        try:
+            id_ = delivered(self._looks.secret(secret_name(name)), headers, body, self._clock.now())
+        except Refused as error:
+            raise Refused(f"the webhook of {name!r} is closed to it: {error}") from error
+        text = clean(body.decode(errors="replace"))
+        shown = text[:PAYLOAD_CHARS] + ("\n[cut off]" if len(text) > PAYLOAD_CHARS else "")
+        said = Text(f"A webhook came in:\n\n{shown}", Label(source=f"webhook {name}"))
+        known_by = "body" if id_.startswith(BODY) else "webhook"
+        return await self._jobs.trigger(name, f"{known_by}:{sha256(id_.encode()).hexdigest()[:32]}", said)
+
+    def topics(self) -> frozenset[str]:
+        """Those on which jobs want to hear messages."""
+        return frozenset(trigger.what for _, trigger in self._each("mqtt"))
+
+    async def took(self, topic: str, payload: bytes, slot: str) -> None:
+        """A message came. When this returns, it is not lost."""
+        for job, trigger in self._each("mqtt"):
+            if fits(trigger.what, topic):
+                await self._set_off(job, trigger, slot, words_of(topic, payload))
+
+    def listens(self, why_not: str) -> None:
+        """Whether the broker is heard; '' where it is."""
+        for job, trigger in self._each("mqtt"):
+            self._fails((job.name, str(trigger)), why_not)
+
+    # For ever
+
+    async def run(self) -> None:
+        """Look, and set off what is due."""
+        await self._look_up()
+        if any(self._each("session-end")):
+            await self._catch_up()
+        await self._forget()
+        while True:
+            await self.look_around()
+            await anyio.sleep(TICK_S)
+
+    async def _forget(self) -> None:
+        """What was kept for jobs that there are no more."""
+        names = msgspec.json.encode([*(job.name for job in await self._jobs.now()), *KEPT]).decode()
+        await self._store.change((Change("trigger_forget", (names, self._clock.now() - FORGET_S)),))
+
+    async def _catch_up(self) -> None:
+        """Conversations that ended while nobody looked: what was set off by one then, is not set off again."""
+        now, tick = self._clock.now(), self._clock.monotonic()
+        since = now - LOOK_BACK_S
+        for row in await self._store.sessions(SYSTEM, LOOK_BACK):
+            if row.last_at >= since and not _is_own(row.session) and row.session not in self._ended:
+                try:
+                    events = await self._store.events(row.session)
+                except StoreCorrupt as error:  # its own driver tells of it
+                    log.warning("%s cannot be read: %s", row.session, error)
+                    continue
+                said = [each.event for each in events if isinstance(each.event, MessageReceived)]
+                if said and not _is_a_job(said[-1].principal) and isinstance(events[-1].event, TurnEnded):
+                    ago_s = max(0.0, now - events[-1].at)  # below: the clock has been set back
+                    self._ended.setdefault(row.session, (tick - ago_s, events[-1].n))
+
+    async def look_around(self) -> None:
+        """Once."""
+        wanted = await self._look_up()
+        if not wanted:
+            self._ended.clear()
+            return
+        await self._look_at_files()
+        await self._look_at_pages()
+        await self._look_at_conversations()
+
+    async def _look_up(self) -> dict[str, tuple[Job, list[Trigger]]]:
+        """The jobs that something may set off, by name; worked out anew where they have changed."""
+        now = await self._jobs.now()
+        if now is not self._of:
+            found = {job.name: (job, triggers_of(job)[0]) for job in now if job.enabled and job.on}
+            self._of, self._wanted = now, {name: pair for name, pair in found.items() if pair[1]}
+            keys = {(name, str(each)) for name, (_, triggers) in self._wanted.items() for each in triggers}
+            for known in (self._files, self._named, self._pages, self._lately, self.trouble):
+                for key in [key for key in known if key not in keys]:
+                    del known[key]
+        return self._wanted
+
+    def _each(self, kind: str) -> Iterator[tuple[Job, Trigger]]:
+        for job, triggers in list(self._wanted.values()):
+            yield from ((job, each) for each in triggers if each.kind == kind)
+
+    async def _look_at_files(self) -> None:
+        calm = [(job, each) for job, each in self._each("file") if not self._too_often((job.name, str(each)))]
+        asked = [(job, each, str(self._looks.workspace(job))) for job, each in calm]
+        if not asked:
+            return
+        places = list({(folder, trigger.what) for _, trigger, folder in asked})
+        found = await anyio.to_thread.run_sync(lambda: {place: look(*place) for place in places})
+        now = self._clock.monotonic()
+        for job, trigger, folder in asked:
+            key = (job.name, str(trigger))
+            watched = self._files.get(key)
+            if watched is None:
+                there = tuple(found[folder, trigger.what])
+                self._named[key] = dict(zip(there, await self._looks.labels(job, there), strict=True))
+                watched = self._files[key] = Watched(await self._known(key))
+                fresh = True
+            else:
+                fresh = False
+            change = watched.saw(found[folder, trigger.what], now)
+            if change is not None and await self._changed(job, trigger, change, folder):
+                self._lately[key].append(self._clock.monotonic())
+            if change is not None or fresh:
+                await self._remember(key, watched.state)
+
+    async def _changed(self, job: Job, trigger: Trigger, change: Over, folder: str) -> bool:
+        """A change is over. What could not be written down is seen again. False: the job did it itself."""
+        words = f"Files have changed under {trigger.what}:\n\n{told(change.before, change.now)}"
+        try:
+            if await self._is_own_doing(job, change, folder):
+                return False
+            label = await self._label(job, trigger, change)
+            await self._set_off(job, trigger, f"file:{trigger.what}:{change.state}", Text(words, label))
+        except StoreError:
+            del self._files[job.name, str(trigger)]
+            raise
+        return True
+
+    async def _label(self, job: Job, trigger: Trigger, change: Over) -> Label:
+        """Whose word what is told of a change is. Of what is gone nothing can be read any more: that was kept."""
+        named = self._named[job.name, str(trigger)]
+        here, gone = changed(change.before, change.now), [path for path in change.before if path not in change.now]
+        label = join((LOCAL, *(named.get(path, UNTRUSTED) for path in gone), *await self._looks.labels(job, gone)))
+        now = dict(zip(here, await self._looks.labels(job, here), strict=True))
+        named.update(now)
+        for path in gone:
+            named.pop(path, None)
+        return join((label, *now.values()))
+
+    async def _is_own_doing(self, job: Job, change: Over, folder: str) -> bool:
+        """Whether all that is other now is as this job's own conversations left it: what it wrote does not set it off
+        again. A command that still runs is not in the journal yet."""
+        paths = [*changed(change.before, change.now), *(path for path in change.before if path not in change.now)]
+        try:
+            asked = msgspec.json.encode(paths[:MOST_OWN]).decode()
+        except UnicodeEncodeError:  # a name that is no text: nothing of ours
+            return False
+        own = f"{self._looks.agent(job)}/job:{job.name}:"
+        rows = await self._store.rows("trigger_own", (folder, asked, own))
+        at, gone = {path: at for path, at, _ in rows}, {path for path, _, away in rows if away}
+        return len(paths) <= MOST_OWN and all(
+            path in at and (path in gone if path not in change.now else change.now[path][0] / 1e9 <= at[path] + NEAR_S)
+            for path in paths
+        )
+
+    def _too_often(self, key: tuple[str, str]) -> bool:
+        """What changes meanwhile is seen later."""
+        now = self._clock.monotonic()
+        self._lately[key] = lately = [at for at in self._lately.get(key, []) if now - at < HOUR_S]
+        if len(lately) < MOST_AN_HOUR:
+            if self.trouble.get(key) == TOO_OFTEN:
+                del self.trouble[key]
+            return False
+        self._fails(key, TOO_OFTEN)
+        return True
+
+    async def _look_at_pages(self) -> None:
+        now = self._clock.monotonic()
+        for job, trigger in self._each("page"):
+            key = (job.name, str(trigger))
+            due = self._pages.setdefault(key, Due(now))
+            if due.at > now:
+                continue
+            try:
+                text = (await self._looks.page(job, trigger.what))[:PAGE_CHARS]
+            except (NetError, ToolError) as error:
+                due.failures += 1
+                self._fails(key, str(error))
+                due.at = now + min(trigger.every_s * 2.0 ** min(due.failures, 10), LONGEST_PAUSE_S)
+                continue
+            due.failures, due.at = 0, now + trigger.every_s
+            self.trouble.pop(key, None)
+            await self._read(job, trigger, key, text)
+
+    async def _read(self, job: Job, trigger: Trigger, key: tuple[str, str], text: str) -> None:
+        before = await self._known(key)
+        if before == (now := text or " "):
+            return
+        if before:
+            old = {line.strip() for line in before.splitlines()}
+            new = "\n".join(line for line in now.splitlines() if line.strip() and line.strip() not in old)
+            shown = new[:NEW_CHARS] + ("\n[cut off]" if len(new) > NEW_CHARS else "")
+            words = f"{trigger.what} has changed. Its new lines:\n\n{shown or '(none, some are gone)'}"
+            state = sha256(f"{sha256(before.encode()).hexdigest()}{now}".encode()).hexdigest()[:32]
+            await self._set_off(job, trigger, f"page:{state}", Text(words, Label(source=trigger.what)))
+        await self._remember(key, now)
+
+    async def _look_at_conversations(self) -> None:
+        now, over = self._clock.monotonic(), set[str]()
+        asked = list(self._each("session-end"))
+        longest = max((trigger.every_s for _, trigger in asked), default=0.0)
+        for session, (at, n) in list(self._ended.items()):
+            for job, trigger in asked:
+                if now - at >= trigger.every_s and await self._may_know(job, session):
+                    words = (
+                        f"The conversation {session} has ended: nothing was said for {trigger.every_s / 60:g} minutes."
+                    )
+                    label = await label_of_name(self._store, session)
+                    await self._set_off(job, trigger, f"session:{session}:{n}", Text(words, label))
+            if now - at >= longest:
+                over.add(session)
+        for session in over:
+            self._ended.pop(session, None)
+
+    async def _may_know(self, job: Job, session: str) -> bool:
+        """Whether the person whose job it is takes part in this conversation. An owner's job hears of all."""
+        members = {member for (member,) in await self._store.rows("session_members", (session,))}
+        return not job.person or job.person in members
+
+    # What is kept
+
+    async def _set_off(self, job: Job, trigger: Trigger, slot: str, payload: Text) -> None:
+        try:
+            await self._jobs.trigger(job.name, slot, payload)
+        except (Refused, JobInvalid) as error:
+            self._fails((job.name, str(trigger)), str(error))
+
+    def _fails(self, key: tuple[str, str], why: str) -> None:
+        if not why:
+            self.trouble.pop(key, None)
+        elif self.trouble.get(key) != why:
+            log.warning("the job %r is not set off by %r: %s", *key, why)
+            self.trouble[key] = why
+
+    async def _known(self, key: tuple[str, str]) -> str:
+        rows = await self._store.rows("trigger_seen", key)
+        return str(rows[0][0]) if rows else ""
+
+    async def _remember(self, key: tuple[str, str], value: str) -> None:
+        try:
+            await self._store.change((Change("trigger_saw", (*key, value, self._clock.now())),))
+        except StoreError as error:
+            log.warning("what set %r off is not remembered: %s", key[0], error)
+
+
+def _is_a_job(principal: Principal) -> bool:
+    """Whether no person spoke: what jobs say in a chat is no conversation that ends, or they would go on for ever."""
+    return principal.id.startswith("job:")
+
+
+def _is_own(session: str) -> bool:
+    """Whether this is the conversation of a job: one that sets itself off would never end."""
+    return session.partition("/")[2].startswith("job:")

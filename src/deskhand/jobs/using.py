@@ -1,0 +1,22 @@
+"""What tools, the API and commands are given of jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from ..types.jobs import Job
+from .per_person import OwnJobs
+from .text import Forecast
+
+
+class Using(msgspec.Struct, frozen=True):
+    """`own` is the way to them, `zone` that of the configuration, `agent` the one that answers where none is named,
+    `forecast` what a job will come to."""
+
+    own: OwnJobs
+    zone: Callable[[], str]
+    now: Callable[[], float]
+    agent: Callable[[], str]
+    forecast: Callable[[Job], Awaitable[Forecast]]

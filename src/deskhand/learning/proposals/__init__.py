@@ -1,0 +1,1 @@
+"""Skills that an agent proposes: kept, tried, and decided on by a person."""

@@ -1,0 +1,174 @@
+"""Memory in the running house: what is recalled and always told, the tools, and what goes on beside."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from zoneinfo import ZoneInfo
+
+import anyio
+import msgspec
+
+from ..agent.state import State
+from ..assembly.host import Host
+from ..assembly.prompt import MEMORY_FILE, day_files, private
+from ..memory.facts import Fact, Viewer, everything
+from ..memory.recall import Meaning, Memory
+from ..memory.settings import MemoryConfig
+from ..memory.telling import known, recalled
+from ..memory.tools import Remembered, memory_tools
+from ..memory.words import words_of
+from ..store.base import Store
+from ..supervision.restart_loop import Child
+from ..tools.base import Context, Tool
+from ..types.commit import Change
+from ..types.errors import ConfigError, DeskhandError, ModelError
+from ..types.events import Recalled
+from ..types.identity import EVERYBODY
+
+log = logging.getLogger(__name__)
+
+LOOK_S, PAUSE_S, TIDY_S = 1.0, 60.0, 60.0
+CHANGES_KEPT = 100_000
+ASKED_CHARS = 4_000
+PEOPLE_KNOWN = 500
+BESIDE = 10
+"""So many more are looked up, since some stand in the prompt anyway."""
+MeaningOf = Callable[[MemoryConfig, Store], Meaning | None]
+"""Opens what compares meanings, by the settings; None: words alone are compared. Raises ConfigError."""
+
+
+def words_alone(config: MemoryConfig, store: Store) -> Meaning | None:
+    """Where nothing compares meanings."""
+    return None
+
+
+class Remembering:
+    """One for each App. `memory` answers whoever has a Viewer."""
+
+    def __init__(self, ground: Host, meaning: MeaningOf) -> None:
+        self._ground, self._meaning_of = ground, meaning
+        self.memory = Memory(ground.store, ground.clock)
+        self._opened: object = None
+        self._looked_at = -1
+        self._used: list[int] = []
+        self._known: dict[tuple[str, str], tuple[int, str]] = {}
+        self._tools = memory_tools(Remembered(self.memory, lambda: self._config.keeping, ground.redact, alone))
+
+    @property
+    def _config(self) -> MemoryConfig:
+        return self._ground.settings().config.memory
+
+    def tools(self) -> tuple[Tool, ...]:
+        return self._tools if self._config.enabled else ()
+
+    async def recall(self, agent: str, state: State) -> Recalled | None:
+        """What is known about what was just said. What fails is no reason not to answer."""
+        config, turn = self._config, state.turn
+        if turn is None or not config.enabled or not config.inject_top_k:
+            return None
+        viewer = viewer_of(agent, state)
+        if not self.memory.count(viewer):
+            return None
+        said = "\n".join(turn.said[turn.recalled :])[:ASKED_CHARS]
+        if not words_of(said):  # "thank you": no model has to be asked what that means
+            return None
+        try:
+            found = await self.memory.search(said, viewer, config.inject_top_k + BESIDE)
+        except DeskhandError as error:
+            log.warning("nothing is recalled: %s", error)
+            return None
+        shown = shown_anyway(state, self._ground.clock.now(), ZoneInfo(self._ground.settings().config.timezone))
+        near = [each.fact for each in found if each.relevance >= config.inject_min_relevance and not shown(each.fact)]
+        told = recalled(near[: config.inject_top_k])
+        if told is not None:
+            self._used += told.facts
+        return told
+
+    def pinned(self, agent: str, person: str) -> str:
+        """What is always told here. The same text for as long as nothing changes."""
+        if not self._config.enabled:
+            return ""
+        seq, key = self.memory.seq, (agent, person)
+        cached = self._known.get(key)
+        if cached is None or cached[0] != seq:
+            if len(self._known) > PEOPLE_KNOWN:
+                self._known.clear()
+            viewer = Viewer(person, agent, bool(person), (person,) if person else ())
+            cached = self._known[key] = (seq, known(self.memory.pinned(viewer)))
+        return cached[1]
+
+    def children(self) -> Iterator[Child]:
+        """What goes on for ever, in the process that drives."""
+        yield Child("memory", self.tidy)
+        yield Child("embedding", self.embed)
+
+    async def embed(self) -> None:
+        """For ever: compare meanings by the model that the settings name, and make the vectors that it lacks. Where
+        nothing is known there is nothing to compare, and what it takes (15 MB) stays out of memory."""
+        while True:
+            if self.memory.count(everything()):
+                self.open()
+            try:
+                await self._catch_up()
+                await anyio.sleep(LOOK_S)
+            except ModelError as error:
+                log.warning("new memories are found by words alone for now: %s", error)
+                await anyio.sleep(PAUSE_S)
+
+    def open(self) -> None:
+        """Open what compares meanings, where the settings name another than before. What cannot be opened is told, and
+        words alone are compared."""
+        settings = self._ground.settings()
+        wanted = (settings.config.memory, settings.config.providers, settings.environment)
+        if wanted == self._opened:
+            return
+        self._opened, self._looked_at = wanted, -1
+        try:
+            self.memory.meaning = self._meaning_of(settings.config.memory, self._ground.store)
+        except ConfigError as error:
+            self.memory.meaning = None
+            log.warning("memory is searched by words alone: %s", error)
+
+    async def _catch_up(self) -> None:
+        """Make what is missing, where anything has changed."""
+        meaning, seq = self.memory.meaning, self.memory.seq
+        if meaning is None or not self.memory.count(everything()) or (seq == self._looked_at and not meaning.anew):
+            return
+        while await meaning.embed():
+            pass
+        self._looked_at = seq
+
+    async def tidy(self) -> None:
+        """For ever: note what was used, drop candidates that nobody took up."""
+        while True:
+            await self.sweep()
+            await anyio.sleep(TIDY_S)
+
+    async def sweep(self) -> None:
+        used, self._used = self._used, []
+        now = self._ground.clock.now()
+        changes = [Change("fact_expire", (now,)), Change("fact_changes_forget", (CHANGES_KEPT,))]
+        if used:
+            changes.append(Change("fact_used", (msgspec.json.encode(sorted({*used})).decode(), now)))
+        await self._ground.store.change(changes)
+
+
+def shown_anyway(state: State, now: float, zone: ZoneInfo) -> Callable[[Fact], bool]:
+    """Whether the prompt of this conversation holds a fact already: what is pinned, and for an owner alone
+    what was read from the files that stand in it."""
+    turn, files = state.turn, frozenset[str]()
+    if turn is not None and not state.shared and private(turn.address, turn.principal):
+        files = frozenset(f"file {name}" for name in (MEMORY_FILE, *day_files(now, zone)))
+    return lambda fact: fact.pinned or (fact.writer == "file" and fact.label.source in files)
+
+
+def viewer_of(agent: str, state: State) -> Viewer:
+    """Who reads this conversation."""
+    person = "" if state.person in ("", EVERYBODY) else state.person
+    return Viewer(person, agent, bool(person), state.audience)
+
+
+def alone(context: Context) -> str:
+    """The person who is alone with the agent in the conversation of a call; '' where there are more."""
+    return "" if context.person == EVERYBODY else context.person

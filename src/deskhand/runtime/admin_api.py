@@ -1,0 +1,397 @@
+"""What the page and the API may know and change of the running Deskhand: `web.ports.House`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from importlib.metadata import version
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from ..agent.state import State
+from ..assembly.models import Models, catalogue_of, facts_of, is_small
+from ..assembly.prompt_presets import presets
+from ..assembly.tools import skills_of
+from ..assembly.trace import Trace
+from ..config.first_settings import owner_of, store_key
+from ..config.set_key import adjusted, store, writable
+from ..gateway.standing_grants import StandingGrant, grants, revoke
+from ..models.probe import find_servers
+from ..models.request_fields import SMALL_MODEL_LACKS, lacking
+from ..models.weights import PROVIDER, Shelf
+from ..policy.gate import may_see
+from ..secrets.inbound_redaction import refuse_secrets
+from ..skills.skill import Skills
+from ..skills.tools import why_held
+from ..skills.write import write_skill
+from ..tools.approved import bound_of
+from ..tools.base import Reach
+from ..tools.deferred import offering
+from ..tools.marks import marks_in
+from ..tools.names import alike
+from ..types.diffs import CallDiff, FileDiff
+from ..types.errors import ConfigError, Refused, ToolError
+from ..types.events import Recorded
+from ..types.goals import LongWork
+from ..types.health import Health
+from ..types.identity import Principal, readers_of
+from ..types.options import SessionOptions
+from ..web.alert_views import AlertView
+from ..web.ports import House
+from ..web.views import (
+    AgentView,
+    ChangeDetail,
+    ChangeView,
+    CurrentModel,
+    DeepWorkLimits,
+    ErasedView,
+    GrantView,
+    HostedProvider,
+    LocalModel,
+    LocalProvider,
+    ModelsView,
+    ModelView,
+    PinnedModel,
+    PlaceView,
+    PresetView,
+    Price,
+    Providers,
+    SettingsView,
+    SkillDraft,
+    SkillView,
+    SpanView,
+    StatusView,
+    ToolView,
+    UndoneView,
+)
+from ..workspace.erase import erase
+from ..workspace.undo_journal import Effect
+from .app import App
+
+SECRET = re.compile(r"(?:^|_)(?:key|token|secret|password)$", re.IGNORECASE)
+_ADDRESS = re.compile(r"(://(?=[^/\s]{0,999}@)|://[^?\s]{0,999}\?)[^/@\s]+(?=@)?")
+LMSTUDIO, OPENROUTER = "lmstudio", "openrouter"
+UNDONE, KEPT = "It is put back.", "Not undone: what is in the way is not for you to read."
+NO_KEY = "there is no key for its provider yet: deskhand setup"
+
+
+def _current(name: str) -> CurrentModel:
+    provider, _, model = name.partition("/")
+    return CurrentModel(provider, model)
+
+
+class RunningHouse:
+    """It implements `web.ports.House`."""
+
+    def __init__(self, app: App, models: Models) -> None:
+        self._app, self._models = app, models
+        self._began = app.parts.clock.now()
+        self._changing = anyio.Lock()
+
+    @property
+    def agents(self) -> Sequence[str]:
+        return self._app.settings.agents
+
+    async def owner_name(self) -> str:
+        settings = self._app.settings
+        with suppress(ToolError):  # what the agent has made of that file keeps nobody out
+            return await anyio.to_thread.run_sync(owner_of, settings, settings.agents[0])
+        return ""
+
+    async def status(self, agent: str) -> StatusView:
+        settings, name = self._app.settings, agent
+        model = next(iter(settings.agent(name).models), "")
+        provider, _, short = model.partition("/")
+        url = self.base_url(provider)
+        count = (await self._app.store.rows("session_count", ()))[0][0]
+        tools = [tool.name for tool in self.tools(name)]
+        deep = settings.config.deep_work
+        limits = DeepWorkLimits(self.long_work(name)[0], deep.tokens, deep.warn_at)
+        ours = version("deskhand")
+        agents = list(self.agents)
+        return StatusView("ok", name, short, provider, url, tools, count, 0, limits, ours, agents, self._began)
+
+    def base_url(self, provider: str) -> str:
+        """Where it is reached; '' for one that is not known."""
+        settings = self._app.settings
+        own = settings.config.providers.get(provider)
+        listed = catalogue_of(settings).providers.get(provider)
+        return own.base_url if own and own.base_url else listed.base_url if listed else ""
+
+    async def health(self) -> Health:
+        return await self._app.health()
+
+    async def alerts(self) -> list[AlertView]:
+        return [
+            AlertView(each.id, each.at, self._app.redact(each.text), each.state)
+            for each in await self._app.alerts.latest()
+        ]
+
+    async def see_alerts(self) -> None:
+        await self._app.alerts.see()
+
+    def about(self, agent: str) -> AgentView:
+        config = self._app.settings.agent(agent)
+        return AgentView(
+            agent,
+            list(config.models),
+            str(self._app.current.agent(agent).folder),
+            config.preset,
+            config.thinking or "off",
+        )
+
+    def long_work(self, agent: str) -> tuple[int, int]:
+        return self._app.current.agent(agent).limits.steps, self._app.settings.config.deep_work.tokens
+
+    async def standing(self, session: str) -> LongWork | None:
+        return await self._app.works.deep.standing(session)
+
+    def tools(self, agent: str) -> list[ToolView]:
+        tools = self._app.current.agent(agent).tools
+        now, specs = offering(tools, SessionOptions()), [tool.spec for tool in tools.values()]
+        return [ToolView(s.name, s.description, s.effect, s.parameters, deferred=s not in now) for s in specs]
+
+    def _skills(self, agent: str) -> Skills:
+        return skills_of(self._app.settings, agent)
+
+    async def skills(self, principal: Principal, agent: str) -> list[SkillView]:
+        found = await anyio.to_thread.run_sync(self._skills(agent).find)
+        reach = await self._app.current.agent(agent).reach()
+        marks, bound = await marks_in(reach), bound_of(await self._app.store.rows("approved_files", ()))
+        found = {name: each for name, each in found.items() if not why_held(each, marks, bound, principal)}
+        twins = alike(found)
+        return [
+            SkillView(name, f"{skill.description} {twins.get(name, '')}".rstrip(), skill.source)
+            for name, skill in found.items()
+        ]
+
+    async def add_skill(self, agent: str, draft: SkillDraft) -> SkillView:
+        self._app.settings.agent(agent)
+        refuse_secrets("the skill", "\n".join((draft.name, draft.description, draft.body)), self._app.redact)
+        folder = self._app.settings.skills_folder
+        await anyio.to_thread.run_sync(write_skill, folder, draft.name, draft.description, draft.body)
+        return SkillView(draft.name, " ".join(draft.description.split()), "shared")
+
+    def presets(self) -> list[PresetView]:
+        return [PresetView(each.name, each.description) for each in presets(self._app.settings.home.root / "prompts")]
+
+    async def models(self) -> ModelsView:
+        chosen = self._app.settings.agent(self.agents[0]).models
+        pinned = [_current(name) for name in chosen]
+        found = await anyio.to_thread.run_sync(self._list_models)
+        providers = Providers(await self._lmstudio(), self._openrouter())
+        return ModelsView(
+            current=pinned[0] if pinned else CurrentModel("", ""),
+            pinned=[PinnedModel(each.model_id, each.model_id, each.provider) for each in pinned],
+            providers=providers,
+            models=found,
+        )
+
+    async def _lmstudio(self) -> LocalProvider:
+        """LM Studio's models, asked of it: it is on this machine, or where the configuration says."""
+        answered = await find_servers({LMSTUDIO: self.base_url(LMSTUDIO)})
+        names = [name for server in answered for name in server.models]
+        return LocalProvider("LM Studio", [LocalModel(name, name) for name in names], bool(answered))
+
+    def _openrouter(self) -> HostedProvider:
+        key = bool(self._models.key(OPENROUTER))
+        return HostedProvider("OpenRouter", key, "" if key else "There is no key for OpenRouter yet: deskhand setup")
+
+    def _list_models(self) -> list[ModelView]:
+        settings = self._app.settings
+        found = {name: self._model(name) for name in settings.agent(self.agents[0]).models}
+        for provider, listed in catalogue_of(settings).providers.items():
+            if provider != PROVIDER and (self._models.key(provider) or listed.local):
+                for name in listed.models:
+                    found.setdefault(f"{provider}/{name}", self._model(f"{provider}/{name}"))
+        shelf = Shelf(settings.cache / "models")
+        for name in shelf.known:
+            full = f"{PROVIDER}/{name}"
+            why = "" if shelf.has(name) else f"its weights are not here yet: deskhand model pull {name}"
+            found[full] = ModelView(full, PROVIDER, not why, why, name=full)
+        return list(found.values())
+
+    def _model(self, name: str) -> ModelView:
+        price = self.price(name)
+        shown = None if price is None else (price.read, price.written)
+        window = facts_of(self._app.settings, name).window
+        return ModelView(name, name.partition("/")[0], window=window, price=shown, name=name)
+
+    async def select_model(self, agent: str, model: str) -> None:
+        self._models.check(model)
+        path = ["agents", agent, "models"] if agent else ["defaults", "models"]
+        if agent:
+            self._app.settings.agent(agent)
+        async with self._changing:
+            await anyio.to_thread.run_sync(store_key, self._app.settings, path, [model])
+            await self._app.current.reload()
+
+    def unsupported(self, agent: str, *, thinks: bool | None, temperature: float | None) -> Collection[str]:
+        settings = self._app.settings
+        model = next(iter(settings.agent(agent).models), "")
+        if is_small(settings, model):
+            return SMALL_MODEL_LACKS
+        provider, _, name = model.partition("/")
+        own = settings.config.providers.get(provider)
+        if thinks is None:
+            thinks = (settings.agent(agent).thinking or "off") != "off"
+        return lacking(
+            catalogue_of(settings),
+            provider,
+            name,
+            own.base_url if own else "",
+            thinks=thinks,
+            temperature=temperature,
+        )
+
+    def changes_answers(self, agent: str) -> bool:
+        hooks = self._app.current.agent(agent).hooks
+        return hooks is not None and hooks.has("before_agent_end")
+
+    async def reach(self, agent: str) -> Reach:
+        return await self._app.current.agent(agent).reach()
+
+    async def search_models(self, wanted: str) -> list[ModelView]:
+        return await anyio.to_thread.run_sync(self._search, wanted.casefold().split())
+
+    def _search(self, words: list[str]) -> list[ModelView]:
+        listed = catalogue_of(self._app.settings).providers
+        names = [f"{provider}/{name}" for provider, each in listed.items() for name in each.models]
+        found = [name for name in names if all(word in name.casefold() for word in words)]
+        ready = {each.id: each for each in self._list_models()}
+        return [
+            ready.get(name) or msgspec.structs.replace(self._model(name), ready=False, why_not=NO_KEY) for name in found
+        ]
+
+    def settings(self) -> SettingsView:
+        settings = self._app.settings
+        config = dict(msgspec.to_builtins(settings.config))
+        return SettingsView(_without_secrets(config), str(settings.file), list(settings.warnings), list(writable()))
+
+    async def set(self, key: str, value: Any) -> None:
+        async with self._changing:
+            before = await anyio.to_thread.run_sync(self._store, key, value)
+            try:
+                await self._app.current.reload()
+            except (ConfigError, OSError):
+                await anyio.to_thread.run_sync(store, self._app.settings, before)
+                await self._app.current.look_again()
+                raise
+
+    def _store(self, key: str, value: Any) -> str:
+        return store(self._app.settings, adjusted(self._app.settings, key, value))
+
+    async def erase(self, principal: Principal, session: str) -> ErasedView:
+        app = self._app
+        if any(each.session == session for each in await app.store.open_sessions()):
+            await app.door.stop(session, principal)
+        gone = await erase(app.store, principal, session, app.parts.clock.now())
+        n = (await app.store.rows("event_head", (session,)))[0][0]
+        for recorded in await app.store.events(session, n - 1):
+            app.feed.publish(session, recorded)
+        return ErasedView(gone.events, gone.memories, gone.kept)
+
+    async def grants(self, principal: Principal) -> list[GrantView]:
+        found = await grants(self._app.store, principal)
+        return [self._grant(each) for each in found]
+
+    async def revoke_grant(self, principal: Principal, id_: str) -> GrantView:
+        return self._grant(await revoke(self._app.store, principal, id_))
+
+    def _grant(self, grant: StandingGrant) -> GrantView:
+        return GrantView(
+            grant.id, grant.verdict, grant.agent, grant.tool, self._app.redact(grant.arguments), grant.at, grant.by
+        )
+
+    async def changes(self, principal: Principal, session: str, before: int, limit: int) -> list[ChangeView]:
+        found = await self._app.effects.timeline(principal, session, before, limit)
+        undone = {each.n: each.undoes for each in found}
+        for each in found:  # an undo can be taken back, the taking back of one cannot: it is the change again
+            if each.undoes is not None and each.undoes not in undone:
+                undone[each.undoes] = (await self._app.effects.get(principal, each.undoes)).undoes
+        for n, each in enumerate(found):
+            if not await self._app.diffs.told(principal, each):
+                found[n] = msgspec.structs.replace(each, count=0)
+        return [self._change(each, each.undoes is not None and undone[each.undoes] is not None) for each in found]
+
+    def _change(self, effect: Effect, redone: bool) -> ChangeView:
+        can = "" if redone or effect.undone_at is not None else "undo" if effect.undoes is None else "redo"
+        what, at = self._app.redact(effect.what), effect.undone_at
+        place = (effect.n, effect.at, effect.session, effect.agent, effect.person, effect.tool, what, effect.count)
+        return ChangeView(*place, can, effect.undoes, at)  # type: ignore[arg-type]
+
+    async def change(self, principal: Principal, number: int, limit: int) -> ChangeDetail | None:
+        try:
+            effect = await self._app.effects.get(principal, number)
+        except Refused:
+            return None
+        items = await self._app.effects.items(effect, limit)
+        shown = await self._app.diffs.shown(principal, effect, items)
+        if len(shown) < len(items):
+            effect = msgspec.structs.replace(effect, count=len(shown))
+        places = [
+            PlaceView(
+                self._app.redact(each.shown),
+                "made" if each.before is None else "removed" if each.after is None else "changed",
+                each.before is None or each.before[0] in "dlk" or each.blob is not None,
+            )
+            for each in shown
+        ]
+        return ChangeDetail(self._change(effect, False), places)
+
+    async def diff_of_change(self, principal: Principal, number: int) -> CallDiff:
+        effect = await self._app.effects.get(principal, number)
+        return self._diff(await self._app.diffs.of_change(principal, effect))
+
+    async def diff_of_call(self, principal: Principal, session: str, n: int, call_id: str) -> CallDiff:
+        return self._diff(await self._app.diffs.of_call(principal, session, n, call_id))
+
+    def _diff(self, found: CallDiff) -> CallDiff:
+        hide = self._app.redact
+        files = (FileDiff(hide(each.place), each.did, hide(each.diff), hide(each.why)) for each in found.files)
+        return CallDiff(found.done, tuple(files), found.more)
+
+    async def undo(self, principal: Principal, number: int, force: bool) -> UndoneView:
+        effects = self._app.effects
+        done = await effects.undo(principal, await effects.get(principal, number), force=force)
+        hide = self._app.redact
+        if not may_see(done.label, readers_of(principal)):  # it may name what somebody else has changed since
+            return UndoneView(done.undo, UNDONE if done.undo is not None else KEPT, [], [])
+        left = [hide(each.place) for each in done.left]
+        return UndoneView(done.undo, hide(done.words), [hide(each) for each in done.back], left)
+
+    def price(self, model: str) -> Price | None:
+        facts, provider = facts_of(self._app.settings, model), model.partition("/")[0]
+        listed = catalogue_of(self._app.settings).providers.get(provider)
+        if facts.input_usd or facts.output_usd:
+            return Price(facts.input_usd, facts.output_usd, facts.cached_usd or facts.input_usd)
+        free = provider in (PROVIDER, "scripted") or (listed is not None and listed.local)
+        return Price(0.0, 0.0, 0.0) if free else None
+
+    def prompt(self, state: State) -> tuple[str, ...]:
+        return tuple(self._app.current.agent_of(state.session).prompt(state))
+
+    def trace(self, log: Sequence[Recorded]) -> list[SpanView]:
+        trace = Trace(self._app.redact)
+        spans = [span for recorded in log for span in trace.add(recorded)]
+        spans += trace.running(log[-1].session) if log else []
+        return msgspec.convert(spans, list[SpanView], from_attributes=True)
+
+
+def _without_secrets(config: Any) -> Any:
+    """Keys are no part of the configuration; whoever wrote one into an address or a word is not shown it either."""
+    if isinstance(config, Mapping):
+        return {
+            name: "[secret]" if value and SECRET.search(name) and isinstance(value, str) else _without_secrets(value)
+            for name, value in config.items()
+        }
+    if isinstance(config, list | tuple):
+        return [_without_secrets(each) for each in config]
+    return _ADDRESS.sub(r"\1[secret]", config) if isinstance(config, str) else config
+
+
+_: type[House] = RunningHouse

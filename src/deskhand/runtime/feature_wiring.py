@@ -1,0 +1,143 @@
+"""What goes on when nobody writes: memory, jobs, long work. Wired once, as `hands` are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from ..agent.profile import Agent
+from ..agent.state import State
+from ..assembly.chat_commands import Live
+from ..assembly.host import Host
+from ..assembly.overrides import Tried
+from ..assembly.past_search import Past
+from ..assembly.side_queries import Thinking
+from ..assembly.summarise import Condense
+from ..assembly.workspace_tools import OwnTools, Words
+from ..budgets.ledger import BudgetLedger
+from ..deepwork.continue_after_restart import Continuing
+from ..deepwork.driver import Deep
+from ..evals.runner import Replaying
+from ..gateway.inject import Waker
+from ..jobs.chat import JobsCommand
+from ..jobs.jobs import Jobs
+from ..jobs.wiring import Automation
+from ..learning.jobs import Learning
+from ..learning.memory_command import Asked
+from ..learning.proposals.review import Reviewing
+from ..learning.proposals.store import propose_skill
+from ..learning.recall import MeaningOf, Remembering, words_alone
+from ..models.base import Model
+from ..policy.roles import may_talk
+from ..supervision.restart_loop import Child
+from ..tools.base import Reach, Tool
+from ..types.events import CommandRun, Recalled, Recorded
+from ..types.identity import EVERYBODY, Waiting, only_person
+from ..workspace.change_tools import change_tools
+from ..workspace.undo_journal import Effects
+
+
+class Works:
+    """All of it. `ground` is what it stands on, `model` opens `provider/name`, `trying` gives an agent for replays."""
+
+    def __init__(
+        self,
+        ground: Host,
+        agent: Callable[[str], Agent],
+        model: Callable[[str], Model],
+        trying: Callable[[str, Tried], Agent],
+        meaning: MeaningOf = words_alone,
+        words: Words = lambda folder: (),
+    ) -> None:
+        self.ground = ground
+        self.waker = Waker(ground.store, ground.dispatch, ground.redact)
+        self.budgets = BudgetLedger(ground.store, ground.clock, ground.ids, ground.settings)
+        self.thinking = Thinking(agent, model, self.budgets, ground.store.change, ground.ids)
+        self.remembering = Remembering(ground, meaning)
+        self.asked = Asked(ground, self.remembering.memory)
+        self.jobs = Jobs(ground, self.waker)
+        self.continuing = Continuing(ground, self.waker)
+        self.past = Past(ground.store, lambda: ground.settings().config.timezone)
+        self.learning = Learning(ground, self.thinking, self.remembering.memory)
+        self.learning.register(self.jobs)
+        self.condense = Condense(ground.store, self.thinking, ground.clock)
+        self.deep = Deep(ground, self.waker, self.thinking)
+        self.automation = Automation(ground, self.jobs, self.waker)
+        self.replaying = Replaying(ground, trying, model, self.budgets, self.driving)
+        self.own = OwnTools(ground.store, ground.clock, words)
+        effects = Effects(ground.store, self._reach, ground.clock, ground.ids)
+        self._changes = change_tools(effects, lambda: ground.settings().config.timezone)
+        self.reviewing = Reviewing(ground, self.waker, self.replaying)
+
+    def children(self) -> Iterator[Child]:
+        """What only the process that drives may do."""
+        yield Child("budgets", lambda: self.budgets.run(self.waker))
+        yield Child("going on", self.continuing.run)
+        yield Child("memory files", self.learning.notebook.follow)
+        yield Child("looking back", self.learning.run)
+        yield Child("long work", self.deep.run)
+        yield from self.remembering.children()
+        yield Child("memory commands", self.asked.run)
+        yield Child("jobs", self.jobs.run)
+        yield from self.automation.children()
+        yield Child("skills", self.reviewing.run)
+
+    def tools(self, agent: str) -> tuple[Tool, ...]:
+        """What this agent can do with it."""
+        own = (*self.past.tools(), *self.continuing.tools(), *self._changes)
+        return (*self.remembering.tools(), *own, *self.automation.tools, propose_skill)
+
+    async def _reach(self, agent: str) -> Reach:
+        return await self.ground.agent_of(agent).reach()
+
+    async def recall(self, agent: str, state: State) -> Recalled | None:
+        """What memory holds of what was just said to this agent, and how far a long work is; None for nothing."""
+        found = None
+        if state.turn is None or len(state.turn.said) > state.turn.recalled:
+            found = await self.remembering.recall(agent, state)
+        if state.options.mode != "deep_work":
+            return found
+        return await self.deep.told(state, found)
+
+    def shown(self, session: str) -> str:
+        """How what goes on by itself in this conversation stands, for people; '' for nothing."""
+        return self.deep.shown(session)
+
+    def pinned(self, agent: str, person: str) -> str:
+        """What this agent always knows, for the prompt: of everybody, and of this person where they are alone with it
+        ('' where they are not). From memory alone, since it is asked before every call."""
+        return self.remembering.pinned(agent, person)
+
+    def answers(self) -> Live:
+        """The chat commands that are answered from here."""
+        return {
+            "cost": lambda state, row, args: self.budgets.cost(state.session, row.principal),
+            "memory": self.asked.answer,
+            "agents": self._agents,
+            "jobs": JobsCommand(self.ground, self.jobs.files).answer,
+            "skills": self._proposals,
+        }
+
+    def _agents(self, state: State, row: Waiting, args: str) -> str:
+        settings, here = self.ground.settings(), state.session.partition("/")[0]
+        custom = {name: role.agents for name, role in settings.config.roles.items()}
+        names = [name for name in settings.agents if may_talk(row.principal, name, custom)]
+        return "\n".join(["You may talk to:", *(f"{name} (this one)" if name == here else name for name in names)])
+
+    def _proposals(self, state: State, row: Waiting, args: str) -> str:
+        alone = only_person(state.participants_with(row)) != EVERYBODY
+        return self.reviewing.answer(row.principal, args, alone=alone)
+
+    def see(self, recorded: Recorded) -> None:
+        """An event passes. Never waits."""
+        self.automation.see(recorded)
+        self.reviewing.see(recorded)
+        self.budgets.see(recorded)
+        self.jobs.see(recorded)
+        self.deep.see(recorded)
+        self.asked.see(recorded)
+        if isinstance(recorded.event, CommandRun):
+            self.learning.see(recorded)
+
+    def driving(self, session: str, agent: Agent) -> Agent:
+        """The agent as it is in this conversation."""
+        return self.jobs.driving(session, agent)

@@ -1,0 +1,159 @@
+"""Serves the page and the API: listens, says where, and ends with the rest."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+
+import anyio
+import anyio.lowlevel
+import uvicorn
+from anyio.abc import TaskGroup
+from starlette.types import ASGIApp
+
+from ..assembly.models import Models
+from ..config.address import forget_address, note_address
+from ..learning.proposals.api import ProposalDesk
+from ..supervision.connection_limits import HEAD_BYTES, connection_class
+from ..types.clock import Ids
+from ..types.errors import ConfigError
+from ..web.app import build
+from ..web.everything import ENDPOINTS, SOCKETS
+from ..web.guard import Limits
+from ..web.page import routes
+from ..web.ports import Web
+from ..web.settings import WebConfig, allowed_hosts, allowed_origins, check_exposure
+from ..web.sockets import FRAME_BYTES
+from .admin_api import RunningHouse
+from .app import App
+from .held_api import HeldDesk
+from .onboarding import Onboarding
+
+log = logging.getLogger(__name__)
+
+NEAR = 20
+"""So many ports above the wanted one are tried."""
+END_S = 3
+
+
+class Server(uvicorn.Server):
+    """One that leaves the signals of the process to us."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def listen(config: WebConfig) -> socket.socket:
+    """A socket on the wanted port, or on the next free one. Raises ConfigError where there is none."""
+    family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
+    for port in range(config.port, config.port + NEAR if config.port else 1):
+        # TCP by name: for those alone asyncio turns off waiting for more to send, which costs 40 ms an answer.
+        sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            sock.bind((config.host, port))
+            sock.listen(1024)  # uvicorn listens too; until then nobody else gets this port
+        except OSError as error:
+            sock.close()
+            log.info("port %d of %s: %s", port, config.host, error)
+            continue
+        return sock
+    last = config.port + NEAR - 1
+    raise ConfigError(f"no port from {config.port} to {last} of {config.host!r} is free; set web.port to another")
+
+
+def address_of(config: WebConfig, port: int) -> str:
+    host = "127.0.0.1" if config.host in ("0.0.0.0", "::") else config.host
+    shown = f"[{host}]" if ":" in host else host
+    return f"{'https' if config.tls_cert else 'http'}://{shown}:{port}"
+
+
+class Site:
+    """The page and the API of one App."""
+
+    def __init__(self, app: App, models: Models) -> None:
+        self._app, self._models = app, models
+
+    async def run(self) -> None:
+        """Serve for ever. Raises ConfigError where it may not or cannot listen."""
+        config = self._app.settings.config.web
+        check_exposure(config)
+        sock = listen(config)
+        port = int(sock.getsockname()[1])
+        stopping = anyio.Event()
+        limits = Limits(allowed_hosts(config, port), allowed_origins(config, port))
+        url = address_of(config, port)
+        try:
+            note_address(self._app.settings.home, url)
+            async with anyio.create_task_group() as tasks:
+                web = self._ports(tasks, stopping)
+                server = Server(
+                    uvicorn_config(build(web, limits, ENDPOINTS, SOCKETS, routes()), config, self._app.parts.ids)
+                )
+                tasks.start_soon(self._tell, server, url)
+                tasks.start_soon(_until_cancelled, server, stopping)
+                with anyio.CancelScope(shield=True):
+                    await server.serve([sock])
+                tasks.cancel_scope.cancel()
+            await anyio.lowlevel.checkpoint_if_cancelled()
+        finally:
+            stopping.set()
+            forget_address(self._app.settings.home)
+            sock.close()
+
+    async def _tell(self, server: Server, url: str) -> None:
+        while not server.started:  # noqa: ASYNC110 -- uvicorn has no event for it
+            await anyio.sleep(0.005)
+        self._app.address = url
+        self._app.vitals.ready("web", url)
+
+    def _ports(self, tasks: TaskGroup, stopping: anyio.Event) -> Web:
+        app = self._app
+        return Web(
+            app.door,
+            app.store,
+            app.people,
+            RunningHouse(app, self._models),
+            app.works.automation.desk,
+            ProposalDesk(app.works.ground, app.works.reviewing.proposals),
+            HeldDesk(app.works.ground),
+            Onboarding(app, self._models, tasks, app.current.reload),
+            app.blobs,
+            app.parts.clock,
+            app.parts.ids,
+            version("deskhand"),
+            app.redact,
+            stopping.wait,
+        )
+
+
+async def _until_cancelled(server: Server, stopping: anyio.Event) -> None:
+    """Then it ends in order: streams are closed, and what is being answered has END_S."""
+    try:
+        await anyio.sleep_forever()
+    finally:
+        stopping.set()
+        server.should_exit = True
+
+
+def uvicorn_config(site: ASGIApp, config: WebConfig, ids: Ids) -> uvicorn.Config:
+    return uvicorn.Config(
+        site,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        lifespan="off",
+        ws="websockets-sansio",
+        ws_max_size=FRAME_BYTES,
+        ws_per_message_deflate=False,
+        http=connection_class(ids),
+        h11_max_incomplete_event_size=HEAD_BYTES,
+        timeout_graceful_shutdown=END_S,
+        ssl_certfile=config.tls_cert or None,
+        ssl_keyfile=config.tls_key or None,
+    )

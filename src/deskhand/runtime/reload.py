@@ -1,0 +1,140 @@
+"""The configuration that holds now, and the agents and plugins that are made of it. It is followed while we run."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from ..agent.profile import Agent
+from ..assembly.factory import House, make_agent
+from ..assembly.overrides import Tried
+from ..assembly.plugins import Plugins
+from ..assembly.tools import plugins_of
+from ..config.config import Settings
+from ..config.last_good import changed, keep_copy, needs_restart, read_again, stamp
+from ..secrets.redaction import Redactor
+from ..supervision.health_checks import Problem, configuration_fact
+from ..tools.base import Tool
+from ..types.clock import Clock
+from ..types.errors import ConfigError
+from ..types.health import Fact
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 0.5
+"""How soon a change of the configuration is seen."""
+
+
+class Needs(msgspec.Struct, frozen=True):
+    """What agents are made with beside the settings. `house` is what they reach, with these plugins; `tools` are ours
+    that only the running house has; `own` asks whether an agent's own tools have changed; `taken_up` is called when
+    other settings hold, `made_anew` when agents were made again and nothing else has changed."""
+
+    house: Callable[[Plugins], House]
+    tools: Callable[[str], tuple[Tool, ...]]
+    own: Callable[[Settings], bool]
+    taken_up: Callable[[Settings], None]
+    made_anew: Callable[[], None]
+
+
+class Current:
+    """What holds now. Until `open` there are settings alone."""
+
+    def __init__(self, settings: Settings, clock: Clock, redact: Redactor) -> None:
+        self.settings = settings
+        self.plugins = Plugins()
+        self.agents: dict[str, Agent] = {}
+        self._clock, self._redact = clock, redact
+        self._needs: Needs | None = None
+        self._first, self._stamp = settings.config, stamp(settings)
+        self._problem = Problem(settings.problem, clock.now()) if settings.problem else None
+
+    def open(self, needs: Needs) -> None:
+        """Make the agents. Raises ConfigError."""
+        self._needs = needs
+        self.plugins = self._plugins(needs, self.settings)
+        self.agents = self._made(needs, self.settings, self.plugins)
+
+    def _plugins(self, needs: Needs, settings: Settings) -> Plugins:
+        return plugins_of(settings, self.plugins, needs.tools(settings.agents[0]))
+
+    @staticmethod
+    def _made(needs: Needs, settings: Settings, plugins: Plugins) -> dict[str, Agent]:
+        house = needs.house(plugins)
+        return {name: make_agent(settings, name, house) for name in settings.agents}
+
+    def agent(self, name: str) -> Agent:
+        """The agent as it is driven now. Raises ConfigError for an unknown name."""
+        self.settings.agent(name)
+        return self.agents[name]
+
+    def agent_of(self, session: str) -> Agent:
+        """Who drives this conversation: its own agent, or the first where that is gone."""
+        return self.agents.get(session.partition("/")[0]) or self.agents[self.settings.agents[0]]
+
+    def trying(self, agent: str, tried: Tried) -> Agent:
+        """This agent, with what is tried on it in a replay. Nobody is driven by it. Raises ConfigError."""
+        return make_agent(self.settings, agent, self._opened.house(self.plugins), tried)
+
+    @property
+    def _opened(self) -> Needs:
+        if self._needs is None:
+            raise RuntimeError("the agents are not made yet")
+        return self._needs
+
+    async def follow(self) -> None:
+        """Take up what the configuration says, for ever."""
+        self._keep_copy()
+        while True:
+            await anyio.sleep(LOOK_S)
+            if self._stamp != (now := stamp(self.settings)):
+                self._stamp = now
+                await self.look_again()
+            elif self._opened.own(self.settings):
+                self.agents = self._made(self._opened, self.settings, self.plugins)
+                self._opened.made_anew()
+                log.info("the Python skills of agents were read again")
+
+    async def look_again(self) -> None:
+        """Read the configuration again. One that cannot be used is told, and changes nothing."""
+        try:
+            await self.reload()
+        except (ConfigError, OSError) as error:
+            log.warning("the configuration stays as it was: %s", error)
+
+    async def reload(self) -> None:
+        """Take up what the configuration and `.env` say now: it holds from the next drive of each conversation on.
+        Raises ConfigError, OSError, and then all stays as it is."""
+        try:
+            settings = await anyio.to_thread.run_sync(read_again, self.settings)
+            plugins = self._plugins(self._opened, settings)
+            agents = self._made(self._opened, settings, plugins)
+        except (ConfigError, OSError) as error:
+            self._problem = Problem(self._redact(str(error)), self._clock.now())
+            raise
+        before, self._problem = self.settings, None
+        self.settings, self.plugins, self.agents = settings, plugins, agents
+        self._opened.taken_up(settings)
+        self._keep_copy()
+        names = ", ".join(changed(before.config, settings.config)) or "nothing that was set"
+        log.info("the configuration was read again; changed: %s", names)
+        if before.config.plugins != settings.config.plugins:
+            log.info("the plugins are now: %s", ", ".join(plugin.name for plugin in plugins.loaded) or "none")
+        if restart := needs_restart(self._first, settings.config):
+            log.warning("these hold only after a restart: %s", ", ".join(restart))
+
+    def _keep_copy(self) -> None:
+        if self.settings.problem:
+            return
+        try:
+            keep_copy(self.settings)
+        except (ConfigError, OSError) as error:
+            log.warning("no copy of the configuration is kept: %s", error)
+
+    def fact(self) -> Fact:
+        """How it is with the configuration."""
+        return configuration_fact(self.settings, self._problem, needs_restart(self._first, self.settings.config))

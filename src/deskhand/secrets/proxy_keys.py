@@ -1,0 +1,59 @@
+"""What the proxy needs to put secrets into requests: the secrets, and certificates that only commands believe."""
+
+from __future__ import annotations
+
+import ssl
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Protocol
+
+from ..config.home import Home
+from ..config.yaml_edit import write_private
+from ..net.client import Net
+from ..types.clock import Clock
+from .egress_rules import Keys
+from .secrets import Secrets
+
+POSSIBLE = find_spec("cryptography") is not None
+"""Whether TLS can end here: it needs the extra `secrets`."""
+
+
+class Authority(Protocol):
+    """See `net.egress_ca`."""
+
+    pem: str
+
+    def context(self, host: str) -> ssl.SSLContext: ...
+
+
+class Authorities:
+    """Made when they are first needed, with a key that is never written down."""
+
+    def __init__(self, home: Home, clock: Clock, net: Net) -> None:
+        self._path, self._clock, self._net = home.state / "commands-trust.pem", clock, net
+
+    @cached_property
+    def _authority(self) -> Authority:
+        from ..net.egress_ca import Authority as Made  # noqa: PLC0415 -- a tenth of a second, and seldom needed
+
+        return Made(self._clock.now())
+
+    def certificate(self, host: str) -> ssl.SSLContext | None:
+        """What poses as this host."""
+        return self._authority.context(host) if POSSIBLE else None
+
+    @cached_property
+    def file(self) -> Path | None:
+        """The file with the certificates that commands are to trust."""
+        if not POSSIBLE:
+            return None
+        known = [ssl.DER_cert_to_PEM_cert(each) for each in self._net.trust.get_ca_certs(binary_form=True)]
+        write_private(self._path, "".join([*known, self._authority.pem]))
+        return self._path
+
+
+def keys(secrets: Secrets, home: Home, clock: Clock, net: Net) -> Keys:
+    """The keys of one process."""
+    made = Authorities(home, clock, net)
+    return Keys(secrets.held, made.certificate, lambda: made.file, lambda: net.trust)

@@ -1,0 +1,196 @@
+"""The secrets of this home: a file for its owner alone says which there are, who may use them where, and for most of
+them the value. The keyring and the environment are the other two places for it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal, Protocol
+
+import msgspec
+from msgspec.structs import replace
+
+from ..config.home import Home
+from ..config.yaml_edit import write_private
+from ..net.egress_secrets import Held, SecretRule, checked_rule
+from ..types.errors import ConfigError
+from ..types.secrets import NAME, SHORTEST
+
+Place = Literal["file", "keyring", "env"]
+LONGEST = 16_384
+
+
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One secret. `value` is empty where it lies elsewhere: in the keyring under its name, or in the environment as
+    `variable`."""
+
+    place: Place = "file"
+    value: str = ""
+    variable: str = ""
+    rules: tuple[SecretRule, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Entry({self.place!r})"
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    secrets: dict[str, Entry] = {}
+
+
+class Ring(Protocol):
+    """A keyring. Its methods block, and raise ConfigError with what to do where it cannot be used."""
+
+    def get(self, name: str) -> str | None: ...
+
+    def set(self, name: str, value: str) -> None: ...
+
+    def drop(self, name: str) -> None: ...
+
+
+class Secrets:
+    """What is known now: a change by another process counts from the next look on. `ring` opens the keyring."""
+
+    def __init__(self, home: Home, environment: Callable[[], Mapping[str, str]], ring: Callable[[], Ring]) -> None:
+        self._path, self._home, self._environment, self._ring = home.secrets, home, environment, ring
+        self._file = str(home.secrets)
+        self._stamp: tuple[int, ...] | None = None
+        self._entries: dict[str, Entry] = {}
+        self._held: tuple[Held, ...] = ()
+        self.problem = ""
+
+    def held(self) -> tuple[Held, ...]:
+        """Those whose value is here, with it. `problem` says what is wrong with others."""
+        if self._stamp != (now := self.stamp()):
+            self._stamp = now
+            self._look()
+        return self._held
+
+    def entries(self) -> dict[str, Entry]:
+        """All of them by name. Raises ConfigError where the file cannot be used."""
+        return _read(self._path)
+
+    def stamp(self) -> tuple[int, ...]:
+        """Differs when anything has changed."""
+        try:
+            status = os.stat(self._file)  # noqa: PTH116 -- for every text that comes in, and a third of the cost
+        except OSError:
+            return (id(self._environment()),)
+        return status.st_mtime_ns, status.st_size, status.st_ino, status.st_mode, id(self._environment())
+
+    def _look(self) -> None:
+        """A file that cannot be read keeps what was known: what had to be hidden stays hidden."""
+        problems = []
+        try:
+            self._entries = _read(self._path)
+        except ConfigError as error:
+            problems.append(str(error))
+        found = []
+        for name, entry in self._entries.items():
+            try:
+                value = self._value(name, entry)
+            except ConfigError as error:
+                value = None
+                problems.append(f"the secret {name!r}: {error}")
+            if value:
+                found.append(Held(name, value, entry.rules))
+        self._held, self.problem = tuple(found), "; ".join(problems)
+
+    def _value(self, name: str, entry: Entry) -> str | None:
+        match entry.place:
+            case "file":
+                return entry.value
+            case "env":
+                if not (value := self._environment().get(entry.variable)):
+                    raise ConfigError(f"{entry.variable} is not set in the environment")
+                return value
+            case "keyring":
+                if (value := self._ring().get(name)) is None:
+                    raise ConfigError("it is no longer in the keyring; set it again")
+                return value
+
+    def set(self, name: str, value: str, place: Place, variable: str = "") -> None:
+        """Keep a value, or name the variable that has it; its rules stay. Raises ConfigError."""
+        if not NAME.fullmatch(name):
+            raise ConfigError(f"{name!r} is no name for a secret: letters, digits, `.`, `-` and `_`, at most 63")
+        if place != "env" and not SHORTEST <= len(value) <= LONGEST:
+            raise ConfigError(
+                f"a secret has {SHORTEST} to {LONGEST:,} characters: a shorter one would be found in words"
+            )
+        if "{{" in value or "\0" in value:
+            raise ConfigError("this is no value that can be kept: it has '{{' or a NUL character in it")
+        with self._changing() as entries:
+            before = entries.get(name, Entry())
+            if place == "keyring":
+                self._ring().set(name, value)
+            elif before.place == "keyring":
+                self._ring().drop(name)
+            entries[name] = Entry(place, value if place == "file" else "", variable, before.rules)
+
+    def remove(self, name: str) -> None:
+        """Raises ConfigError."""
+        with self._changing() as entries:
+            if _known(entries, name).place == "keyring":
+                self._ring().drop(name)
+            del entries[name]
+
+    def add_rule(self, name: str, rule: SecretRule) -> SecretRule:
+        """Let it go to a host. Returns the rule in its one spelling. Raises ConfigError."""
+        rule = checked_rule(rule)
+        with self._changing() as entries:
+            entry = _known(entries, name)
+            if rule not in entry.rules:
+                entries[name] = replace(entry, rules=(*entry.rules, rule))
+        return rule
+
+    def drop_rules(self, name: str, host: str) -> int:
+        """Take back all rules of a secret for a host; how many there were. Raises ConfigError."""
+        with self._changing() as entries:
+            entry = _known(entries, name)
+            kept = tuple(rule for rule in entry.rules if rule.host != host)
+            entries[name] = replace(entry, rules=kept)
+        return len(entry.rules) - len(kept)
+
+    @contextmanager
+    def _changing(self) -> Iterator[dict[str, Entry]]:
+        """The entries, written when the block ends well; one process at a time."""
+        self._home.make(self._path.parent)
+        lock = self._path.with_name(f".{self._path.name}.lock")
+        with os.fdopen(os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)) as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            entries = _read(self._path)
+            yield entries
+            data = msgspec.json.format(msgspec.json.encode(_File(entries)))
+            write_private(self._path, data.decode() + "\n")
+
+
+def _known(entries: Mapping[str, Entry], name: str) -> Entry:
+    if name not in entries:
+        there = f"there are: {', '.join(entries)}" if entries else "there is none yet: deskhand secrets set NAME"
+        raise ConfigError(f"there is no secret {name!r}; {there}")
+    return entries[name]
+
+
+def _read(path: Path) -> dict[str, Entry]:
+    """Raises ConfigError for a file that others may read, or that is not ours."""
+    try:
+        with path.open("rb") as file:
+            status, data = os.fstat(file.fileno()), file.read()
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise ConfigError(f"{str(path)!r} cannot be read: {error.strerror}") from error
+    if status.st_mode & 0o077 or status.st_uid != os.getuid():
+        raise ConfigError(f"others may read {str(path)!r}, so it is not used: chmod 600 {path}")
+    try:
+        return {**msgspec.json.decode(data, type=_File).secrets}
+    except (msgspec.MsgspecError, RecursionError) as error:
+        why = str(error).partition(" - at")[0]
+        raise ConfigError(f"{str(path)!r} is damaged ({why}): mend it, or remove it and set the secrets anew") from None
+
+
+def values_of(held: Sequence[Held], named: Mapping[str, str]) -> dict[str, str]:
+    """value -> name of all that is to be hidden: the secrets, and before them those `named` so already."""
+    return {**named, **{each.value: each.name for each in held if len(each.value) >= SHORTEST}}

@@ -1,0 +1,1 @@
+"""Keeps it running: the worker process, its parts, health, logs, service units."""

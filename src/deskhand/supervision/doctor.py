@@ -1,0 +1,320 @@
+"""Probes that do what they ask about, each with the exact remedy. `PROBES` is the list; a room adds its own to it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import ssl
+import tempfile
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
+
+import anyio
+import msgspec
+from anyio.abc import ByteStream
+
+from ..assembly.models import Models, catalogue_of
+from ..config.clock import SystemClock
+from ..config.config import Settings
+from ..config.statements import statements
+from ..gateway.audit_anchor import read_anchors
+from ..models.catalogue import parse
+from ..sandbox.probes import open_sandbox
+from ..secrets.proxy_keys import POSSIBLE
+from ..secrets.redaction import secrets_in
+from ..secrets.secrets import Entry
+from ..store.sqlite import SqliteStore
+from ..tools.convert import INSTALL as WEB
+from ..tools.convert import LIBRARIES
+from ..tools.engines import ENGINES
+from ..tools.render import INSTALL as CHROMIUM
+from ..tools.render import browser_here
+from ..types.errors import ConfigError, DeskhandError, SandboxUnavailable
+from ..types.folders import make_private
+from ..users.users import open_people
+from .start_log import last_start, newer_startup_error
+
+Level = Literal["good", "note", "bad"]
+PROBE_S = 20.0
+REACH_S = 5.0
+FREE_BYTES = 500_000_000
+BUILT_AT = 1_790_000_000.0
+"""A clock that shows an earlier time is wrong: this code did not exist then."""
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """What a probe found. `bad` keeps something from working. `remedy` is what to type; `fix` does it."""
+
+    level: Level
+    text: str
+    remedy: str = ""
+    fix: Callable[[], None] | None = None
+
+
+Run = Callable[[Settings], Awaitable[Sequence[Finding]]]
+
+
+class Probe(msgspec.Struct, frozen=True):
+    name: str
+    run: Run
+
+
+async def examine(settings: Settings, probes: Sequence[Probe] | None = None) -> list[tuple[str, Finding]]:
+    """Run the probes, one after the other. A probe that does not come back is a finding too."""
+    found: list[tuple[str, Finding]] = []
+    for probe in PROBES if probes is None else probes:
+        try:
+            with anyio.fail_after(PROBE_S):
+                found += [(probe.name, finding) for finding in await probe.run(settings)]
+        except TimeoutError:
+            found.append((probe.name, Finding("bad", f"no result within {PROBE_S:.0f} s")))
+        except (DeskhandError, OSError) as error:
+            found.append((probe.name, Finding("bad", str(error))))
+    return found
+
+
+async def _home(settings: Settings) -> list[Finding]:
+    root = settings.home.root
+    if not root.is_dir():
+        remedy = "deskhand init"
+        return [Finding("bad", f"{root} does not exist", remedy, lambda: make_private(root))]
+    try:
+        with tempfile.NamedTemporaryFile(dir=root, prefix=".doctor-") as file:
+            file.write(b"x")
+            os.fsync(file.fileno())
+    except OSError as error:
+        remedies = {errno.EACCES: f"sudo chown -R $(id -u) {root}", errno.EROFS: f"findmnt -T {root}"}
+        said = f"{root} cannot be written: {error.strerror}"
+        return [Finding("bad", said, remedies.get(error.errno or 0, ""))]
+    return [Finding("good", f"{root} can be written"), *_open_to_others(settings)]
+
+
+def _open_to_others(settings: Settings) -> list[Finding]:
+    found = []
+    for path in (settings.home.root, settings.home.env):
+        if path.exists() and path.stat().st_mode & 0o077:
+            mode = 0o700 if path.is_dir() else 0o600
+
+            def close(path: Path = path, mode: int = mode) -> None:
+                path.chmod(mode)
+
+            found.append(Finding("note", f"others on this machine can read {path}", f"chmod {mode:o} {path}", close))
+    return found
+
+
+async def _disk(settings: Settings) -> list[Finding]:
+    there = next(path for path in (settings.home.root, *settings.home.root.parents) if path.exists())
+    free = shutil.disk_usage(there).free
+    if free < FREE_BYTES:
+        return [
+            Finding("bad", f"only {free / 1e6:.0f} MB are free", f"free some space: du -xh {there} | sort -h | tail")
+        ]
+    return [Finding("good", f"{free / 1e9:.1f} GB are free")]
+
+
+async def _config(settings: Settings) -> list[Finding]:
+    where = f"{settings.file}{'' if settings.file.exists() else ' (not there: defaults hold)'}"
+    notes = [Finding("note", warning, f"$EDITOR {settings.file}") for warning in settings.warnings]
+    return notes or [Finding("good", where)]
+
+
+async def _database(settings: Settings) -> list[Finding]:
+    path = settings.home.database
+    if not path.exists():
+        return [Finding("good", "nothing was said yet")]
+    store = SqliteStore(path, statements())
+    try:
+        damage = store.check()
+        events, breaks = await store.audit(read_anchors(settings.home.anchors))
+    finally:
+        await store.close()
+    if damage:
+        return [Finding("bad", f"damaged: {damage[0]}", f"restore a backup of {path}")]
+    if breaks:
+        return [Finding("bad", f"the log was changed: {breaks[0].session}: {breaks[0].why}", "deskhand audit verify")]
+    return [Finding("good", f"sound; the chain of {events} events holds")]
+
+
+async def _people(settings: Settings) -> list[Finding]:
+    path = settings.home.database
+    if not path.exists():
+        return [Finding("good", "only you, at this machine")]
+    store = SqliteStore(path, statements())
+    try:
+        people = open_people(store, SystemClock(), dict, dict)
+        if why := people.health():
+            return [Finding("bad", why, f"restore a backup of {path}" if people.broken() else "deskhand pair list")]
+        users = await people.users()
+    finally:
+        await store.close()
+    known = sum(bool(user.identities) for user in users)
+    return [Finding("good", f"{len(users)} users, {known} of them known on a channel")]
+
+
+async def _models(settings: Settings) -> list[Finding]:
+    names = dict.fromkeys(model for agent in settings.agents for model in settings.agent(agent).models)
+    if not names:
+        return [
+            Finding("bad", "no model is chosen; `deskhand model list` shows them", "deskhand model use provider/name")
+        ]
+    return [await _model(settings, name) for name in names]
+
+
+async def _model(settings: Settings, name: str) -> Finding:
+    """Ask the provider for its list of models: that needs the address, the network and the key to be right."""
+    models = Models(settings)
+    try:
+        models.open(name)
+        provider, _ = parse(name)
+    except DeskhandError as error:
+        return Finding("bad", f"{name}: {error}", "deskhand model list")
+    catalogue, own = catalogue_of(settings), settings.config.providers.get(provider)
+    if provider not in catalogue.providers:
+        return Finding("good", f"{name}: built in")
+    found = catalogue.provider(provider)
+    url = (own.base_url if own else "") or found.base_url
+    key = models.key(provider)
+    try:
+        status = await reach(f"{url.rstrip('/')}/models", key, found.quirks.auth)
+    except (OSError, ValueError, TimeoutError) as error:
+        why = "no answer in time" if isinstance(error, TimeoutError) else str(error)
+        start = f"start it, or set providers.{provider}.base_url" if found.local else "check the network"
+        return Finding("bad", f"{name}: {url} cannot be reached: {why}", start)
+    if status in (401, 403):
+        variable = own.key_env if own and own.key_env else next(iter(found.keys), "")
+        return Finding("bad", f"{name}: the key is refused", f"put the right {variable} into {settings.home.env}")
+    return Finding("good", f"{name}: reachable" + (", the key is accepted" if key and status == 200 else ""))
+
+
+async def reach(url: str, key: str, auth: str) -> int:
+    """The status of a GET, within REACH_S. Raises OSError, TimeoutError, ValueError."""
+    parts = urlsplit(url)
+    host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    with anyio.fail_after(REACH_S):
+        stream: ByteStream
+        connect = anyio.connect_tcp  # noqa: TID251 -- the addresses of providers are the words of a person
+        try:
+            if parts.scheme == "https":
+                stream = await connect(host, port, tls=True, ssl_context=ssl.create_default_context())
+            else:
+                stream = await connect(host, port)
+        except (anyio.BrokenResourceError, anyio.EndOfStream) as error:
+            raise OSError("the connection was closed") from error
+        async with stream:
+            header = f"Authorization: Bearer {key}" if auth == "bearer" else f"{auth}: {key}"
+            lines = [f"GET {parts.path or '/'} HTTP/1.1", f"Host: {host}", "Connection: close"]
+            lines += [header, "anthropic-version: 2023-06-01"] if key else []
+            await stream.send("\r\n".join([*lines, "", ""]).encode())
+            try:
+                answer = await stream.receive(1024)
+            except (anyio.BrokenResourceError, anyio.EndOfStream) as error:
+                raise OSError("it closed the connection") from error
+    fields = answer.split(b" ", 2)
+    if not fields[0].startswith(b"HTTP/") or len(fields) < 2 or not fields[1].isdigit():
+        raise ValueError("what answers there is no web server")
+    return int(fields[1])
+
+
+async def _sandbox(settings: Settings) -> list[Finding]:
+    """Open the sandbox, which tries to break out of itself."""
+    try:
+        proven = await open_sandbox()
+    except SandboxUnavailable as error:
+        return [Finding("bad", str(error), "sudo apt-get install bubblewrap")]
+    held = proven.verdicts[-1]
+    return [Finding("good", f"{held.sandbox} holds: {len(held.probes)} attempts to break out failed")]
+
+
+async def _secrets(settings: Settings) -> list[Finding]:
+    """Whether each value is where it should be."""
+    known = await anyio.to_thread.run_sync(partial(_looked, settings))
+    entries, problem = known
+    if problem:
+        return [Finding("bad", problem, "deskhand secrets list")]
+    if not entries:
+        return [Finding("good", "none are kept; commands that need one: deskhand secrets set NAME")]
+    bare = [name for name, entry in entries.items() if not entry.rules]
+    if bare:
+        remedy = f"deskhand secrets rule {bare[0]} HOST"
+        return [Finding("note", f"{len(entries)} are kept; no command may use {', '.join(bare)}", remedy)]
+    if not POSSIBLE:
+        why = f"{len(entries)} are kept; commands use them only by http://, which leaves here as https"
+        return [Finding("note", why, "pip install 'deskhand[secrets]'")]
+    return [Finding("good", f"{len(entries)} are kept, and put into requests at the proxy")]
+
+
+def _looked(settings: Settings) -> tuple[dict[str, Entry], str]:
+    known = secrets_in(settings)
+    try:
+        entries = known.entries()
+    except ConfigError as error:
+        return {}, str(error)
+    known.held()
+    return entries, known.problem
+
+
+async def _starts(settings: Settings) -> list[Finding]:
+    error, began = newer_startup_error(settings.home), last_start(settings.home)
+    if error is not None:
+        why = f"`deskhand serve` broke at {error.time}: {error.type}: {error.message}"
+        return [Finding("bad", why, f"less {settings.home.startup_error}")]
+    if began is None:
+        return [Finding("good", "`deskhand serve` was never started; it answers while a terminal is open")]
+    when = datetime.fromtimestamp(began, ZoneInfo(settings.config.timezone)).strftime("%Y-%m-%d %H:%M")
+    return [Finding("good", f"`deskhand serve` last began to drive at {when}")]
+
+
+async def _clock(settings: Settings) -> list[Finding]:
+    if SystemClock().now() < BUILT_AT:
+        return [Finding("bad", "the clock is wrong", "sudo timedatectl set-ntp true")]
+    zone = settings.config.timezone
+    return [Finding("good", f"plausible; people are told times in {zone}")]
+
+
+async def _search(settings: Settings) -> list[Finding]:
+    chosen = settings.config.web_search
+    engine = ENGINES[chosen.engine]
+    variable = (chosen.key_env or engine.key_env) if engine.key_env else ""
+    meanwhile = "; DuckDuckGo is asked meanwhile" if chosen.fallback and chosen.engine != "duckduckgo" else ""
+    if variable and not settings.environment.get(variable, "").strip():
+        return [Finding("note", f"{engine.title} has no key{meanwhile}", f"put {variable} into {settings.home.env}")]
+    if chosen.engine == "searxng" and not chosen.url:
+        remedy = "deskhand config set web_search.url http://127.0.0.1:8888"
+        return [Finding("note", f"SearXNG has no address{meanwhile}", remedy)]
+    return [Finding("good", f"{engine.title} searches the web")]
+
+
+async def _documents(settings: Settings) -> list[Finding]:
+    """Nothing of it is needed for the rest to work."""
+    missing = [name for name in (*LIBRARIES, "curl_cffi") if find_spec(name) is None]
+    if missing:
+        said = "PDF files, web pages and sites that refuse programs are not read: the extra [web] is not installed"
+        found = [Finding("note", said, WEB)]
+    else:
+        found = [Finding("good", "PDF files, office documents and web pages are read")]
+    if program := browser_here():
+        return [*found, Finding("good", f"pages that scripts make are rendered by {program}")]
+    return [*found, Finding("note", "pages that scripts make are not rendered: there is no Chromium", CHROMIUM)]
+
+
+PROBES: tuple[Probe, ...] = (
+    Probe("home", _home),
+    Probe("disk", _disk),
+    Probe("configuration", _config),
+    Probe("database", _database),
+    Probe("people", _people),
+    Probe("models", _models),
+    Probe("sandbox", _sandbox),
+    Probe("documents", _documents),
+    Probe("search", _search),
+    Probe("secrets", _secrets),
+    Probe("serve", _starts),
+    Probe("clock", _clock),
+)

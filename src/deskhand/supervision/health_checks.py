@@ -1,0 +1,126 @@
+"""Asks each part how it is: what is found out here and now, beside the facts that the parts leave behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Collection, Sequence
+
+import msgspec
+
+from ..config.config import Home, Settings
+from ..store.base import Store
+from ..types.clock import Clock
+from ..types.errors import StoreError
+from ..types.events import AnyEvent, ModelFailed, ModelReplied
+from ..types.health import Fact, State
+from ..workspace.scope import Room
+from .health_facts import Vitals
+from .lock import Holder
+
+FREE_BYTES = 100_000_000
+"""Less is told while there is still time."""
+FRESH_S = 5.0
+"""So long an attempt to write counts; nobody makes us write by asking."""
+LATE_S = 300.0
+"""What was not sent for so long is told."""
+PROVIDER_FAULT_S = 900.0
+"""So long a provider's failure counts where it is not asked again; no cooldown is longer."""
+NOT_ITS_FAULT = frozenset({"ContextOverflow", "BudgetSpent", "AnswerUnfit"})
+"""Failures that say something of a conversation or a budget, and nothing of the provider. The text of an answer that
+does not fit a program's schema is that program's alone."""
+UNTIL_MENDED = frozenset({"ModelKeyRefused", "ModelUnknown"})
+"""Failures of a model that no time mends, but a person."""
+MODEL = "model "
+"""How the names of providers begin, among the parts."""
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """Why the configuration in the file does not hold, and since when."""
+
+    text: str
+    at: float
+
+
+class Checkup:
+    """Tries out what is only known by trying. `vitals` are left a note of each attempt."""
+
+    def __init__(self, store: Store, home: Home, vitals: Vitals, clock: Clock) -> None:
+        self._store, self._home, self._vitals, self._clock = store, home, vitals, clock
+        self._tried_at: float | None = None
+
+    async def store(self) -> Fact:
+        """Whether anything can be written now: to the database's lock, and to the disk under it."""
+        now = self._clock.monotonic()
+        if self._tried_at is None or now - self._tried_at >= FRESH_S:
+            self._tried_at = now
+            try:
+                await self._store.change(())
+                await self._vitals.write()
+            except (StoreError, OSError) as error:
+                self._vitals.failed("store", error)
+            else:
+                self._vitals.succeeded("store")
+        known = self._vitals.of("store")
+        free = shutil.disk_usage(self._home.state).free
+        state: State = "down" if known.failures else "degraded" if free < FREE_BYTES else "ok"
+        detail = f"{_size(free)} are free" if known.failures == 0 else f"nothing can be written; {_size(free)} are free"
+        last = (known.last_success_at, known.last_error, known.last_error_at)
+        return Fact("store", state, detail, None, *last, vital=True)
+
+    async def outbox(self) -> Fact:
+        """What is still to be sent. It is as well as its sender, and late where that is."""
+        (count, oldest, error), *_ = await self._store.rows("outbox_owed", ())
+        late = count and self._clock.now() - oldest > LATE_S
+        (working,), *_ = await self._store.rows("open_owed", ())
+        detail = f"{count} to be sent" if count else "nothing to be sent"
+        detail += f", {working} to go on with" if working else ""
+        return Fact("owed", "degraded" if late else "ok", detail, oldest, last_error=str(error))
+
+
+def driver_fact(holder: Holder | None) -> Fact:
+    """Who drives, where that is not this process, or not yet."""
+    if holder is None or holder.pid == os.getpid():
+        return Fact("driver", "starting", "nobody drives yet", vital=True)
+    who = f"process {holder.pid}" if holder.pid else "another process"
+    since = holder.since or None
+    return Fact("driver", "ok", f"{who} drives; this one takes over when it ends", since, vital=True)
+
+
+def sandbox_fact(room: Room) -> Fact:
+    """Whether commands can be run, and what was proven."""
+    if room.problem:
+        return Fact("sandbox", "degraded", "no command is run", last_error=room.problem, last_error_at=room.at)
+    return Fact("sandbox", "ok", room.proof or "proven before the first command", None, room.at)
+
+
+def configuration_fact(settings: Settings, problem: Problem | None, restart: Sequence[str]) -> Fact:
+    """Which configuration holds, and what it says that is not in force."""
+    if problem is not None:
+        held = "the last good configuration holds"
+        return Fact("configuration", "degraded", held, last_error=problem.text, last_error_at=problem.at)
+    if restart:
+        return Fact("configuration", "degraded", f"a restart is needed for: {', '.join(restart)}")
+    return Fact("configuration", "ok", "; ".join(settings.warnings) or str(settings.file))
+
+
+def note_models(vitals: Vitals, event: AnyEvent, configured: Callable[[], Collection[str]]) -> None:
+    """Leave a note of what a provider did. `configured` gives the models that agents are set to use."""
+    match event:
+        case ModelReplied(model=model):
+            vitals.succeeded(MODEL + model.partition("/")[0])
+        case ModelFailed(model=model, error=error, detail=detail) if error not in NOT_ITS_FAULT:
+            stays = error in UNTIL_MENDED and model in configured()
+            counts_s = None if stays else PROVIDER_FAULT_S
+            vitals.failed(MODEL + model.partition("/")[0], f"{error}: {detail}", counts_s)
+        case _:
+            pass
+
+
+def models_renewed(vitals: Vitals) -> None:
+    """Models or their keys may be others from now on: only what they do next says how their providers are."""
+    vitals.renewed(MODEL)
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"

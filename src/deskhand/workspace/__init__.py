@@ -1,0 +1,1 @@
+"""What tools may touch: folders, labels of files, undo, background processes."""

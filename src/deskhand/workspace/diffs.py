@@ -1,0 +1,274 @@
+"""What changes came to, as diffs: made from the journal of undo, and for what waits for a yes from the file as it is.
+
+Nothing is stored for it. Who asks sees only what the labels of the files allow them, whoever's change it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Literal
+
+import anyio.to_thread
+import msgspec
+
+from ..policy.gate import may_see
+from ..store.base import Store
+from ..store.blobs import PREFIX
+from ..tools.base import Reach
+from ..tools.diffs import TEXT_BYTES, diff_of, text_of
+from ..tools.files import plan_of, rewrite_of
+from ..tools.marks import marks_in
+from ..tools.names import alike
+from ..tools.shadow import Shadow
+from ..tools.states import digest_of
+from ..tools.undo import KV, Item
+from ..tools.watched_folder import beside_keys
+from ..types.diffs import CallDiff, FileDiff
+from ..types.errors import ConfigError, Refused, ToolError
+from ..types.events import CallClosed, ModelReplied, Recorded, ToolFinished
+from ..types.identity import Principal, readers_of
+from ..types.labels import LOCAL, Label, join
+from ..types.messages import ToolCall
+from .undo_journal import Effect
+
+FILES, LINES, CHARS, ALL_CHARS = 20, 400, 32_000, 120_000
+"""How many files are shown of one change, how many lines and characters of each, and of all together."""
+BESIDE = 5_000
+"""So many names beside a file are looked at, whether one looks like its name."""
+GONE = "What stood there is not kept any more."
+CLOSED = "You may not see what stands in it."
+FULL = "Too much is changed to show all of it."
+SAME = "Its text stayed the same."
+
+_label = msgspec.json.Decoder(Label).decode
+
+
+class Diffs:
+    """`reach` of an agent by its name raises ConfigError and ToolError where it is gone."""
+
+    def __init__(self, store: Store, reach: Callable[[str], Awaitable[Reach]]) -> None:
+        self._store, self._reach = store, reach
+
+    async def of_change(self, who: Principal, effect: Effect) -> CallDiff:
+        """What a change of the journal came to. Who may know of it, the caller has asked."""
+        if not await self.told(who, effect):
+            return CallDiff(True)
+        rows = await self._store.rows("effect_items", (effect.n, FILES, 0))
+        items = [Item(*row) for row in rows]
+        more = max(effect.count - len(items), 0)
+        if effect.folder == KV:
+            return CallDiff(True, tuple(_of_value(who, each) for each in items), more)
+        try:
+            reach = await self._reach(effect.agent)
+        except (ConfigError, ToolError):
+            named = [each for each in items if each.shown == effect.what]
+            return CallDiff(True, tuple(FileDiff(each.shown, _did(each), why=GONE) for each in named), more)
+        seen = await self._seen(who, reach, effect.folder, items)
+        items = [each for each in items if _is_told(each, effect, seen)]
+        return CallDiff(True, tuple(await anyio.to_thread.run_sync(_of_files, reach, effect, items, seen)), more)
+
+    async def told(self, who: Principal, effect: Effect) -> bool:
+        """Whether this person may be told what, and how much, a call has changed: that may say what it had read."""
+        rows = await self._store.rows("file_label_get", (f"effect:{effect.key}",))
+        return all(may_see(_label(row[0]), readers_of(who)) for row in rows)
+
+    async def shown(self, who: Principal, effect: Effect, items: Sequence[Item]) -> list[Item]:
+        """Those of what an effect changed of which this person may know: a name is words too."""
+        if not await self.told(who, effect):
+            return []
+        if effect.folder == KV:
+            return list(items)
+        try:
+            reach = await self._reach(effect.agent)
+        except (ConfigError, ToolError):
+            return [each for each in items if each.shown == effect.what]
+        seen = await self._seen(who, reach, effect.folder, items)
+        return [each for each in items if _is_told(each, effect, seen)]
+
+    async def of_call(self, who: Principal, session: str, n: int, call_id: str) -> CallDiff:
+        """What the call that event `n` made has changed; of one that has not run yet, what it would change. 0 stands
+        for the latest event that made a call of this id. Raises Refused where there is none."""
+        n = n or _latest(await self._store.events(session), call_id)
+        key = f"{session}#{n}.{call_id}"
+        known = await self._store.rows("effect_of_call", (key, *beside_keys(key)))
+        if known:
+            effects = [Effect(*(await self._store.rows("effect_get", each))[0]) for each in known]
+            diffs = [await self.of_change(who, effect) for effect in effects]
+            files = tuple(file for each in diffs for file in each.files)
+            return CallDiff(True, files, sum(each.more for each in diffs))
+        call, closed = _found(await self._store.events(session, n - 1), n, call_id)
+        if call is None:
+            raise Refused("there is no such call")
+        return CallDiff(True) if closed else await self._proposed(who, session.partition("/")[0], call)
+
+    async def _proposed(self, who: Principal, agent: str, call: ToolCall) -> CallDiff:
+        try:
+            reach = await self._reach(agent)
+            marks = await marks_in(reach)
+            if not may_see(marks.of(marks.by_name(_path(call))), readers_of(who)):
+                return CallDiff(False, (FileDiff(_path(call), "changed", why=CLOSED),))
+            plan = await anyio.to_thread.run_sync(plan_of, call.name, call.arguments, reach.files)
+            if plan is None:
+                return CallDiff(False)
+            did: Literal["made", "changed"] = "made" if plan.before is None else "changed"
+            marks = await marks_in(reach)
+            place = plan.before.place if plan.before is not None else marks.by_name(plan.path)
+            if not may_see(marks.of(place), readers_of(who)):
+                return CallDiff(False, (FileDiff(plan.path, did, why=CLOSED),))
+            rewrite = await anyio.to_thread.run_sync(rewrite_of, plan)
+        except (ConfigError, ToolError) as error:
+            return CallDiff(False, (FileDiff(_path(call), "changed", why=f"This would fail: {error}."),))
+        made = (rewrite.path, rewrite.before, rewrite.after)
+        diff, why = await anyio.to_thread.run_sync(compared, *made)
+        twin = await anyio.to_thread.run_sync(_twin, reach, rewrite.path)
+        return CallDiff(False, (FileDiff(rewrite.path, did, diff, " ".join(filter(None, (twin, why)))),))
+
+    async def _seen(self, who: Principal, reach: Reach, folder: str, items: Sequence[Item]) -> frozenset[bytes]:
+        """The places of which this person may see both what was there, and what is there now."""
+        marks, readers = await marks_in(reach), readers_of(who)
+        seen = set[bytes]()
+        for each in items:
+            labels = [marks.told_by_name((f"{folder}/{each.path}" if folder else each.path,))]
+            for digest in filter(None, map(digest_of, (each.before, each.after))):
+                rows = await self._store.rows("file_label_get", (f"blob:{PREFIX}{digest}",))
+                labels += [_label(row[0]) for row in rows]
+            if may_see(join((LOCAL, *labels)), readers):
+                seen.add(each.place)
+        return frozenset(seen)
+
+
+def _is_told(item: Item, effect: Effect, seen: frozenset[bytes]) -> bool:
+    """Whether who may see these may know of it; what the call itself was about they know."""
+    return item.place in seen or item.shown == effect.what
+
+
+def _twin(reach: Reach, path: str) -> str:
+    """A sentence where another name beside this one looks like it; '' where none does."""
+    folder, _, name = path.rpartition("/")
+    with suppress(ToolError):
+        beside = [each.name for each in reach.files.list(folder or ("/" if path.startswith("/") else "."), BESIDE)]
+        note = alike((*beside, name)).get(name, "").strip("()")
+        return f"{note[:1].upper()}{note[1:]}." if note else ""
+    return ""
+
+
+def _latest(log: Sequence[Recorded], call_id: str) -> int:
+    """The event that made the latest call of this id; 1, which makes none, where there is none."""
+    replies = [(each.n, each.event) for each in log if isinstance(each.event, ModelReplied)]
+    return next((n for n, event in reversed(replies) if call_id in [call.id for call in event.message.calls]), 1)
+
+
+def _found(log: Sequence[Recorded], n: int, call_id: str) -> tuple[ToolCall | None, bool]:
+    """The call that the first of these events made, and whether it is over."""
+    if not log or log[0].n != n or not isinstance(log[0].event, ModelReplied):
+        return None, False
+    call = next((each for each in log[0].event.message.calls if each.id == call_id), None)
+    for recorded in log[1:]:
+        match recorded.event:
+            case ToolFinished(result=result) if result.call_id == call_id:
+                return call, True
+            case CallClosed(call_id=closed) if closed == call_id:
+                return call, True
+            case _:
+                pass
+    return call, False
+
+
+def _path(call: ToolCall) -> str:
+    """What a call that cannot be understood seems to be about."""
+    try:
+        given: Any = msgspec.json.decode(call.arguments)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ""
+    found = given.get("path") if isinstance(given, Mapping) else None
+    return found if isinstance(found, str) else ""
+
+
+def _did(item: Item) -> Literal["made", "changed", "removed"]:
+    return "made" if item.before is None else "removed" if item.after is None else "changed"
+
+
+def _of_value(who: Principal, item: Item) -> FileDiff:
+    """A key-value. Its states are JSON: the value, when it ends, and its label."""
+    values = list[bytes | None]()
+    for state in (item.before, item.after):
+        if state is None:
+            values.append(None)
+            continue
+        value, _, label = msgspec.json.decode(state[2:], type=tuple[str, float | None, str])
+        if label and not may_see(_label(bytes.fromhex(label)), readers_of(who)):
+            return FileDiff(item.shown, _did(item), why=CLOSED)
+        values.append(value.encode())
+    return FileDiff(item.shown, _did(item), *compared(item.shown, values[0], values[1]))
+
+
+def _of_files(reach: Reach, effect: Effect, items: Sequence[Item], seen: frozenset[bytes]) -> list[FileDiff]:
+    shadow, found, room = _shadow(reach, effect.folder), list[FileDiff](), ALL_CHARS
+    for item in items:
+        diff = why = ""
+        if item.place not in seen:
+            why = CLOSED
+        elif room <= 0:
+            why = FULL
+        else:
+            diff, why = _of_file(shadow, item, min(room, CHARS))
+        room -= len(diff)
+        found.append(FileDiff(item.shown, _did(item), diff, why))
+    return found
+
+
+def _of_file(shadow: Shadow | None, item: Item, chars: int) -> tuple[str, str]:
+    """The diff, or why there is none."""
+    states = (item.before, item.after)
+    kinds = {state[0] for state in states if state is not None}
+    if not kinds & set("fu"):
+        return "", without_text(*states)
+    if shadow is None or "u" in kinds:
+        return "", GONE
+    try:
+        before, after = (None if state is None else _bytes(shadow, state) for state in states)
+    except OSError:
+        return "", GONE
+    diff, why = compared(item.shown, before, after, chars)
+    return diff, "Only its mode was changed." if why == SAME else why
+
+
+def _bytes(shadow: Shadow, state: str) -> bytes:
+    """What the file held; nothing where it was none. Raises OSError."""
+    if state[0] != "f":
+        return b""
+    with shadow.open(digest_of(state)) as file:
+        return file.read()
+
+
+def compared(path: str, before: bytes | None, after: bytes | None, chars: int = CHARS) -> tuple[str, str]:
+    """The diff, or why there is none."""
+    if text_of(before) is None or text_of(after) is None:
+        large = max(len(before or b""), len(after or b"")) > TEXT_BYTES
+        what = "It is too large to compare" if large else "It is no text"
+        return "", f"{what}: {len(before or b''):,} bytes before, {len(after or b''):,} after."
+    diff = diff_of(path, before, after, lines=LINES, chars=chars)
+    return diff, "" if diff else SAME
+
+
+def without_text(before: str | None, after: str | None) -> str:
+    """Folders, links and the like."""
+    if "l" in {(before or " ")[0], (after or " ")[0]}:
+        led, leads = (_target(state) for state in (before, after))
+        return f"A link to {leads}." if leads else f"It was a link to {led}."
+    return "A folder." if {(before or "d")[0], (after or "d")[0]} <= set("dh") else "No file."
+
+
+def _target(state: str | None) -> str:
+    if state is None or state[0] != "l":
+        return ""
+    return bytes.fromhex(state[2:]).decode(errors="backslashreplace")
+
+
+def _shadow(reach: Reach, folder: str) -> Shadow | None:
+    """Where the bytes of that folder were kept."""
+    if reach.shadow is None:
+        return None
+    root = reach.files.roots[0][0]
+    return reach.shadow if folder in (root, "") else reach.shadow.beside(folder)

@@ -1,0 +1,240 @@
+"""What this process holds that runs beside conversations, and what people and agents may do with it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+import msgspec
+
+from ..policy.gate import told
+from ..sandbox.base import Command, Exit
+from ..sandbox.terminal import Terminal
+from ..tools.base import Context, Heard, Wanted
+from ..tools.shell import how_it_ended
+from ..tools.watch import Watch
+from ..tools.watched_folder import Looked
+from ..tools.way import Traveller, Way
+from ..tools.written import mounts_of, watched, why_closed
+from ..types.errors import SandboxError, ToolError
+from ..types.labels import LOCAL, OWNER, UNTRUSTED, Label, join
+from ..types.process import Kind, State
+from .output_spool import Spool
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 5.0
+"""How often the workspace is looked at while something runs in it: what is protected is put back."""
+ENDED_KEPT = 20
+HEARD_BYTES = 24_000
+
+
+class Ending(msgspec.Struct, frozen=True):
+    """How it ended: `words` for people and models."""
+
+    state: State
+    words: str
+    code: int | None = None
+    looked: Looked = Looked()
+
+
+class Live:
+    """One process, while it runs and some time after. `stopped` says who ended it, and why."""
+
+    def __init__(self, id_: str, session: str, kind: Kind, wanted: Wanted, path: Path) -> None:
+        self.id, self.session, self.kind, self.wanted = id_, session, kind, wanted
+        self.spool = Spool(path)
+        self.terminal = Terminal(wanted.columns, wanted.rows) if kind == "session" else None
+        self.ending: Ending | None = None
+        self.over = anyio.Event()
+        self.stopped = ""
+        self.heard = 0
+        self.used_at = anyio.current_time()
+        self.label = UNTRUSTED
+        self._watching: tuple[Context, Watch] | None = None
+        self._way, self._typed = Way(), OWNER
+        self._may_write: tuple[str, ...] = ()
+        self._scope = anyio.CancelScope()
+
+    def stop(self, why: str) -> None:
+        """End it, with everything that it started."""
+        self.stopped = self.stopped or why
+        self._scope.cancel()
+
+    def add(self, data: bytes, stderr: bool) -> None:
+        """It prints something."""
+        self.used_at = anyio.current_time()
+        self.spool.add(data, stderr)
+
+    async def run(self, context: Context) -> Ending:
+        """Run it to its end. Cancelled from outside, everything is killed and what it did is looked at."""
+        try:
+            async with await Watch.of(context, self.wanted.command, self.kind) as watch:
+                self._watching = context, watch
+                try:
+                    ended = await self._run(context, watch)
+                finally:
+                    self._watching = None
+                watch.hear(join((self._way.label(LOCAL), self._typed)))
+                looked = await watch.over()
+                self.label = looked.label
+                looked = msgspec.structs.replace(looked, said=self._way.note() + looked.said)
+        except (SandboxError, ToolError) as error:
+            return Ending("error", str(error))
+        if ended is None:
+            return Ending("error", self.stopped, looked=looked)
+        words = how_it_ended(ended, self.wanted.timeout_s, True).strip().strip("[]") or "exit code: 0"
+        state: State = "timeout" if ended.timeout else "completed" if ended.code is not None else "error"
+        return Ending(state, words, ended.code, looked)
+
+    async def _run(self, context: Context, watch: Watch) -> Exit | None:
+        reach, wanted = context.reach, self.wanted
+        mounts = mounts_of(context)
+        self._may_write = tuple(each.path for each in watched(context) if not each.outside)
+        if why := why_closed(context):
+            self.spool.add(f"[{why}]\n".encode(), False)
+        where = str(reach.folder / wanted.cwd)
+        argv = ("/bin/bash", "-c", wanted.command)
+        command = Command(argv, where, mounts, timeout_s=wanted.timeout_s, terminal=self.terminal)
+        ended: Exit | SandboxError | None = None
+        async with anyio.create_task_group() as beside:
+            beside.start_soon(self._look)
+            try:
+                with self._scope:
+                    ended = await self._confined(context, command, watch)
+            except SandboxError as error:
+                ended = error  # raised in here, it would come out as a group
+            beside.cancel_scope.cancel()
+        if isinstance(ended, SandboxError):
+            raise ended
+        return ended
+
+    async def _confined(self, context: Context, command: Command, watch: Watch) -> Exit:
+        """Run it, with a way to the network where there can be one. What the conversation reads later may be typed into
+        a session, so there it counts as read from the beginning."""
+        sandbox = await context.reach.sandbox()
+        if not sandbox.connects:
+            return await sandbox.run(command, self.add)
+        label = context.label if self.kind == "background" else UNTRUSTED
+        traveller = Traveller(context.session, context.agent, context.principal, label, read=watch.read)
+        async with context.reach.ways(traveller) as way:
+            self._way = way
+            try:
+                return await sandbox.run(msgspec.structs.replace(command, egress=way.path), self.add)
+            except SandboxError as error:
+                failed = error  # raised in here, it would come out as a group
+        raise failed
+
+    async def _look_now(self) -> None:
+        """What it has changed, put back and read, until now; that is written down at once."""
+        if (watching := self._watching) is None:
+            if self.spool.size and not self.over.is_set():  # it has ended, and the last look is under way
+                await self.over.wait()
+            return
+        context, watch = watching
+        watch.hear(join((self._way.label(LOCAL), self._typed)))
+        try:
+            looked = await watch.so_far()
+            if looked.said:
+                self.spool.add(f"{looked.said}\n".encode(), False)
+            if looked.rows and context.reach.shadow is not None:
+                await context.reach.shadow.commit(looked.rows)
+            self.label = looked.label
+        except (ToolError, OSError) as error:
+            log.warning("what %s does is not looked at: %s", self.id, error)
+
+    async def _look(self) -> None:
+        """Look at what it does, now and then: a session may last for hours."""
+        while True:
+            begun_at = anyio.current_time()
+            await self._look_now()
+            await anyio.sleep(max(LOOK_S, 20 * (anyio.current_time() - begun_at)))
+
+    def end(self, ending: Ending) -> None:
+        """It is over, and everybody may know how."""
+        self.ending = ending
+        self.spool.news.set()
+        self.over.set()
+
+    @property
+    def how(self) -> str:
+        return self.ending.words if self.ending is not None else ""
+
+    async def hear(self, wait_s: float) -> Heard:
+        """What is new; waits for something, and then a little for the rest of it."""
+        self.used_at = anyio.current_time()
+        with anyio.move_on_after(wait_s):
+            while self.spool.size <= self.heard and not self.over.is_set():
+                self.spool.news = anyio.Event()
+                await self.spool.news.wait()
+        while not self.over.is_set() and wait_s > 0:
+            self.spool.news = anyio.Event()
+            with anyio.move_on_after(min(0.15, wait_s)) as quiet:
+                await self.spool.news.wait()
+            wait_s -= 0.15
+            if quiet.cancelled_caught:
+                break
+        at, data = self.spool.read(self.heard, HEARD_BYTES)
+        self.heard = at + len(data)
+        await self._look_now()  # after that: the label is that of all that it had read when it said this
+        return Heard(data, at, self.spool.size, self.how, self._said)
+
+    async def look_back(self, at: int | None, size: int) -> Heard:
+        """A piece of all that was printed, the last one without `at`."""
+        self.used_at = anyio.current_time()
+        begin, data = self.spool.read(max(0, self.spool.size - size if at is None else at), size)
+        await self._look_now()
+        return Heard(data, begin, self.spool.size, self.how, self._said)
+
+    @property
+    def _said(self) -> Label:
+        """The label of what it has printed: while that is nothing, it can repeat nobody's words."""
+        return self.label if self.spool.size else LOCAL
+
+    async def type(self, typed: bytes, label: Label) -> int:
+        """Raises ToolError where nobody reads it, or it would write in a folder of the owner on words from outside."""
+        if label.integrity == "untrusted" and self._may_write:
+            raise ToolError(
+                f"nothing more is typed into {self.id}: it may write in {', '.join(self._may_write)}, and this "
+                f"conversation has read {told(label)} since. End it, and start another one, which can only read there"
+            )
+        self._typed = join((self._typed, label))
+        self.used_at = anyio.current_time()
+        if self.over.is_set():
+            raise ToolError(f"{self.id} has ended ({self.how}); start it again to type into it")
+        if self.terminal is None:
+            raise ToolError(f"{self.id} runs in the background, where nobody can type; start a session instead")
+        return await self.terminal.write(typed)
+
+
+class Held:
+    """All of them by id. Those that have ended stay until there are too many, or somebody forgets them."""
+
+    def __init__(self) -> None:
+        self.all: dict[str, Live] = {}
+
+    def add(self, live: Live) -> None:
+        self.all[live.id] = live
+        over = [each for each in self.all.values() if each.over.is_set()]
+        for each in over[: max(0, len(over) - ENDED_KEPT)]:
+            self.drop(each)
+
+    def drop(self, live: Live) -> None:
+        """Its output is gone with it."""
+        live.spool.close()
+        live.spool.path.unlink(missing_ok=True)
+        self.all.pop(live.id, None)
+
+    def alive(self, which: Callable[[Live], bool] = lambda live: True) -> list[Live]:
+        return [live for live in self.all.values() if not live.over.is_set() and which(live)]
+
+    def find(self, id_: str, session: str) -> Live:
+        """One of this session. Raises ToolError that names those that there are."""
+        live = self.all.get(id_)
+        if live is None or live.session != session:
+            known = ", ".join(each.id for each in self.all.values() if each.session == session)
+            there = f"there are: {known}" if known else "nothing of this conversation runs"
+            raise ToolError(f"there is no process {id_!r} here; {there}. What ran before a restart was ended by it")
+        return live

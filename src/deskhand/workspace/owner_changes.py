@@ -1,0 +1,254 @@
+"""What agents changed in folders of the owner: listed until it is reviewed, accepted or taken back, and told of."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Literal
+
+import anyio.to_thread
+import msgspec
+
+from ..store.base import Store
+from ..store.blobs import Blobs
+from ..tools import tree
+from ..tools.names import shown_name
+from ..tools.states import digest_of, state_of
+from ..tools.undo import Item, Taken
+from ..types.clock import Clock
+from ..types.commit import Change
+from ..types.diffs import CallDiff, FileDiff
+from ..types.errors import Refused
+from ..types.events import Turn
+from ..types.identity import Principal
+from ..users.owner_alerts import Alerts
+from .diffs import GONE, compared, without_text
+from .undo_journal import Effects, named
+
+SHOWN = 200
+"""So many diffs are made at once; the rest is named."""
+
+
+class Unreviewed(msgspec.Struct, frozen=True):
+    """A path that an agent changed. `before` is its state at the last review, `after` what an agent left there, `now`
+    what it is now. `outside`: words from outside may have gone into it."""
+
+    place: bytes
+    folder: str
+    before: str | None
+    after: str | None
+    blob: str | None
+    agent: str
+    session: str
+    at: float
+    outside: bool
+    now: str | None = None
+
+    @property
+    def path(self) -> str:
+        return os.fsdecode(self.place)
+
+    @property
+    def inner(self) -> str:
+        """Its path in the folder."""
+        return self.path[len(self.folder) + 1 :]
+
+    @property
+    def shown(self) -> str:
+        """Its whole path, for people."""
+        text = self.place.decode(errors="backslashreplace")
+        return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+    @property
+    def did(self) -> Literal["made", "changed", "removed"]:
+        return "made" if self.before is None else "removed" if self.now is None else "changed"
+
+
+class Written:
+    """Reads what is to be reviewed from the store, and what is there now from the disk."""
+
+    def __init__(self, store: Store, blobs: Blobs) -> None:
+        self._store, self._blobs = store, blobs
+
+    async def unreviewed(self, folder: str = "") -> list[Unreviewed]:
+        """What differs from what was last reviewed at this path and beneath it, or everywhere."""
+        rows = await self._store.rows("written_list", (os.fsencode(folder),))
+        inside = os.fsencode(folder.rstrip("/")) + b"/"
+        found = [Unreviewed(*row) for row in rows]
+        if folder:
+            found = [each for each in found if f"{each.path}/" == f"{folder}/" or each.place.startswith(inside)]
+        looked = await anyio.to_thread.run_sync(lambda: [_looked(each) for each in found])
+        return [each for each in looked if each.now != each.before]
+
+    async def accept(self, seen: Sequence[Unreviewed]) -> int:
+        """A person has seen these as they are. What an agent has changed since stays to be reviewed. Returns how many
+        were accepted."""
+        looked = await anyio.to_thread.run_sync(lambda: [_looked(each) for each in seen])
+        same = [now for now, then in zip(looked, seen, strict=True) if now.now == then.now]
+        done = await self._store.change([Change("written_seen", (each.place, each.after)) for each in same])
+        return sum(done)
+
+    async def diff(self, seen: Sequence[Unreviewed]) -> CallDiff:
+        """What was done to each, the first of them with their text."""
+        return await anyio.to_thread.run_sync(self._diff, seen)
+
+    def _diff(self, seen: Sequence[Unreviewed]) -> CallDiff:
+        return CallDiff(True, tuple(self._of(each) for each in seen[:SHOWN]), max(len(seen) - SHOWN, 0))
+
+    def _of(self, one: Unreviewed) -> FileDiff:
+        kinds = {state[0] for state in (one.before, one.now) if state is not None}
+        if "h" in kinds:
+            return FileDiff(one.shown, one.did, why="Something in this folder was changed. It is not kept.")
+        if not kinds & set("fu"):
+            return FileDiff(one.shown, one.did, why=without_text(one.before, one.now))
+        try:
+            before, after = self._before(one), _bytes(one)
+        except OSError:
+            return FileDiff(one.shown, one.did, why=f"{GONE} {_size(one)}".strip())
+        diff, why = compared(one.shown, before, after)
+        modes = [state[1:5] for state in (one.before, one.now) if state is not None and state[0] in "fu"]
+        if len({*modes}) > 1:
+            why = f"Its mode was {modes[0]} and is {modes[1]}."
+        elif len(modes) == 1 and one.now is not None and int(modes[0], 8) & 0o111:
+            why = "It may be executed."
+        return FileDiff(one.shown, one.did, diff, why)
+
+    def _before(self, one: Unreviewed) -> bytes | None:
+        """Raises OSError where it was not kept."""
+        if one.before is None:
+            return None
+        if one.before[0] not in "fu":
+            return b""
+        if one.blob is None:
+            raise FileNotFoundError(one.path)
+        data = self._blobs.path(one.blob).read_bytes()
+        if sha256(data).hexdigest() != digest_of(one.before):
+            raise FileNotFoundError(one.path)
+        return data
+
+
+def _looked(one: Unreviewed) -> Unreviewed:
+    """With what it is now. A folder into which no look goes counts as it was left."""
+    after = one.after or ""
+    if after[:1] == "h" or (after[:1] == "d" and " " in after):
+        now = one.after if os.path.isdir(one.path) else None  # noqa: PTH112 -- bytes of any kind
+    else:
+        now = _state(one)
+    return msgspec.structs.replace(one, now=now, outside=bool(one.outside))
+
+
+def _state(one: Unreviewed) -> str | None:
+    """The state of the path, with no link followed in its folder; '?' where it cannot be looked at."""
+    try:
+        root = os.open(one.folder, tree.FOLDER)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return "?"
+    try:
+        status = tree.status(root, one.inner)
+        if status is None:
+            return None
+        if stat.S_ISLNK(status.st_mode):
+            with tree.parent(root, one.inner) as (above, name):
+                return state_of(status, os.fsencode(os.readlink(name, dir_fd=above)).hex())
+        kept = any(digest_of(state) for state in (one.before, one.after))
+        return state_of(status, _digest(root, one.inner) if kept and stat.S_ISREG(status.st_mode) else "")
+    except OSError:
+        return "?"
+    finally:
+        os.close(root)
+
+
+def _digest(root: int, path: str) -> str:
+    with tree.parent(root, path) as (above, name), os.fdopen(tree.opened(above, name), "rb") as file:
+        whole = sha256()
+        while block := file.read(tree.BLOCK_BYTES):
+            whole.update(block)
+    return whole.hexdigest()
+
+
+def _bytes(one: Unreviewed) -> bytes | None:
+    """What it holds now. Raises OSError."""
+    if one.now is None:
+        return None
+    if one.now[0] not in "fu":
+        return b""
+    root = os.open(one.folder, tree.FOLDER)
+    try:
+        with tree.parent(root, one.inner) as (above, name), os.fdopen(tree.opened(above, name), "rb") as file:
+            return file.read()
+    finally:
+        os.close(root)
+
+
+def _size(one: Unreviewed) -> str:
+    try:
+        return f"There are {os.lstat(one.path).st_size:,} bytes now." if one.now is not None else ""
+    except OSError:
+        return ""
+
+
+async def discard(effects: Effects, who: Principal, seen: Sequence[Unreviewed]) -> list[str]:
+    """Put back what was there before, where it still is as the person has seen it. Returns a line for each folder."""
+    said, of = list[str](), dict[tuple[str, str], list[Unreviewed]]()
+    for each in seen:
+        of.setdefault((each.agent, each.folder), []).append(each)
+    for (agent, folder), group in of.items():
+        kept = [each for each in group if "h" not in {(each.before or " ")[0], (each.now or " ")[0]}]
+        items = [Item(os.fsencode(each.inner), each.before, each.now, each.blob) for each in kept]
+        try:
+            taken = await effects.put_back(who, agent, folder, items)
+        except Refused as error:
+            said.append(f"Not put back: {error}.")
+            continue
+        lost = [each.inner for each in group if each not in kept]
+        said.append(_came_of(folder, taken, lost))
+    return said
+
+
+def _came_of(folder: str, taken: Taken, lost: Sequence[str]) -> str:
+    changed = [each.place for each in taken.left if each.why == "changed"]
+    if changed:
+        return f"Nothing is put back in {folder}: changed since you looked: {named(changed)}."
+    said = [f"Put back in {folder}: {len(taken.back)}."]
+    missing = [each.place for each in taken.left] + [shown_name(each) for each in lost]
+    said += [f"Not put back, as it was not kept: {named(missing)}."] if missing else []
+    return " ".join(said)
+
+
+class Telling:
+    """Tells at the end of a turn what there is to review. `untold` are the sessions in which something was written."""
+
+    def __init__(self, store: Store, untold: set[str], alerts: Alerts, clock: Clock) -> None:
+        self._store, self._untold, self._alerts, self._clock = store, untold, alerts, clock
+        self._recalled = False
+
+    async def __call__(self, session: str, turn: Turn) -> tuple[str, tuple[Change, ...]]:
+        """What to add to the answer, '' for nothing, and the rows that say that it was told. Where it is not an owner
+        who reads the answer, the owners are told as well."""
+        if not self._recalled:  # who had not told yet when this process began
+            self._untold.update(other for (other,) in await self._store.rows("written_sessions", ()))
+            self._recalled = True
+        if session not in self._untold:
+            return "", ()
+        found = await self._store.rows("written_folders", (session,))
+        changes = [Change("written_told", (session,))]
+        if not found:
+            self._untold.discard(session)
+            return "", tuple(changes)
+        text = "\n".join(told(folder, count) for folder, count in found)
+        if turn.principal.kind != "person" or "owner" not in turn.principal.roles:
+            changes += await self._alerts.tell(f"written:{session}:{self._clock.now()}", text)
+        return text, tuple(changes)
+
+
+def told(folder: str, count: int) -> str:
+    """A line on what there is to review in a folder."""
+    many = f"{count} files in {folder} were" if count > 1 else f"1 file in {folder} was"
+    it = "them" if count > 1 else "it"
+    command = f"deskhand written {shlex.quote(folder)}"
+    return f"{many} changed by an agent. Review {it} before you run anything there: `{command}`"

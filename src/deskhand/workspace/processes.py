@@ -1,0 +1,371 @@
+"""Runs commands beside conversations, and tells each conversation once how its own have ended."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Collection
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+
+import anyio
+import msgspec
+from anyio.abc import TaskGroup
+
+from ..gateway.dispatch import Dispatch
+from ..gateway.machine_rounds import MachineRounds
+from ..policy.gate import shown_to
+from ..store.base import Store
+from ..tools.base import Context, Heard, Processes, Reach, Wanted
+from ..tools.marks import mark_blob, marks_of
+from ..tools.output import EDGE_BYTES, LIMIT_BYTES, ends, whole
+from ..tools.process import ProcessesConfig
+from ..tools.watched_folder import Looked
+from ..types.clock import Clock, Ids
+from ..types.commit import Change
+from ..types.errors import DeskhandError, StoreUnavailable, ToolError
+from ..types.events import CommandRun, Recorded, ToolFinished
+from ..types.folders import make_private
+from ..types.identity import Address, Inbound, Principal, Result
+from ..types.labels import Label, join
+from ..types.messages import Text, clean
+from ..types.people import GUEST, User
+from ..types.process import Process, process_of
+from .live_process import Ending, Held, Live
+from .output_spool import KEPT_BYTES, left_behind
+
+log = logging.getLogger(__name__)
+
+INTERRUPTED = "interrupted by a restart; it may or may not have finished"
+TICK_S, FORGET_S, SHOWN = 0.25, 7 * 24 * 3600.0, 50
+PAUSES_S = (0.2, 1.0, 5.0, 15.0)
+END_S = 10.0
+
+
+class Calling(msgspec.Struct, frozen=True):
+    """The call that wanted it, as it is kept in its row."""
+
+    principal: Principal
+    address: Address
+    key: str
+    label: Label
+    audience: tuple[str, ...]
+    wanted: Wanted
+
+
+class Beside(msgspec.Struct, frozen=True):
+    """What the rest of Deskhand does for it: `now` gives a person as they are known now."""
+
+    reach: Callable[[str], Awaitable[Reach]]
+    config: Callable[[], ProcessesConfig]
+    dispatch: Dispatch
+    now: Callable[[Principal], Awaitable[Principal]]
+    redact: Callable[[str], str]
+    rounds: MachineRounds
+
+
+def as_now(principal: Principal, users: Collection[User]) -> Principal:
+    """The same person with those of the roles that they still have; who is gone has none."""
+    user = next((each for each in users if each.name == principal.id), None)
+    if user is None:
+        kept = tuple(role for role in principal.roles if role == GUEST)
+    else:
+        weak = () if "owner" in user.roles else ("owner", "approver")
+        kept = tuple(role for role in principal.roles if role in user.roles or role not in weak)
+    return msgspec.structs.replace(principal, roles=kept)
+
+
+class Background:
+    """Everything that runs beside the conversations of this process. Only who drives may call `run`."""
+
+    def __init__(self, store: Store, folder: Path, clock: Clock, ids: Ids, house: Beside) -> None:
+        self._store, self._folder, self._clock, self._ids, self._house = store, folder, clock, ids, house
+        self._held = Held()
+        self._tasks: TaskGroup | None = None
+        self._expecting = False
+        self._poke = anyio.Event()
+        self._stopped: list[tuple[str, str]] = []
+
+    # What passes by
+
+    def see(self, recorded: Recorded) -> None:
+        """An event passes: the result with which a command begins, or a stop, with which all of a session ends."""
+        match recorded.event:
+            case ToolFinished() if self._expecting:
+                self._poke.set()
+            case CommandRun(name="stop", refused=False, principal=principal):
+                self._stopped.append((recorded.session, principal.id))
+                self._poke.set()
+            case _:
+                pass
+
+    def running(self, session: str) -> list[Live]:
+        """What runs for this session now."""
+        return self._held.alive(lambda live: live.session == session)
+
+    def shown(self, session: str) -> str:
+        """What runs for this session, for people; '' for nothing."""
+        live = [f"{each.id} {' '.join(each.wanted.command.split())[:60]}" for each in self.running(session)]
+        return f"Running beside: {'; '.join(live)}." if live else ""
+
+    # For ever
+
+    async def run(self) -> None:
+        """Start what is wanted, tell what has ended, heed who stops something. When this ends, everything is killed."""
+        make_private(self._folder)
+        now = self._clock.now()
+        lost = Change("process_lost", (now, INTERRUPTED))
+        await self._store.change((lost, Change("process_forget", (now - FORGET_S,))))
+        version = -1
+        try:
+            async with anyio.create_task_group() as self._tasks:
+                while True:
+                    poke, self._poke = self._poke, anyio.Event()
+                    if poke.is_set() or version != self._store.version():
+                        version = self._store.version()
+                        await self._heed()
+                        await self._owed()
+                    self._end_the_idle()
+                    with anyio.move_on_after(TICK_S):
+                        await self._poke.wait()
+        finally:
+            self._tasks = None
+            for live in list(self._held.all.values()):
+                live.spool.close()
+            self._held.all.clear()
+
+    async def _heed(self) -> None:
+        """End what somebody wants to be ended, and what has been erased."""
+        stopped, self._stopped, now = self._stopped, [], self._clock.now()
+        if stopped:
+            stops = [Change("process_stop_all", (f"stopped by {by}", now, session)) for session, by in stopped]
+            await self._store.change(stops)
+        if alive := self._held.alive():
+            known = dict(await self._store.rows("process_alive", ()))
+            for live in alive:
+                if why := known.get(live.id, "its conversation was erased"):
+                    live.stop(why)
+
+    async def _owed(self) -> None:
+        """Go on with what no task sees to: it is new, or an earlier run was cut off in it."""
+        self._expecting = False
+        rows = await self._store.rows("process_owed", ())
+        clean = {f"{row[0]}.out" for row in rows} | {f"{id_}.out" for id_ in self._held.all}
+        for path in self._folder.iterdir():
+            if path.name not in clean:
+                path.unlink(missing_ok=True)
+        for id_, session, state, context, stop in rows:
+            live = self._held.all.get(id_)
+            if self._tasks is None or (live is not None and not live.over.is_set()):
+                continue
+            calling = msgspec.json.decode(context, type=Calling)
+            if state == "wanted" and not stop:
+                if self._house.dispatch.drives(session):
+                    live = Live(id_, session, "background", calling.wanted, self._path(id_))
+                    self._held.add(live)
+                    self._tasks.start_soon(self._background, live, calling)
+            elif state in ("wanted", "running"):
+                await self._cut_off(id_, session, stop or INTERRUPTED, calling)
+            else:
+                await self._tell(id_, session, calling)
+
+    def _end_the_idle(self) -> None:
+        idle_s = self._house.config().idle_s
+        for live in self._held.alive(lambda live: live.kind == "session"):
+            if anyio.current_time() - live.used_at > idle_s:
+                live.stop(f"ended after {idle_s / 60:.0f} minutes in which nothing was said or asked")
+
+    # One command
+
+    async def _background(self, live: Live, calling: Calling) -> None:
+        if not await self._insist(Change("process_started", (self._clock.now(), live.id))):
+            return
+        try:
+            context = await self._context(live.session, calling)
+            ending = await live.run(context)
+            await self._ended(context, live.id, ending, calling, (live.spool.whole(), live.spool.size))
+        except (DeskhandError, OSError) as error:  # its workspace cannot be reached, or the disk is full
+            ending = Ending("error", str(error))
+            await self._write_end(live.id, ending, f"[background {live.id} error: {error}]", calling.label)
+        live.end(ending)
+        await self._tell(live.id, live.session, calling)
+        self._held.drop(live)  # the row and the blob have it
+
+    async def _session(self, live: Live, context: Context) -> None:
+        try:
+            ending = await live.run(context)
+        except (DeskhandError, OSError) as error:
+            ending = Ending("error", str(error))
+        await self._write_end(live.id, ending, "", live.label)
+        live.end(ending)
+
+    async def _context(self, session: str, calling: Calling) -> Context:
+        agent = session.partition("/")[0]
+        place = (session, calling.principal, calling.address, agent, await self._house.reach(agent))
+        made = Context(*place, self._clock, self._ids, lambda text: None, calling.key, calling.label)
+        return msgspec.structs.replace(made, audience=calling.audience)
+
+    async def _cut_off(self, id_: str, session: str, why: str, calling: Calling) -> None:
+        """What an earlier run of this service had begun, and took with it. What it has read, nobody knows any more."""
+        context, data = await self._context(session, calling), left_behind(self._path(id_))
+        marks = await marks_of(context)
+        anything = Looked(label=marks.joined((*marks.stored, "USER.md")))
+        await self._ended(context, id_, Ending("error", why, looked=anything), calling, (data, len(data)))
+        await self._tell(id_, session, calling)
+
+    async def _ended(
+        self, context: Context, id_: str, ending: Ending, calling: Calling, printed: tuple[bytes, int]
+    ) -> None:
+        """Write down how it ended and what it said, in one transaction with what it did to files."""
+        label = join((ending.looked.label, calling.label))
+        output, marks = await self._shortened(context, label, *printed)
+        head = f"[background {id_} {ending.state}: {ending.words}]\n$ {calling.wanted.command[:200]}\n"
+        said = self._house.redact(clean(f"{head}{output}{ending.looked.said}"))
+        await self._write_end(id_, ending, said, label, *marks)
+
+    async def _write_end(self, id_: str, ending: Ending, said: str, label: Label, *rows: Change) -> None:
+        row = (ending.state, self._clock.now(), ending.code, ending.words, said, msgspec.json.encode(label), id_)
+        await self._insist(Change("process_ended", row), *ending.looked.rows, *rows)
+
+    async def _shortened(
+        self, context: Context, label: Label, data: bytes, size: int
+    ) -> tuple[str, tuple[Change, ...]]:
+        """What is told of it, and the rows that say whose word the rest is."""
+        if size <= LIMIT_BYTES // 2:
+            return data.decode(errors="replace") or "[no output]", ()
+        redacted = self._house.redact(data.decode(errors="replace")).encode()
+        handle, half = await context.reach.keep(redacted), EDGE_BYTES // 2
+        head, tail = redacted[: whole(redacted, half)], redacted[whole(redacted, len(redacted) - half) :]
+        rest = f"\n[only its first {KEPT_BYTES >> 20} MB were kept]" if size > KEPT_BYTES else ""
+        return ends(head, tail, len(redacted), handle) + rest, mark_blob(handle, label, context)
+
+    async def _tell(self, id_: str, session: str, calling: Calling) -> None:
+        """Hand the end of it to its conversation: once, whatever dies in between. Later, where programs have begun too
+        many rounds by now."""
+        rows = await self._store.rows("process_said", (id_,))
+        if not rows:
+            return  # erased meanwhile, or nobody wants to hear it
+        if await self._house.rounds.begin(f"commands in the background of {session.partition('/')[0]}"):
+            return
+        said = Text(rows[0][0], msgspec.json.decode(rows[0][1], type=Label))
+        who, now = await self._house.now(calling.principal), self._clock.now()
+        agent = session.partition("/")[0]
+        principal = Principal(f"agent:{agent}", who.roles, "agent", who.on_behalf_of or who.id)
+        result = Result(id_, shown_to(calling.audience, (said,)))
+        inbound = Inbound(f"process:{id_}", calling.address, principal.id, now, result, session)
+        await self._again_and_again(partial(self._store.accept, inbound, principal, session))
+        await self._insist(Change("process_told", (id_,)))
+        if self._house.dispatch.drives(session):
+            self._house.dispatch.wake(session)
+
+    async def _insist(self, *changes: Change) -> int:
+        """Write this, however long the disk takes to be there again. Returns how many rows the first one changed."""
+        done: list[list[int]] = []
+
+        async def write() -> None:
+            done.append(await self._store.change(changes))
+
+        await self._again_and_again(write)
+        return done[0][0]
+
+    async def _again_and_again(self, write: Callable[[], Awaitable[object]]) -> None:
+        failures = 0
+        while True:
+            try:
+                await write()
+                return
+            except StoreUnavailable as error:
+                log.warning("the end of a command is not written: %s", error)
+                await anyio.sleep(PAUSES_S[min(failures, len(PAUSES_S) - 1)])
+                failures += 1
+
+    def _path(self, id_: str) -> Path:
+        return self._folder / f"{id_}.out"
+
+    # For tools
+
+    async def background(self, wanted: Wanted, context: Context) -> tuple[str, Change]:
+        """See Processes."""
+        await self._room(context)
+        self._expecting = True
+        return self._row(wanted, context, "background")
+
+    async def start(self, wanted: Wanted, context: Context) -> str:
+        """See Processes."""
+        await self._room(context)
+        id_, row = self._row(wanted, context, "session")
+        if self._tasks is None or not (await self._store.change((row,)))[0]:
+            raise ToolError("this was started before, and a restart has ended it; start it anew")
+        config = self._house.config()
+        live = Live(
+            id_,
+            context.session,
+            "session",
+            msgspec.structs.replace(wanted, timeout_s=config.longest_s),
+            self._path(id_),
+        )
+        self._held.add(live)
+        self._tasks.start_soon(self._session, live, msgspec.structs.replace(context, emit=lambda text: None))
+        return id_
+
+    async def _room(self, context: Context) -> None:
+        """Raises ToolError where nothing more may run, or nothing can."""
+        await context.reach.sandbox()
+        if self._tasks is None:
+            raise ToolError("nothing can run beside a conversation while Deskhand is ending; try it again in a moment")
+        config = self._house.config()
+        of_session, of_agent = (await self._store.rows("process_count", (context.session, context.agent)))[0]
+        if of_session >= config.per_session or of_agent >= config.per_agent:
+            whose, most = (
+                ("conversation", config.per_session)
+                if of_session >= config.per_session
+                else ("agent", config.per_agent)
+            )
+            raise ToolError(f"{most} commands of this {whose} run already, and no more may; end one, or wait for it")
+
+    def _row(self, wanted: Wanted, context: Context, kind: str) -> tuple[str, Change]:
+        """Its id is always the same for the same call."""
+        id_ = sha256(context.key.encode()).hexdigest()[:8]
+        now, background = self._clock.now(), kind == "background"
+        packed = msgspec.json.encode(_calling(wanted, context))
+        head = (id_, context.session, context.agent, kind, wanted.command, wanted.name, wanted.timeout_s, packed)
+        state = "wanted" if background else "running"
+        return id_, Change("process_add", (*head, state, now, None if background else now, int(not background)))
+
+    async def of(self, session: str) -> list[Process]:
+        """See Processes."""
+        return [process_of(row) for row in await self._store.rows("process_list", (session, SHOWN))]
+
+    async def hear(self, id_: str, session: str, wait_s: float) -> Heard:
+        """See Processes."""
+        return await self._held.find(id_, session).hear(wait_s)
+
+    async def look_back(self, id_: str, session: str, at: int | None, size: int) -> Heard:
+        """See Processes."""
+        return await self._held.find(id_, session).look_back(at, size)
+
+    async def type(self, id_: str, session: str, typed: bytes, label: Label) -> int:
+        """See Processes."""
+        return await self._held.find(id_, session).type(typed, label)
+
+    async def end(self, id_: str, session: str, by: str) -> str:
+        """See Processes."""
+        live = self._held.find(id_, session)
+        live.stop(f"stopped by {by}")
+        with anyio.move_on_after(END_S):
+            await live.over.wait()
+        return live.how
+
+    async def forget(self, session: str) -> int:
+        """See Processes."""
+        over = [live for live in self._held.all.values() if live.session == session and live.over.is_set()]
+        for live in over:
+            self._held.drop(live)
+        return len(over)
+
+
+def _calling(wanted: Wanted, context: Context) -> Calling:
+    return Calling(context.principal, context.address, context.key, context.label, context.audience, wanted)
+
+
+_: type[Processes] = Background

@@ -1,0 +1,198 @@
+"""What each agent's tools may touch: its workspace, and the folders that a person allowed beside it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import msgspec
+from msgspec.structs import replace
+
+from ..config.config import Settings
+from ..config.home import SHARED
+from ..net.client import Net
+from ..sandbox.base import Mount, Sandbox
+from ..sandbox.probes import Proven, open_sandbox
+from ..store.base import Store
+from ..store.blobs import Blobs
+from ..tools.base import Processes, Reach, no_processes
+from ..tools.marks import words_in
+from ..tools.notes import Word
+from ..tools.paths import Allowed, Workspace
+from ..tools.shadow import Shadow, UndoConfig
+from ..tools.watch import make_up
+from ..tools.watched_folder import ground
+from ..tools.way import Ways, no_way
+from ..types.errors import SandboxUnavailable
+from ..types.folders import make_private
+from .quarantine import Quarantine
+
+
+class Room:
+    """The sandbox of this process, proven once, when it is first needed. `problem` and `proof` say what was found, at
+    `at`."""
+
+    def __init__(
+        self, open_: Callable[[], Awaitable[Proven]] = open_sandbox, now: Callable[[], float] = lambda: 0.0
+    ) -> None:
+        self._open, self._now = open_, now
+        self._lock = anyio.Lock()
+        self._proven: Proven | None = None
+        self.problem = self.proof = ""
+        self.at: float | None = None
+
+    async def __call__(self) -> Sandbox:
+        """Raises SandboxUnavailable, with the reason, where none holds."""
+        async with self._lock:
+            if self.problem:
+                raise SandboxUnavailable(self.problem)
+            if self._proven is None:
+                self.at = self._now()
+                try:
+                    self._proven = await self._open()
+                except SandboxUnavailable as error:
+                    self.problem = str(error)
+                    raise
+                held = self._proven.verdicts[-1] if self._proven.verdicts else None
+                self.proof = f"{held.sandbox} holds: {len(held.probes)} attempts to break out failed" if held else ""
+            return self._proven.sandbox
+
+
+async def _nothing() -> tuple[Allowed, ...]:
+    return ()
+
+
+class Outward(msgspec.Struct, frozen=True):
+    """How commands reach the network, and what takes secrets out of what is kept of their words."""
+
+    ways: Ways = no_way
+    hide: Callable[[bytes], bytes] = bytes
+
+
+class Reaches:
+    """The reach of each agent. A grant given or taken while we run holds from the next call on. `processes` is set by
+    who can hold them, before the first reach is asked for."""
+
+    def __init__(
+        self,
+        store: Store,
+        blobs: Blobs,
+        room: Room,
+        net: Net | None = None,
+        undo: Callable[[], UndoConfig] = UndoConfig,
+        outward: Outward | None = None,
+    ) -> None:
+        self._outward = outward or Outward()
+        self._store, self._blobs, self._room, self._limits = store, blobs, room, undo
+        self._net = net or Net(closed="nothing is fetched from the web here.")
+        self._shadows: dict[str, Shadow] = {}
+        self._looking = anyio.Lock()
+        self.quarantine = Quarantine(store, tells=True)
+        self._open: dict[str, tuple[tuple[Allowed, ...], Reach]] = {}
+        self.processes: Callable[[], Processes] = no_processes
+        self.untold = set[str]()
+        """The sessions that have written in folders of the owner, and may not have told so yet."""
+
+    async def _keep(self, data: bytes) -> str:
+        """Keep what a tool said, without any secret."""
+        return await self._blobs.put(await anyio.to_thread.run_sync(self._outward.hide, data))
+
+    async def of(
+        self, agent: str, folder: Path, beside: Callable[[], Awaitable[tuple[Allowed, ...]]] = _nothing
+    ) -> Reach:
+        """The agent's reach now. `beside` gives folders that need no grant. Raises ToolError."""
+        rows = await self._store.rows("path_grants", (agent,))
+        allowed = tuple(Allowed(path, bool(write), bool(write), bool(outside)) for path, write, *_, outside in rows)
+        granted = {each.path for each in allowed}  # what a person allowed counts, also where it is less
+        allowed += tuple(each for each in await beside() if each.path not in granted)
+        known = self._open.get(agent)
+        if known is not None and known[0] == allowed and known[1].files.fresh:
+            await self._look_back(known[1])
+            return known[1]
+        workspace, mounts = await anyio.to_thread.run_sync(_opened, folder, allowed)
+        inside = f"{workspace.roots[0][0]}/"
+        owned = tuple(each for each in allowed if each.owned and not f"{each.path}/".startswith(inside))
+        if known is not None:
+            reach = replace(known[1], files=workspace, mounts=mounts, owned=owned)
+        else:
+            keep, kept, rows_of = self._keep, self._blobs.get, self._store.rows
+            shadow = self.shadow(workspace.roots[0][0])
+            hands = (self._net, shadow, self._outward.ways, self.processes)
+            reach = Reach(folder, workspace, mounts, keep, kept, rows_of, self._room, {}, *hands, owned, self.untold)
+        await self._look_back(reach)
+        self._open[agent] = (allowed, reach)
+        return reach
+
+    async def _look_back(self, reach: Reach) -> None:
+        """Mark what commands wrote that were killed with their process, before anybody reads it."""
+        if reach.shadow is None or reach.shadow.looked_back:
+            return
+        async with self._looking:
+            if not reach.shadow.looked_back:
+                await make_up(reach, ground(reach)[0])
+
+    def look_again(self) -> None:
+        """Whoever ran beside us may be gone by now: look for what they left, before the next reach."""
+        for shadow in self._shadows.values():
+            shadow.looked_back = False
+
+    def shadow(self, folder: str) -> Shadow:
+        """What is kept of a workspace: of one that several agents have, once."""
+        if folder not in self._shadows:
+            where = (
+                self._blobs.folder.parent / "shadow" / sha256(folder.encode(errors="surrogateescape")).hexdigest()[:16]
+            )
+            self._shadows[folder] = Shadow(where, self._blobs, self._store.change, self._limits)
+        return self._shadows[folder]
+
+    def words(self, folder: Path) -> Sequence[Word]:
+        """What commands are writing there just now, and nobody has marked yet."""
+        for root, shadow in self._shadows.items():
+            if shadow.running and root == os.path.realpath(folder):
+                return words_in(shadow, root)
+        return ()
+
+    def prune(self) -> None:
+        """Remove copies of files that are not as they were."""
+        for shadow in list(self._shadows.values()):
+            shadow.prune()
+
+    def close(self) -> None:
+        for _, reach in self._open.values():
+            reach.files.close()
+
+
+def _opened(folder: Path, allowed: tuple[Allowed, ...]) -> tuple[Workspace, tuple[Mount, ...]]:
+    """The folders, held open, and as the sandbox mounts them; one that is gone, or became a link, is left out."""
+    make_private(folder)
+    here = [grant for grant in allowed if Path(grant.path).is_dir() and str(Path(grant.path).resolve()) == grant.path]
+    return Workspace(str(folder), here), tuple(Mount(grant.path, grant.write) for grant in here)
+
+
+def shared_folder(settings: Settings, agent: str) -> tuple[Allowed, ...]:
+    """The folder that all agents share, to read and write: where `shared` in the workspace is the link that `init`
+    makes, and in no workspace that lies elsewhere. Whatever else is called so leads nowhere."""
+    home, link = settings.home, settings.home.workspace(agent) / SHARED
+    if settings.agent(agent).workspace or not link.is_symlink():
+        return ()
+    real = Path(os.path.realpath(home.root / SHARED))
+    if os.path.realpath(link) != str(real) or not real.is_dir() or home.keeps(real, write=True):
+        return ()
+    return (Allowed(str(real), write=True),)
+
+
+def without_secrets(home: Path, own: Path) -> tuple[Allowed, ...]:
+    """The folders of a home, to read and write, except hidden ones, in which keys, tokens and settings lie, and those
+    around or in `own`, where ours do."""
+    home, own = home.resolve(), own.resolve()
+    folders = sorted(path for path in home.iterdir() if path.is_dir() and not path.name.startswith("."))
+    plain = (path for path in folders if not path.is_symlink())
+    return tuple(
+        Allowed(str(path), write=True)
+        for path in plain
+        if not own.is_relative_to(path) and not path.is_relative_to(own)
+    )

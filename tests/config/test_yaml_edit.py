@@ -1,0 +1,148 @@
+"""A key is changed, and nothing else of the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from deskhand.config.config import Config, read_settings
+from deskhand.config.yaml_edit import set_key, unset_key, write_private
+
+TEXT = """\
+# mine
+defaults:            # for all
+  models:            # the chain
+    - a/b  # first
+    - c/d
+  # how many
+  steps: 5  # few
+
+agents:
+  a: {steps: 1}
+  b:
+    thinking: high
+# the end
+"""
+EDITS = [
+    ("defaults.steps", 9, TEXT.replace("steps: 5", "steps: 9")),
+    ("agents.b.thinking", "low", TEXT.replace("high", "low")),
+    ("defaults.tokens", 7, TEXT.replace("few\n", "few\n  tokens: 7\n")),
+    ("timezone", "Asia/Tokyo", TEXT.replace("high\n", "high\ntimezone: Asia/Tokyo\n")),
+    (
+        "providers.x.base_url",
+        "http://h:1/v1",
+        TEXT.replace("high\n", "high\nproviders:\n  x:\n    base_url: http://h:1/v1\n"),
+    ),
+    ("agents.b.steps", 3, TEXT.replace("high\n", "high\n    steps: 3\n")),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "wanted"), EDITS, ids=[key for key, _, _ in EDITS])
+def test_set(key: str, value: object, wanted: str) -> None:
+    assert set_key(TEXT, key.split("."), value) == wanted
+
+
+@pytest.mark.parametrize("key", [key for key, _, _ in EDITS[2:]])
+def test_unset_undoes_a_set(key: str) -> None:
+    path = key.split(".")
+    text = unset_key(set_key(TEXT, path, 1), path, Config)
+    assert yaml.safe_load(text).get("defaults") == yaml.safe_load(TEXT)["defaults"]
+    assert "# for all" in text
+    assert "# the end" in text
+
+
+@pytest.mark.parametrize(
+    "text", ["", "# nothing yet\n", "a: 1", "a:\n", "{a: 1}", '{"a": 1}', "a: {b: 1}", "a: null\n"]
+)
+@pytest.mark.parametrize("key", ["a", "a.b", "a.c.d", "z", "y.z"])
+@pytest.mark.parametrize("value", [1, "x: y # z", ["p", "q"], {}])
+def test_any_shape(text: str, key: str, value: object) -> None:
+    path = key.split(".")
+    data = yaml.safe_load(set_key(text, path, value))
+    for part in path:
+        data = data[part]
+    assert data == value
+
+
+def test_replacing_a_block_keeps_what_follows() -> None:
+    text = set_key(TEXT, ["defaults", "models"], ["x/y"])
+    assert yaml.safe_load(text)["defaults"] == {"models": ["x/y"], "steps": 5}
+    assert "# how many" in text
+
+
+@pytest.mark.parametrize(
+    ("before", "key", "after"),
+    [
+        ("defaults:\n  steps: 5\n", "defaults.steps", ""),
+        (
+            "# mine\ndefaults:  # for all\n  # how many\n  steps: 5  # few\n# next\ntimezone: UTC\n",
+            "defaults.steps",
+            "# mine\n  # how many\n# next\ntimezone: UTC\n",
+        ),
+        (
+            "x: 1 # x\nmemory:\n  harvester:\n    schedule: 0 3 * * *\ny: 2 # y\n",
+            "memory.harvester.schedule",
+            "x: 1 # x\ny: 2 # y\n",
+        ),
+        ("memory:\n  cleaner:\n    enabled: true\n  enabled: true\n", "memory.cleaner", "memory:\n  enabled: true\n"),
+        ("# a\ndefaults: {steps: 5}  # b\nx: 1  # c\n", "defaults.steps", "# a\nx: 1  # c\n"),
+        (
+            "# a\ndefaults: {steps: 5, tokens: 6}  # b\nx: 1  # c\n",
+            "defaults.steps",
+            "# a\ndefaults: {tokens: 6}  # b\nx: 1  # c\n",
+        ),
+        # an agent without keys is still an agent
+        (
+            "agents:\n  a:  # mine\n    # many\n    steps: 1\n  b: {steps: 2}  # theirs\n",
+            "agents.a.steps",
+            "agents:\n  a: {}  # mine\n    # many\n  b: {steps: 2}  # theirs\n",
+        ),
+        ("agents:\n  b: {steps: 2}  # theirs\n", "agents.b.steps", "agents:\n  b: {}  # theirs\n"),
+        ("agents:\n  a:\n    steps: 1\n", "agents.a", ""),
+        ('{"defaults": {"steps": 5}, "timezone": "UTC"}', "defaults.steps", '{\n  "timezone": "UTC"\n}\n'),
+        ("defaults:\n  steps: 5", "defaults.steps", ""),
+    ],
+)
+def test_the_last_key_of_a_section_takes_the_section_with_it(before: str, key: str, after: str) -> None:
+    text = unset_key(before, key.split("."), Config)
+    assert text == after
+    assert None not in (yaml.safe_load(text) or {}).values()
+
+
+def test_a_key_that_is_not_there() -> None:
+    with pytest.raises(KeyError):
+        unset_key(TEXT, ["defaults", "nothing"], Config)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", "defaults:\n  models: [a/b]\n"),
+        ("timezone: UTC # mine\n", "timezone: UTC # mine\ndefaults:\n  models: [a/b]\n"),
+        ("defaults:\n    steps: 3 # few\nx: 1\n", "defaults:\n    steps: 3 # few\n    models: [a/b]\nx: 1\n"),
+        (
+            "# top\ndefaults: # all\n  models: [x/y]  # the best\n  steps: 3\n",
+            "# top\ndefaults: # all\n  models: [a/b]  # the best\n  steps: 3\n",
+        ),
+        (
+            "defaults:\n  models:\n    - x/y\n    - z\n  # few\n  steps: 3\nagents:\n  n:\n    models: [k/l]\n",
+            "defaults:\n  models: [a/b]\n  # few\n  steps: 3\nagents:\n  n:\n    models: [k/l]\n",
+        ),
+        ("defaults:\n  models:\n  - x/y\n", "defaults:\n  models: [a/b]\n"),
+        ("# mine\ndefaults: {models: [x/y], steps: 3}\n", "# mine\ndefaults:\n  models:\n  - a/b\n  steps: 3\n"),
+    ],
+)
+def test_the_choice_of_a_model_is_written_between_the_comments(before: str, after: str) -> None:
+    assert set_key(before, ["defaults", "models"], ["a/b"]) == after
+
+
+def test_a_file_is_replaced_for_its_owner_alone(tmp_path: Path) -> None:
+    file = tmp_path / "new" / "deskhand.yaml"
+    write_private(file, "timezone: UTC\n")
+    file.chmod(0o644)
+    write_private(file, set_key(file.read_text(), ["defaults", "models"], ["a/b"]))
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert read_settings(file, {}).config.defaults.models == ("a/b",)
+    assert [path.name for path in file.parent.iterdir()] == [file.name], "nothing half written is left"

@@ -1,0 +1,256 @@
+"""The tool `manage_job`: jobs as their files describe them, with scripts that wait for a person to fill them in."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from deskhand.jobs.blueprints import BLUEPRINTS
+from deskhand.jobs.manage_tool import ManageJob, place_hooks
+from deskhand.jobs.per_person import MOST, OwnJobs, Rules
+from deskhand.policy.postures import POSTURES, posture_rules
+from deskhand.policy.rules import Case, decide
+from deskhand.policy.unattended import asking_about_jobs
+from deskhand.testing.jobs import JobDesk
+from deskhand.tools.base import Context
+from deskhand.types.errors import JobInvalid, NoSuchJob, Refused, ToolError
+from deskhand.types.identity import Address, Principal
+from deskhand.types.jobs import CHAT, Hooks, Job, JobView, Run
+from deskhand.types.labels import OWNER, Label
+
+BOSS, ANN = Principal("owner", ("owner",)), Principal("ann", ("member",))
+HERE = Address("memory", "", "1")
+DAILY = "---\nschedule: daily 09:00\nhooks: {prerun: scripts/check.sh, postrun: scripts/tell.sh}\n---\n\nLook around."
+
+
+class Desk:
+    """A Deskhand that runs, and its tool."""
+
+    def __init__(self, home: Path) -> None:
+        self.desk = JobDesk(home, memory={"enabled": False})
+        self.app: Any = None
+
+    async def do(self, who: Principal = BOSS, **arguments: Any) -> str:
+        """What the model is told; an error begins with `!`."""
+        tool = next(each for each in self.app.works.tools("default") if each.spec.name == "manage_job")
+        reach = await self.app.current.agent("default").reach()
+        clock, ids = self.app.parts.clock, self.app.parts.ids
+        context = Context("default/memory:1", who, HERE, "default", reach, clock, ids, print, "k")
+        try:
+            outcome = await tool.run(msgspec.Raw(msgspec.json.encode(arguments)), context)
+        except ToolError as error:
+            return f"!{error}"
+        return "".join(part.text for part in outcome.parts)
+
+
+async def test_all_that_it_can_do(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    async with desk.desk.running() as desk.app:
+        assert (await desk.do(action="create", name="look", config=DAILY)).startswith(
+            "ok, look: at 09:00 every day (UTC); next: 2023-11-15 09:00 (UTC). Forecast: 30 runs in 30 days;"
+        )
+        folder = tmp_path / "jobs/look"
+        for script in ("check.sh", "tell.sh"):
+            path = folder / "scripts" / script
+            assert path.read_text() == "#!/bin/sh\nexit 0\n" and os.access(path, os.X_OK)
+        (folder / "scripts/check.sh").write_text("#!/bin/sh\nexit 1\n")
+        assert "- look (on)" in await desk.do(action="list")
+        changed = await desk.do(action="update", name="look", config=DAILY.replace("09:00", "10:30"))
+        assert changed.startswith("ok, look: at 10:30 every day") and "Made" not in changed
+        assert (folder / "scripts/check.sh").read_text().endswith("exit 1\n"), "what a person wrote stays"
+        assert "it is off" in await desk.do(action="disable", name="look")
+        assert "next:" in await desk.do(action="enable", name="look")
+        assert await desk.do(action="delete", name="look") == (
+            "ok, look is removed; a person brings it back with `deskhand jobs undo look`"
+        )
+        assert not folder.exists() and "- look" not in await desk.do(action="list")
+        written = await desk.do(action="create", name="as-object", config={"schedule": "hourly", "prompt": "Count."})
+        assert written.startswith("ok, as-object:")
+        assert (await desk.app.works.jobs.get("as-object")).job.prompt == "Count."
+
+
+async def test_a_blueprint_in_a_chat_answers_there(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    async with desk.desk.running() as desk.app:
+        told = await desk.do(action="blueprints")
+        assert all(each.name in told for each in BLUEPRINTS)
+        made = await desk.do(action="create", blueprint="weekly-review", slots={"days": "monday"})
+        assert made.startswith("ok, weekly-review: at 16:00 on Monday (UTC)")
+        job = (await desk.app.works.jobs.get("weekly-review")).job
+        assert job is not None and (job.to, job.session, job.agent) == (HERE, CHAT, "default")
+        wrong = await desk.do(action="create", blueprint="reminder", slots={"text": "x"})
+        assert (
+            wrong
+            == "!'when' is missing: When? (such as 2027-01-31T17:00, or `every 2h`, or `daily 09:00`, or a cron line)"
+        )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ({"action": "create", "name": "x"}, "in `config`"),
+        ({"action": "create", "config": DAILY}, "in `name`"),
+        ({"action": "create", "name": "x", "config": "look around"}, "front matter"),
+        ({"action": "create", "name": "x", "config": "---\nschedule: [\n---\n\nx"}, "cannot be read"),
+        ({"action": "create", "name": "x", "config": "---\nschedule: 0 25 * * *\n---\n\nx"}, "hour"),
+        ({"action": "create", "name": "x", "config": "---\nschedule: hourly\nagent: nobody\n---\n\nx"}, "no agent"),
+        ({"action": "create", "name": "x", "config": "---\nschedule: hourly\n---\n"}, "no text"),
+        ({"action": "create", "name": "x", "config": DAILY.replace("scripts/check", "../../x")}, "within the folder"),
+        ({"action": "create", "name": "x", "config": DAILY.replace("scripts/check", "/etc/x")}, "within the folder"),
+        ({"action": "create", "name": "../x", "config": DAILY}, "cannot name a job"),
+        ({"action": "create", "name": "a/b", "config": DAILY}, "cannot name a job"),
+        ({"action": "create", "name": ".", "config": DAILY}, "cannot name a job"),
+        ({"action": "create", "name": "x" * 65, "config": DAILY}, "cannot name a job"),
+        ({"action": "update", "name": "none", "config": DAILY}, "no job 'none'"),
+        ({"action": "delete", "name": "../../state"}, "no job"),
+        ({"action": "delete", "name": "heartbeat"}, "part of Deskhand"),
+        ({"action": "enable", "name": "heartbeat"}, "part of Deskhand"),
+    ],
+)
+async def test_what_cannot_be_is_refused_in_a_sentence(tmp_path: Path, arguments: dict[str, Any], why: str) -> None:
+    desk = Desk(tmp_path)
+    async with desk.desk.running() as desk.app:
+        text = await desk.do(**arguments)
+        assert text.startswith("!") and why in text, text
+        assert not (tmp_path / "jobs").exists() or not list((tmp_path / "jobs").iterdir())
+
+
+def test_no_script_is_placed_over_another_or_through_a_link(tmp_path: Path) -> None:
+    folder, outside = tmp_path / "jobs/x", tmp_path / "outside"
+    folder.mkdir(parents=True)
+    outside.mkdir()
+    (folder / "scripts").symlink_to(outside)
+    with pytest.raises(JobInvalid, match="cannot be made"):
+        place_hooks(folder, Job("x", hooks=Hooks("scripts/check.sh")))
+    assert list(outside.iterdir()) == []
+    (folder / "own.sh").symlink_to(outside / "new.sh")
+    assert place_hooks(folder, Job("x", hooks=Hooks("own.sh"))) == ""
+    assert list(outside.iterdir()) == []
+    assert place_hooks(folder, Job("x", hooks=Hooks("a/b.sh", "../../y.sh"))).startswith(" Made a/b.sh, which")
+    assert not (tmp_path / "y.sh").exists()
+
+
+def test_the_gate_asks_whatever_the_rules_say(tmp_path: Path) -> None:
+    tool = ManageJob(None, tmp_path)
+
+    def case(context: Label, **arguments: Any) -> Case:
+        raw = msgspec.json.encode(arguments)
+        return Case("default", "manage_job", tool.effect_of(msgspec.Raw(raw), HERE), BOSS, context, raw)
+
+    create = {"action": "create", "name": "x", "config": DAILY}
+    for posture in POSTURES:
+        judge = asking_about_jobs(lambda each, posture=posture: decide(posture_rules(posture), each))  # type: ignore[misc]
+        assert judge(case(Label(), action="list")).verdict == "allow"
+        assert judge(case(Label(), action="blueprints")).verdict == "allow"
+        for action in ("create", "update", "delete", "enable", "disable"):
+            wanted = "deny" if posture == "read-only" else "ask"
+            assert judge(case(Label(), **{**create, "action": action})).verdict == wanted, (posture, action)
+    free = asking_about_jobs(lambda each: decide((), each))
+    assert free(case(OWNER, **create)).verdict == "allow"
+    elsewhere = DAILY.replace("---\ns", "---\nto: mail:9\ns", 1)
+    assert free(case(OWNER, **{**create, "config": elsewhere})).verdict == "ask", "another chat"
+    here = DAILY.replace("---\ns", "---\nto: memory:1\ns", 1)
+    assert free(case(OWNER, **{**create, "config": here})).verdict == "allow"
+
+
+class Shelf:
+    """Jobs in memory."""
+
+    def __init__(self) -> None:
+        self.jobs: dict[str, Job] = {}
+
+    async def all(self) -> list[JobView]:
+        await anyio.lowlevel.checkpoint()
+        return [JobView(name, job) for name, job in self.jobs.items()]
+
+    async def put(self, job: Job, by: Principal) -> Path:
+        await anyio.lowlevel.checkpoint()
+        self.jobs[job.name] = job
+        return Path(job.name)
+
+    async def remove(self, name: str, by: Principal) -> None:
+        del self.jobs[name]
+
+    async def enable(self, name: str, enabled: bool, by: Principal) -> None:
+        self.jobs[name] = replace(self.jobs[name], enabled=enabled)
+
+    async def earlier(self, name: str, *, again: bool = False) -> tuple[str, Job | None]:
+        return name, None
+
+    async def undo(self, name: str, by: Principal, *, again: bool = False) -> None:
+        del self.jobs[name]
+
+    async def run_now(self, name: str, by: Principal) -> str:
+        return "slot"
+
+    async def runs(self, name: str, limit: int = 20) -> list[Run]:
+        return []
+
+    async def paused(self) -> tuple[str, bool]:
+        return "", False
+
+    async def resume(self) -> str:
+        return ""
+
+
+def own(shelf: Shelf) -> OwnJobs:
+    async def takes_part(person: str, session: str) -> bool:
+        return session == f"default/memory:{person}"
+
+    may = Rules(lambda: ("default",), lambda who, agent: True, lambda: {"scripted/x"}, takes_part, lambda: "UTC")
+    return OwnJobs(shelf, may)
+
+
+async def test_nobody_has_too_many_and_no_name_is_taken_twice() -> None:
+    shelf = Shelf()
+    jobs = own(shelf)
+    shelf.jobs = {f"j{number}": Job(f"j{number}", "x", person="bob") for number in range(10_000)}
+    for number in range(MOST):
+        await jobs.create(ANN, Job(f"a{number}", "x", schedule="hourly"))
+    with pytest.raises(Refused, match="50 jobs already"):
+        await jobs.create(ANN, Job("more", "x", schedule="hourly"))
+    assert len(await jobs.listed(ANN)) == MOST
+    took = list[str]()
+
+    async def take(who: Principal) -> None:
+        try:
+            await jobs.create(who, Job("one", "x", schedule="hourly"))
+            took.append(who.id)
+        except Refused:
+            pass
+
+    await jobs.remove(ANN, "a0")
+    async with anyio.create_task_group() as tasks:
+        for who in (ANN, BOSS, Principal("bob", ("member",)), BOSS):
+            tasks.start_soon(take, who)
+    assert len(took) == 1, "of those who want a name at one time, one has it"
+
+
+async def test_whose_a_job_is_stays() -> None:
+    shelf = Shelf()
+    jobs = own(shelf)
+    await jobs.create(ANN, Job("hers", "x", schedule="hourly"))
+    await jobs.create(BOSS, Job("his", "x", schedule="hourly", person="ann"))
+    assert shelf.jobs["his"].person == "ann", "an owner makes jobs for others"
+    await jobs.change(BOSS, Job("hers", "y", schedule="hourly"))
+    assert shelf.jobs["hers"].person == "ann"
+    shelf.jobs["mine"] = Job("mine", "x")
+    for who in (ANN, Principal("job:hers", ("member",), "clock", "ann")):
+        with pytest.raises(NoSuchJob):
+            await jobs.found(who, "mine")
+    for to, fine in ((Address("memory", "", "ann"), True), (Address("memory", "", "bob"), False)):
+        job = Job("t", "x", schedule="hourly", to=to, session=CHAT)
+        if fine:
+            await jobs.checked(ANN, job)
+        else:
+            with pytest.raises(Refused, match="take part"):
+                await jobs.checked(ANN, job)
+    await jobs.checked(ANN, Job("t", "x", schedule="hourly", to=Address("web", "ann", "notes")))
+    with pytest.raises(Refused, match="take part"):
+        await jobs.checked(ANN, Job("t", "x", schedule="hourly", to=Address("web", "owner", "notes")))

@@ -1,0 +1,41 @@
+"""What threads have freed is given back to the kernel."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+THREADS = """
+import random, sys, threading
+from pathlib import Path
+from deskhand.supervision.allocator import give_memory_back
+
+if sys.argv[1] == "given back":
+    give_memory_back()
+
+def anon_mb():
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("RssAnon"):
+            return int(line.split()[1]) // 1024
+
+def work(number):
+    chance, kept = random.Random(number), []
+    for _ in range(30):
+        some = [bytearray(chance.randint(1_000, 4_000_000)) for _ in range(20)]
+        kept.append(bytearray(1_000))  # stays, above what is freed
+
+before = anon_mb()
+for _ in range(4):
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    [each.start() for each in threads]
+    [each.join() for each in threads]
+print(anon_mb() - before)
+"""
+
+
+def grown_mb(how: str) -> int:
+    return int(subprocess.run([sys.executable, "-c", THREADS, how], capture_output=True, check=True).stdout)
+
+
+def test_what_threads_have_freed_is_given_back() -> None:
+    assert grown_mb("given back") <= 10 < grown_mb("kept")
