@@ -25,9 +25,9 @@ import msgspec
 import serving
 
 from deskhand.agent.state import State, fold
-from deskhand.runtime.app import OWNER, App, Parts, open_app
-from deskhand.config.config import Config, Home, Settings
 from deskhand.assembly.models import Models
+from deskhand.config.config import Config, Home, Settings
+from deskhand.runtime.app import OWNER, App, Parts, open_app
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.llm_script import NOW
 from deskhand.tools.base import Context, Spec, done

@@ -21,9 +21,9 @@ import msgspec
 import uvicorn
 from gateway_clients import Counted, Seen, Wanted
 
-from deskhand.runtime.app import App, Parts, open_app
-from deskhand.config.config import Config, Home, Settings
 from deskhand.assembly.models import Models
+from deskhand.config.config import Config, Home, Settings
+from deskhand.runtime.app import App, Parts, open_app
 from deskhand.runtime.http_server import Site
 from deskhand.types.door import Progress
 from deskhand.types.events import Recorded, TurnEnded

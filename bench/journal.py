@@ -11,17 +11,17 @@ from pathlib import Path
 import anyio
 import msgspec
 
+from deskhand.config.clock import RandomIds, SystemClock
+from deskhand.config.statements import statements
 from deskhand.policy.postures import posture_rules
 from deskhand.policy.rules import Case, decide
-from deskhand.config.clock import RandomIds, SystemClock
-from deskhand.workspace.scope import Reaches, Room
-from deskhand.config.statements import statements
 from deskhand.store.blobs import Blobs
 from deskhand.store.sqlite import SqliteStore
 from deskhand.tools.base import Context
 from deskhand.tools.watch import Watch
 from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import OWNER
+from deskhand.workspace.scope import Reaches, Room
 
 FILES, TIMES, ROUNDS = 20, 200, 5
 

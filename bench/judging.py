@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from deskhand.policy.rules import Case
-from deskhand.config.config import Config, Home, Settings
 from deskhand.assembly.judge import judge_of
+from deskhand.config.config import Config, Home, Settings
+from deskhand.policy.rules import Case
 from deskhand.types.effects import Effect
 from deskhand.types.identity import Principal
 from deskhand.types.labels import OWNER

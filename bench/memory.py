@@ -12,13 +12,13 @@ import anyio
 import numpy as np
 
 from deskhand.agent.state import State
+from deskhand.config.clock import SystemClock
+from deskhand.config.statements import statements
+from deskhand.learning.recall import viewer_of
 from deskhand.memory.facts import Keeping, NewFact, Viewer, added
 from deskhand.memory.meaning import Meanings
 from deskhand.memory.recall import Memory
 from deskhand.models.embeddings import Kind, Vectors
-from deskhand.config.clock import SystemClock
-from deskhand.learning.recall import viewer_of
-from deskhand.config.statements import statements
 from deskhand.store.sqlite import SqliteStore
 from deskhand.types.commit import Change
 from deskhand.types.labels import OWNER

@@ -15,9 +15,9 @@ from typing import Any
 import anyio
 import msgspec
 
-from deskhand.runtime.app import OWNER, App, Parts, open_app
-from deskhand.config.config import Config, Home, Settings
 from deskhand.assembly.models import Models
+from deskhand.config.config import Config, Home, Settings
+from deskhand.runtime.app import OWNER, App, Parts, open_app
 from deskhand.types.commit import Commit
 from deskhand.types.door import Progress
 from deskhand.types.events import AnyEvent, MessageReceived, ModelReplied, TurnEnded

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import anyio
 
-from deskhand.runtime.app import Parts, open_app
 from deskhand.config.config import Config, Home, Settings
+from deskhand.runtime.app import Parts, open_app
 from deskhand.runtime.worker import work
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.scripted import ScriptedModel

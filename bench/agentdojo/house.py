@@ -16,9 +16,9 @@ import msgspec
 from agentdojo.functions_runtime import Function, FunctionsRuntime
 from pydantic_core import to_json
 
+from deskhand.config.config import Config, Home, Settings
 from deskhand.models.base import Request
 from deskhand.runtime.app import App, Parts, open_app
-from deskhand.config.config import Config, Home, Settings
 from deskhand.testing.obedient import Obedient, says
 from deskhand.testing.person import Consent, Talk, talk
 from deskhand.testing.scripted import ScriptedModel
