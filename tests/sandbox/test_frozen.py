@@ -11,8 +11,10 @@ import anyio
 import pytest
 
 from deskhand.sandbox.base import Command, Exit, Mount
+from deskhand.sandbox.launcher import Python, Started, launch, orders_for
 from deskhand.sandbox.probes import open_sandbox
 from deskhand.testing.beside import processes_with
+from deskhand.types.errors import SandboxUnavailable
 
 
 def _offspring() -> list[int]:
@@ -69,3 +71,20 @@ async def test_it_ends_all_the_same(tmp_path: Path, kind: str, harm: str) -> Non
         while _working_in(where):  # whoever its parent is by now
             await anyio.sleep(0.01)
     assert _offspring() == before, "something is left, a zombie perhaps"
+
+
+@pytest.mark.parametrize("left", ["sleep 300 &", "(kill -STOP $(exec sh -c 'echo $PPID')) &", "setsid sleep 60 &"])
+async def test_nobody_waits_for_who_holds_its_pipes(tmp_path: Path, left: str) -> None:
+    """A process that is stopped just when it begins is bound to the life of nobody yet, and does not read that it is
+    over. What is in the same group is killed; for anything else nobody waits long."""
+    where = str(tmp_path.resolve())
+    wanted = Command(("true",), where, (Mount(where, write=True),))
+    orders, born = orders_for(wanted, where), ("/bin/sh", "-c", f"cd {where}; {left} exit 0")
+    orders.alone = True
+    started = Started(lambda _: born, orders, Python("", "", ""))
+    with anyio.fail_after(20), pytest.raises(SandboxUnavailable):
+        await launch(started, wanted, lambda piece, error: None)
+    if left.startswith("setsid"):
+        for pid in _working_in(where):
+            os.kill(pid, signal.SIGKILL)
+    assert _working_in(where) == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 from pathlib import Path
 
 import anyio
@@ -196,3 +198,27 @@ async def test_what_was_read_is_known_when_another_command_begins(hands: Hands) 
     await one.look()
     await other.look()
     assert one.label().integrity == "untrusted" and other.label() == LOCAL
+
+
+async def test_what_it_may_have_read_is_asked_while_more_is_marked(hands: Hands) -> None:
+    """By whoever makes a prompt just then, in another thread."""
+    reads = await Reads.of(await hands.context())
+    paths = [str(hands.write(f"{number}.txt", b"1")) for number in range(500)]
+    over, interval = threading.Event(), sys.getswitchinterval()
+
+    def mark() -> None:
+        while not over.is_set():
+            reads._late.clear()
+            for path in paths:
+                reads.add(path, PAGE)
+
+    thread = threading.Thread(target=mark)
+    sys.setswitchinterval(1e-6)
+    thread.start()
+    try:
+        for _ in range(1_500):
+            reads.label()
+    finally:
+        over.set()
+        thread.join()
+        sys.setswitchinterval(interval)

@@ -15,6 +15,7 @@ import anyio
 import anyio.to_thread
 from anyio.abc import SocketStream, TaskGroup
 
+from ..types.errors import DeskhandError
 from .egress_http import BROKEN
 from .egress_proxy import Gate, serve
 
@@ -37,6 +38,7 @@ async def opened(gate: Gate, slots: Slots, authorities: Path | None = None) -> A
     listening socket, by SCM_RIGHTS beside the byte `L`: what connects there is served, until the connection ends.
     `authorities` is shown beside it as `ca.pem`.
     """
+    failed: DeskhandError | None = None
     folder = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp, "", "deskhand-way-"))
     path = folder / "socket"
     try:
@@ -51,8 +53,12 @@ async def opened(gate: Gate, slots: Slots, authorities: Path | None = None) -> A
                 tasks.start_soon(_hear, door, gate, slots, tasks)
                 try:
                     yield str(path)
+                except DeskhandError as error:
+                    failed = error  # raised in here, it would come out as a group
                 finally:
                     tasks.cancel_scope.cancel()
+            if failed is not None:
+                raise failed
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

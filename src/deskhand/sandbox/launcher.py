@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import anyio
@@ -40,6 +41,7 @@ ETC = tuple(
 )
 _PIECE_BYTES, _PIECES_IN_A_ROW = 1 << 16, 8
 _GRACE_S = 3.0  # to kill even a fork bomb process by process
+_LAST_WORDS_S = 10.0  # to hand on what was put out; who still has our pipes then is none of ours
 _GRACE_ALONE_S = 1.0  # with a namespace of its own, killing the first process kills all at once
 CA = "/run/deskhand/ca.pem"
 """Where a command sees the authorities that it is to trust."""
@@ -182,6 +184,7 @@ async def launch(started: Started, command: Command, output: Callable[[bytes, bo
                     await process.wait()
                 if deadline.cancelled_caught:
                     await _end(process, lifeline, started.orders.alone)
+                tasks.cancel_scope.deadline = anyio.current_time() + _LAST_WORDS_S
         finally:
             with anyio.CancelScope(shield=True):
                 await _end(process, lifeline, started.orders.alone)
@@ -252,9 +255,12 @@ class _Child:
         stack.callback(os.close, self._ended)
 
     async def wait(self) -> None:
-        """Until it has ended; it is collected then."""
-        if self._process.poll() is None:
+        """Until it has ended; it is collected then, and what of its group is left is killed: a process that was stopped
+        before it could be bound to the life of this one would hold our pipes for ever."""
+        if self._process.returncode is None:
             await anyio.wait_readable(self._ended)
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)  # its number is not given away before it is collected
             self._process.wait()
 
     def kill(self) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from .llm import FakeLLM
 from .llm_script import NAMED, Behaviour, FakeCall
@@ -89,11 +90,15 @@ class DayModel(FakeLLM):
     def decide(self, asked: Any) -> Behaviour:
         self.requests.clear()  # they are many, and nobody looks at them
         self.asked += 1
-        chance = self._random.random()
-        if chance < self.faulty + self.hanging:
-            self.failed += 1
-            names = MODEL_FAULTS if chance < self.faulty else HANGS
-            return NAMED[self._random.choices([*names], [*names.values()])[0]]
+        chance, usual = self._random.random(), self._usual(asked)
+        if chance >= self.faulty + self.hanging:
+            return usual
+        self.failed += 1
+        names = MODEL_FAULTS if chance < self.faulty else HANGS
+        fault = NAMED[self._random.choices([*names], [*names.values()])[0]]
+        return replace(fault, text=usual.text, calls=usual.calls, input_tokens=usual.input_tokens)
+
+    def _usual(self, asked: Any) -> Behaviour:
         if not asked.get("tools"):
             return Behaviour(text=msgspec.json.encode(ASIDE).decode(), input_tokens=100)
         spoken = [message for message in asked["messages"] if message["role"] != "system"]

@@ -67,12 +67,12 @@ class Running:
     @property
     def rows(self) -> tuple[Changed, ...]:
         """What it comes to."""
-        return tuple(each for each in self.items.values() if each.before != each.after)
+        return tuple(each for each in list(self.items.values()) if each.before != each.after)
 
     def words(self) -> list[Word]:
         """Whose word is in what was changed while it ran."""
         touched = frozenset(self.touched)
-        beside = [Word(since_ns, self.over_ns, label, touched) for label, since_ns in self.beside.items()]
+        beside = [Word(since_ns, self.over_ns, label, touched) for label, since_ns in list(self.beside.items())]
         return [Word(self.begun_ns, self.over_ns, join((self.label, self.heard())), touched), *beside]
 
 

@@ -211,7 +211,8 @@ class Reads:
         files = {each for each in read if each in self._marked}
         private = (path for path in self._marked if path not in self._marks.stored and _tells(path))
         named = {path for path in (*self._marks.stored, *private) if os.path.dirname(path) in read}  # noqa: PTH120
-        late = (label for path, label in self._late.items() if path in read or os.path.dirname(path) in read)  # noqa: PTH120
+        given = list(self._late.items())  # others may give more just now
+        late = (label for path, label in given if path in read or os.path.dirname(path) in read)  # noqa: PTH120
         return join((self._marks.joined(files | named), self._aside, *late))
 
     def marks(self, changed: Iterable[str], context: Context) -> tuple[Change, ...]:

@@ -93,7 +93,7 @@ class Ground:
     def others(self, one: Running) -> list[Word]:
         """Whose words what runs may have read that nobody has marked: of what runs beside it. It blocks."""
         found = [word for word in words_in(self.shadow, self.real, one.by.key) if lasting(word.label)]
-        known = [Word(since_ns, None, label, armed=self.shadow.armed) for label, since_ns in one.beside.items()]
+        known = [Word(since_ns, None, label, armed=self.shadow.armed) for label, since_ns in list(one.beside.items())]
         return [*found, *known]
 
     def _write(self) -> None:

@@ -121,11 +121,7 @@ class Live:
         traveller = Traveller(context.session, context.agent, context.principal, label, read=watch.read)
         async with context.reach.ways(traveller) as way:
             self._way = way
-            try:
-                return await sandbox.run(msgspec.structs.replace(command, egress=way.path), self.add)
-            except SandboxError as error:
-                failed = error  # raised in here, it would come out as a group
-        raise failed
+            return await sandbox.run(msgspec.structs.replace(command, egress=way.path), self.add)
 
     async def _look_now(self) -> None:
         """What it has changed, put back and read, until now; that is written down at once."""
