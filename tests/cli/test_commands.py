@@ -20,7 +20,7 @@ from deskhand.cli.root import ALIASES, COMMANDS, SECTIONS, cli
 from deskhand.config.config import AgentConfig, Config, read_settings
 from deskhand.types.limits import Limits
 
-SOURCES = Path(__file__).parent.parent / "runtime" / "sources"
+SOURCES = Path(__file__).parent.parent / "config" / "sources"
 
 
 class Desk:

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from deskhand.cli.root import cli
 from deskhand.testing.beside import processes_with
 
-_HOLDING = Path(__file__).parents[1] / "runtime" / "holding.py"
+_HOLDING = Path(__file__).parents[1] / "workspace" / "holding.py"
 
 
 def _ps(home: Path, *args: str) -> Result:

@@ -35,7 +35,7 @@ KEPT_OFF: Final = {
     "models/answer_schema_main.py": "runs in a process of its own with a limit on time, which is killed",
     "config/yaml_edit.py": "the owner's settings and what the owner puts into them; they were read before, with limits",
     "config/first_settings.py": "what the owner is asked at the first start",
-    "runtime/moving/": "homes of other systems, read once in the process of `deskhand import`",
+    "importers/": "homes of other systems, read once in the process of `deskhand import`",
 }
 """Rooms and files whose functions are not fed."""
 OURS: Final = frozenset(
@@ -46,8 +46,8 @@ OURS: Final = frozenset(
         "policy.capabilities.Wanted",
         "policy.profiles.Offered",
         "memory.project_text.Sheet",
-        "runtime.config.Config",
-        "runtime.config.Settings",
+        "config.config.Config",
+        "config.config.Settings",
     )
 )
 """Structs that hold the owner's words or ours, and patterns among them."""

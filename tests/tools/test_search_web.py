@@ -265,5 +265,5 @@ def test_the_addresses_of_engines_are_their_own() -> None:
         "tavily": "https://api.tavily.com/search",
         "exa": "https://api.exa.ai/search",
     }
-    source = (Path(__file__).parents[2] / "src" / "deskhand" / "runtime" / "toolbox.py").read_text()
+    source = (Path(__file__).parents[2] / "src" / "deskhand" / "assembly" / "tools.py").read_text()
     assert "web_search_tool(settings.config.web_search, " in source and "bases" not in source

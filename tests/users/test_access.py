@@ -88,7 +88,7 @@ BODY_RULES: dict[type, tuple[str, ...]] = {
     Edit: ("chat",),
     Reaction: ("chat",),
     Rewind: ("chat",),  # whose turns: agent.rewind
-    Configure: ("chat",),  # lowering the approval: runtime.commands
+    Configure: ("chat",),  # lowering the approval: assembly.chat_commands
     Result: (),  # from our own parts alone
     ToolResults: ("chat",),  # whose calls: agent.admit, by names that nobody can guess
 }
@@ -101,7 +101,7 @@ PEOPLE_RULES: dict[str, set[str]] = {
     "own or owner": {"users", "tokens", "revoke"},
     "anyone": {"acting", "health", "note", "authorise", "may_talk", "grant_of", "redeem_login", "ask_in"},
 }
-"""Who may call each method: `test_only_an_owner_changes_anything` in test_people.py tries those of owners."""
+"""Who may call each method: `test_only_an_owner_changes_anything` in test_users.py tries those of owners."""
 PUBLIC_ROUTES = {
     "POST /api/login",
     "GET /health",

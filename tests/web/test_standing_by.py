@@ -19,7 +19,7 @@ from deskhand.testing.beside import wait_for
 from .served import Client, Served, serving
 
 SECRET = "kanari-o"
-TAINTING = Path(__file__).parents[1] / "runtime" / "tainting.py"
+TAINTING = Path(__file__).parents[1] / "workspace" / "tainting.py"
 WRITES = {
     "a copy": "cat USER.md > copy.txt",
     "a copy of what is remembered": "cat memory/MEMORY.md > copy.txt",

@@ -292,7 +292,7 @@ CHILD = """
 import anyio, os, signal, sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
-from test_effects import ANN, World
+from test_undo_journal import ANN, World
 
 async def main():
     world = World(Path(sys.argv[1]))
