@@ -177,6 +177,7 @@ async def digests(client: Client) -> AsyncIterator[str]:
 def locked(path: Path) -> Iterator[None]:
     """Another process holds the database, as far as SQLite can tell."""
     other = apsw.Connection(str(path))
+    other.set_busy_timeout(20_000)  # the service may be writing just now
     other.execute("BEGIN IMMEDIATE").fetchall()
     try:
         yield
