@@ -8,8 +8,8 @@ from typing import Any
 import anyio
 import msgspec
 
-from deskhand.models.aside import Aside
 from deskhand.models.base import Model, Reply, Request
+from deskhand.models.side_completion import Aside
 from deskhand.store.base import Store
 from deskhand.testing.bench import ANN, Bench
 from deskhand.testing.scripted import ScriptedModel, say

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deskhand.agent.state import State, fold, view
-from deskhand.models.forms import MASKED_CHARS, mask_due
+from deskhand.models.message_variants import MASKED_CHARS, mask_due
 from deskhand.models.tokens import tokens
 from deskhand.testing.shorten import compact
 from deskhand.types import events as e

@@ -17,7 +17,7 @@ from deskhand.agent.state import State, fold, view
 from deskhand.agent.step import next_step
 from deskhand.assembly.chat_commands import run
 from deskhand.models.base import Shown
-from deskhand.models.forms import mask_due
+from deskhand.models.message_variants import mask_due
 from deskhand.models.usable import usable
 from deskhand.testing.shorten import compact
 from deskhand.types import events as e

@@ -9,7 +9,7 @@ import pytest
 from deskhand.assembly.model_offers import Machine, look_around, offers_of
 from deskhand.assembly.models import Models, is_small
 from deskhand.config.config import Settings, read_settings
-from deskhand.models.probe import Found
+from deskhand.models.local_servers import Found
 from deskhand.models.weights import Shelf
 from deskhand.testing.llm import FakeLLM
 from deskhand.types.errors import ConfigError, ModelUnknown

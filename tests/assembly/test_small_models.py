@@ -12,7 +12,7 @@ import pytest
 
 from deskhand.config.config import Config, Home, Settings
 from deskhand.models.base import Request
-from deskhand.policy.unnamed import unmeant_loss
+from deskhand.policy.unnamed_files import unmeant_loss
 from deskhand.runtime.app import OWNER, Parts, open_app
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.events import ApprovalAsked, TurnEnded

@@ -22,8 +22,8 @@ from deskhand.config.clock import RandomIds
 from deskhand.config.config import Config, Home, Settings
 from deskhand.config.sections import Budget, check_budgets
 from deskhand.config.statements import statements
-from deskhand.models.aside import Aside
 from deskhand.models.base import Item, Model, Reply, Request, TextDelta, ThinkingDelta
+from deskhand.models.side_completion import Aside
 from deskhand.runtime.app import App
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.beside import OWNER, Desk, at_rest, wait_for

@@ -18,7 +18,7 @@ from deskhand.config.config import Config, Home, Settings
 from deskhand.gateway.housekeeping import collect
 from deskhand.models.base import Request
 from deskhand.net.egress_ca import Authority
-from deskhand.net.manners import Manners
+from deskhand.net.host_rate_limit import Manners
 from deskhand.runtime.app import Parts, open_app
 from deskhand.store.blobs import Blobs
 from deskhand.store.sqlite import SqliteStore

@@ -16,9 +16,9 @@ from msgspec.structs import replace
 
 from deskhand.evals.recordings import Made, Recording, recording, recordings
 from deskhand.evals.replay import NOT_RECORDED, Trial, replay
-from deskhand.models.aside import Aside
 from deskhand.models.base import Reply, Request
 from deskhand.models.meter import Meter
+from deskhand.models.side_completion import Aside
 from deskhand.policy.rules import Case, Decision
 from deskhand.testing.bench import ANN, BOB, SESSION, Bench, said
 from deskhand.testing.scripted import ScriptedModel, say

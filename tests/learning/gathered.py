@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from deskhand.config.config import Config, Home, Settings
-from deskhand.memory import clean, harvest, project_days, reflect
+from deskhand.memory import clean, project_days, reflect
+from deskhand.memory import fact_extraction as harvest
 from deskhand.memory.facts import Fact, fact_of
 from deskhand.models.base import Reply, Request
 from deskhand.runtime.app import App

@@ -18,7 +18,7 @@ import telegram
 from deskhand.channels.telegram_in import Reader
 from deskhand.models.echo import AnswerCleaner
 from deskhand.net.framing import strict
-from deskhand.tools.marks import Marks
+from deskhand.tools.label_marks import Marks
 from deskhand.types.labels import Label
 from deskhand.types.secret_search import SecretSearch
 from deskhand.types.secrets import Scrubber
@@ -42,8 +42,6 @@ OURS: Final = frozenset(
     f"deskhand.{name}"
     for name in (
         "policy.rules.Rule",
-        "policy.capabilities.Capabilities",
-        "policy.capabilities.Wanted",
         "policy.profiles.Offered",
         "memory.project_text.Sheet",
         "config.config.Config",
@@ -53,7 +51,7 @@ OURS: Final = frozenset(
 """Structs that hold the owner's words or ours, and patterns among them."""
 CAPPED: Final[dict[str, tuple[int, str]]] = {
     "models/shim_": (8_192, "the shim refuses a longer request, and a longer program"),
-    "types/losses.py:": (8_000, "policy/unnamed.py looks at no more of what was said, and at no longer paths"),
+    "types/losses.py:": (8_000, "policy/unnamed_files.py looks at no more of what was said, and at no longer paths"),
     "tools/undo.py:above": (4_096, "the kernel knows no longer path, and these name files that there were"),
     "jobs/triggers/files.py:_above": (4_096, "the file was looked at before, and the kernel knows no longer path"),
     "skills/scan.py:": (4_000, "it is called aside, window by window; each search is short, and looked at by itself"),
@@ -82,7 +80,7 @@ MADE: Final[dict[str, str]] = {
 TOO_DEEP: Final[dict[str, str]] = {
     "tools/define.py:decoded": "it says so, and who calls it refuses the call",
     "agent/tracing.py:read_request": "what our own journal has shown",
-    "memory/telling.py:said_before": "our own log",
+    "memory/rendering.py:said_before": "our own log",
     "jobs/text.py:": "a zone that was checked when the job was written",
     "store/sql.py:load_sql": "names of packages of ours",
     "tools/kv.py:_label": "rows that we wrote",
@@ -126,11 +124,11 @@ UNFED: Final[dict[str, str]] = {
     "tools/files.py:_remember": "a table with a fixed number of rows",
     "tools/folders.py:beneath": _PATH,
     "tools/languages.py:_of_python": "a file of at most 128 kB: see tree_of",
-    "tools/marks.py:Marks._links": "at most 120 folders",
+    "tools/label_marks.py:Marks._links": "at most 120 folders",
     "tools/notes.py:": "files of a folder of ours",
     "tools/pages.py:Pages.put": "drops the oldest pages",
     "tools/paths.py:Workspace.": _PATH,
-    "tools/shadow.py:Shadow.": _DISK,
+    "tools/file_snapshots.py:Shadow.": _DISK,
     "tools/tree.py:write": _DISK,
     "types/schedules.py:": "moments, with a limit on how many",
     "types/spoken_schedules.py:": "lists of weekdays and units of ours",
@@ -146,7 +144,7 @@ def drivers() -> dict[str, Feed]:
     return {
         "channels/telegram_in.py:Reader": _telegram,
         "models/echo.py:AnswerCleaner": _answer,
-        "tools/marks.py:Marks": _marked,
+        "tools/label_marks.py:Marks": _marked,
         "net/framing.py:strict": _http,
         "types/secret_search.py:SecretSearch": _searched,
         "types/secrets.py:Scrubber": _scrubbed,

@@ -12,7 +12,7 @@ from deskhand.config.clock import RandomIds
 from deskhand.learning.recall import alone, viewer_of
 from deskhand.memory.facts import Keeping, Viewer
 from deskhand.memory.recall import Memory
-from deskhand.memory.telling import known, recalled
+from deskhand.memory.rendering import known, recalled
 from deskhand.memory.tools import Remembered, memory_tools
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.clock import SetClock

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from deskhand.config.statements import statements
 from deskhand.memory.facts import closed, everything, promoted, put_back
 from deskhand.memory.recall import Only
-from deskhand.memory.telling import PINNED_CHARS, RECALLED_CHARS
+from deskhand.memory.rendering import PINNED_CHARS, RECALLED_CHARS
 from deskhand.memory.words import plain
 from deskhand.store.sqlite import SqliteStore
 from deskhand.types.labels import OWNER, Label

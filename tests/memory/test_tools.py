@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deskhand.memory.facts import FACT_CHARS, NewFact, Some, added, as_it_was, everything, promoted, put_back
-from deskhand.memory.telling import PINNED_CHARS, RECALLED_CHARS
+from deskhand.memory.rendering import PINNED_CHARS, RECALLED_CHARS
 from deskhand.store.sqlite import SqliteStore
 from deskhand.types.labels import OWNER, Label
 from tests.memory.junk import junk

@@ -10,12 +10,12 @@ import anyio
 import msgspec
 import pytest
 
-from deskhand.models.aside import Aside, ask_aside
 from deskhand.models.base import Item, Model, Reply, Request, Shown, TextDelta, ThinkingDelta, ToolSchema
 from deskhand.models.openai import OpenAIModel
 from deskhand.models.shim import ASSIST, FILES, NO_PROGRAMS, NO_WAY, SORT, Shim
 from deskhand.models.shim_prompts import ABOUT
 from deskhand.models.shim_tasks import DEEP_WORK
+from deskhand.models.side_completion import Aside, ask_aside
 from deskhand.models.transport import Limits, Transport
 from deskhand.testing import model_suite
 from deskhand.testing.llm import FakeLLM

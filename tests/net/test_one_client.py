@@ -23,7 +23,7 @@ MAY = {
     "net/fingerprint.py",  # is given judged addresses, and knows no others
     "net/download.py",  # trusts nothing but the hash
     "models/transport.py",  # addresses that a person configured
-    "models/probe.py",  # servers of models on this machine
+    "models/local_servers.py",  # servers of models on this machine
     "models/sight.py",  # servers of models that a person configured
     "supervision/doctor.py",  # addresses that a person configured
     "channels/telegram_out.py",  # names of errors

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from deskhand.policy.blocked import PRESETS
+from deskhand.policy.command_lists import PRESETS
 from deskhand.policy.rules import Case, Rule, Seen, decide, mismatch
 from deskhand.types.effects import Effect
 from deskhand.types.identity import Principal

@@ -17,7 +17,7 @@ from deskhand.tools.attempt import attempt
 from deskhand.tools.base import Context, Done, Tool
 from deskhand.tools.files import edit_file, read_file, write_file
 from deskhand.tools.folders import list_files, search_files
-from deskhand.tools.marks import marks_of
+from deskhand.tools.label_marks import marks_of
 from deskhand.tools.paths import Listed, Opened, Workspace, openat2_beneath
 from deskhand.tools.send_file import SendFile
 from deskhand.tools.symbols import find_references, list_symbols
@@ -229,7 +229,7 @@ async def test_a_file_that_is_always_replaced_is_not_read(hands: Hands) -> None:
 
 
 BY_NAME = {
-    "tools/marks.py": "where it is defined",
+    "tools/label_marks.py": "where it is defined",
     "workspace/diffs.py": "what waits for a yes: before the file is read, and where there is none",
     "tools/files.py": "where there is no file: whether there is one is told to nobody who may not see it",
 }
@@ -264,7 +264,7 @@ def test_places_are_made_by_who_opens() -> None:
     }
     assert made <= {
         "tools/paths.py",
-        "tools/marks.py",  # by_name
+        "tools/label_marks.py",  # by_name
         "tools/program/source.py",
         "skills/skill.py",  # of what no skill was read from
         "skills/python.py",  # the same

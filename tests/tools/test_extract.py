@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from deskhand.models.aside import Aside
+from deskhand.models.side_completion import Aside
 from deskhand.tools.base import Done
 from deskhand.tools.extract import ExtractTool, Field, checked, json_schema
-from deskhand.tools.marks import marks_of
+from deskhand.tools.label_marks import marks_of
 from deskhand.types.errors import ToolError
 from deskhand.types.identity import Address
 from deskhand.types.labels import Label

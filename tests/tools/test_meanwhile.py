@@ -12,7 +12,7 @@ from deskhand.agent.state import State
 from deskhand.assembly.prompt import Prompt, Sources
 from deskhand.config.clock import SystemClock
 from deskhand.store.blobs import Blobs
-from deskhand.tools.marks import marks_of
+from deskhand.tools.label_marks import marks_of
 from deskhand.tools.watch import Watch
 from deskhand.types.events import Turn
 from deskhand.types.identity import Principal
@@ -22,7 +22,7 @@ from deskhand.workspace.quarantine import Quarantine, holds
 from deskhand.workspace.scope import Reaches, Room
 
 from .conftest import Hands
-from .test_reads import PAGE, marked
+from .test_access_times import PAGE, marked
 
 OLGA = Principal("olga", ("owner",))
 

@@ -8,7 +8,7 @@ import pytest
 
 from deskhand.memory.project_write import put
 from deskhand.tools.files import write_file
-from deskhand.tools.marks import OWNERS, marks_of
+from deskhand.tools.label_marks import OWNERS, marks_of
 from deskhand.tools.paths import Workspace
 from deskhand.tools.shell import shell
 from deskhand.tools.watch import Watch

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from deskhand.tools.marks import OWNERS
+from deskhand.tools.label_marks import OWNERS
 from deskhand.tools.send_file import MOST_BYTES, SendFile
 from deskhand.types.commit import Change, Outgoing
 from deskhand.types.errors import ToolError

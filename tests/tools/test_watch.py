@@ -16,8 +16,8 @@ import pytest
 
 from deskhand.store.blobs import Blobs
 from deskhand.tools import tree
+from deskhand.tools.file_snapshots import Shadow, UndoConfig
 from deskhand.tools.files import write_file
-from deskhand.tools.shadow import Shadow, UndoConfig
 from deskhand.tools.shell import shell
 from deskhand.tools.watch import Watch
 from deskhand.workspace.scope import Room

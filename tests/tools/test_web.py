@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from deskhand.models.aside import Aside
+from deskhand.models.side_completion import Aside
 from deskhand.net.client import Fetched, Limits, Net
 from deskhand.net.url import Url
 from deskhand.policy.gate import given

@@ -13,9 +13,9 @@ import msgspec
 import pytest
 
 from deskhand.store.blobs import Blobs
+from deskhand.tools.access_times import COARSE_NS
 from deskhand.tools.base import Tool
 from deskhand.tools.files import edit_file, write_file
-from deskhand.tools.reads import COARSE_NS
 from deskhand.tools.shell import shell
 from deskhand.tools.watch import Watch
 from deskhand.types.commit import Change

@@ -15,7 +15,7 @@ from ..models.answer_schema import problem_with
 from ..models.base import Model, Reply, Request, TextDelta, selective
 from ..models.chain import SILENT_WAIT_S
 from ..models.client_request import as_wanted, cut_at
-from ..models.forms import mask_due
+from ..models.message_variants import mask_due
 from ..models.stops import StopTexts
 from ..models.usable import usable
 from ..models.window import TIGHT, at_most, sized

@@ -9,7 +9,7 @@ from functools import partial
 import anyio
 from msgspec.structs import replace
 
-from ..models.aside import Aside, Paying, ask_aside, cheapest
+from ..models.side_completion import Aside, Paying, ask_aside, cheapest
 from ..policy import approval
 from ..policy.approval import Setting, shown
 from ..policy.consent import grant, remembered

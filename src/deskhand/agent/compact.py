@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..models.forms import FORMS
+from ..models.message_variants import FORMS
 from ..models.window import Cut
 from ..types.events import Compacted, Ledger
 from ..types.labels import LOCAL

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ..models.asides import note, remember
 from ..models.base import Shown
-from ..models.forms import FORMS, as_shown
+from ..models.message_variants import FORMS, as_shown
+from ..models.pending_annotations import note, remember
 from ..types import events as e
 from ..types.dates import stamp
 from ..types.identity import (

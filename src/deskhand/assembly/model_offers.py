@@ -10,7 +10,7 @@ import msgspec
 from ..config.config import Settings
 from ..models.catalogue import Catalogue
 from ..models.engine import installed
-from ..models.probe import Found, find_servers
+from ..models.local_servers import Found, find_servers
 from ..models.settings import Catalogued
 from ..models.weights import PROVIDER, Shelf, free_memory
 from ..net.download import OnProgress, ignore

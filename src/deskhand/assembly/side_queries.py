@@ -10,8 +10,8 @@ import msgspec
 
 from ..agent.profile import Agent
 from ..config.clock import RandomIds
-from ..models.aside import Aired, Aside, Paying, ask_aside, cheapest
 from ..models.base import Model
+from ..models.side_completion import Aired, Aside, Paying, ask_aside, cheapest
 from ..types.budget import Budgets, Charge, no_budget
 from ..types.clock import Ids
 from ..types.commit import Change

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from ..policy.rules import Case, Decision
-from ..policy.unnamed import unmeant_loss, unnamed_change
+from ..policy.unnamed_files import unmeant_loss, unnamed_change
 
 
 def asking_about_unnamed(judge: Callable[[Case], Decision], workspace: Path) -> Callable[[Case], Decision]:

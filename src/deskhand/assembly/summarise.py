@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 
 from ..agent.state import State
-from ..models.aside import Aside
+from ..models.side_completion import Aside
 from ..store.base import Store
 from ..types.budget import charge_of
 from ..types.clock import Clock

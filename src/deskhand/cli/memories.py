@@ -13,7 +13,7 @@ from ..config.clock import SystemClock
 from ..config.config import Settings
 from ..memory.facts import Fact, Some, Writer, as_it_was, closed, erased, everything, promoted, put_back
 from ..memory.recall import Memory, Only
-from ..memory.telling import reasons, said_before, whose
+from ..memory.rendering import reasons, said_before, whose
 from ..store.sqlite import SqliteStore
 from ..types.errors import ConfigError, ModelError
 from .encoded import in_json

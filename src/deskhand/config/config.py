@@ -26,9 +26,9 @@ from ..policy.rules import Rule
 from ..policy.validity import Known, check_rules
 from ..skills.settings import SkillsReview
 from ..tools.aliases import TOOLS
+from ..tools.file_snapshots import UndoConfig
 from ..tools.process import ProcessesConfig
 from ..tools.search_web import WebSearchConfig
-from ..tools.shadow import UndoConfig
 from ..tools.shell import LONGEST_S
 from ..tools.web import WebFetchConfig
 from ..types.errors import ConfigError

@@ -8,7 +8,7 @@ import msgspec
 
 from ..agent.state import State
 from ..assembly.side_queries import Thinking
-from ..models.aside import Aside
+from ..models.side_completion import Aside
 from ..types.budget import Charge
 from ..types.labels import LOCAL, Label, join
 from ..types.messages import Message, Text, ToolCall, ToolResult, Usage

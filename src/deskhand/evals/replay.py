@@ -20,7 +20,7 @@ from ..agent.profile import Agent, under
 from ..agent.state import State, fold
 from ..agent.step import next_step
 from ..models.base import Model, Reply, Request
-from ..models.forms import mask_due
+from ..models.message_variants import mask_due
 from ..models.meter import Meter
 from ..models.usable import usable
 from ..models.window import fit

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from ..agent.profile import Agent
 from ..assembly.host import Host
 from ..assembly.overrides import Tried
-from ..models.aside import Paying, paid
 from ..models.base import Model, Reply, Request
 from ..models.pictures import Pictures
+from ..models.side_completion import Paying, paid
 from ..secrets.inbound_redaction import hidden
 from ..skills.skill import FILE_NAME, Skill, Skills, Source, read_skill
 from ..tools.define import decoded

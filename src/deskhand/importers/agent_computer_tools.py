@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..config.foreign_keys import TOOLS
-from ..policy.blocked import AGENT_COMPUTER
+from ..policy.command_lists import AGENT_COMPUTER
 from .notes import Notes
 from .settings import Keys, is_plain
 

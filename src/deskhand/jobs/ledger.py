@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from ..store.base import Store
-from ..tools.marks import lasting
+from ..tools.label_marks import lasting
 from ..types.commit import Change
 from ..types.jobs import Counters, Job, Run, RunState
 from ..types.labels import LOCAL, Label

@@ -17,7 +17,7 @@ from ..policy.roles import may_talk
 from ..supervision.restart_loop import Child
 from ..tools.approved import bound_of
 from ..tools.base import Context, Tool
-from ..tools.marks import marks_in
+from ..tools.label_marks import marks_in
 from ..tools.pages import read_page
 from ..tools.paths import Place
 from ..types.commit import Change

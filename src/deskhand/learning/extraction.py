@@ -15,13 +15,14 @@ from msgspec.structs import replace
 from ..assembly.host import Host
 from ..assembly.models import is_small
 from ..assembly.side_queries import Thinking
-from ..memory import clean, harvest
+from ..memory import clean
+from ..memory import fact_extraction as harvest
 from ..memory.clean import Plan
+from ..memory.fact_extraction import LetGo, Line, Stored
 from ..memory.facts import Fact, NewFact, Scope, Viewer, added, also, fact_of, kept
-from ..memory.harvest import LetGo, Line, Stored
 from ..memory.recall import Memory
 from ..memory.settings import MemoryConfig
-from ..models.aside import Aside, cheapest
+from ..models.side_completion import Aside, cheapest
 from ..types.budget import Charge
 from ..types.commit import Change
 from ..types.errors import BudgetSpent, ConfigError, DeskhandError, MalformedReply, ModelError, ModelTooSmall

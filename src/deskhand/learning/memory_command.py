@@ -15,7 +15,7 @@ from ..agent.state import State
 from ..assembly.host import Host
 from ..memory.facts import Fact, Viewer, closed, everything, promoted, put_back
 from ..memory.recall import Memory
-from ..memory.telling import reasons, said_before
+from ..memory.rendering import reasons, said_before
 from ..policy.links import neutralised
 from ..types.commit import Change
 from ..types.errors import StoreUnavailable

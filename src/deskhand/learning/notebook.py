@@ -26,7 +26,7 @@ from ..memory.project import Base, Merge, merge
 from ..memory.project_text import Sheet, Shown, shown
 from ..memory.project_write import put
 from ..policy.gate import may_see
-from ..tools.marks import OWNERS, is_private, marks_in, stored_as
+from ..tools.label_marks import OWNERS, is_private, marks_in, stored_as
 from ..tools.paths import Place, Workspace
 from ..types.commit import Change
 from ..types.errors import ConfigError, StoreUnavailable, ToolError

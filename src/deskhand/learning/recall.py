@@ -14,8 +14,8 @@ from ..assembly.host import Host
 from ..assembly.prompt import MEMORY_FILE, day_files, private
 from ..memory.facts import Fact, Viewer, everything
 from ..memory.recall import Meaning, Memory
+from ..memory.rendering import known, recalled
 from ..memory.settings import MemoryConfig
-from ..memory.telling import known, recalled
 from ..memory.tools import Remembered, memory_tools
 from ..memory.words import words_of
 from ..store.base import Store

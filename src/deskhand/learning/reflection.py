@@ -11,9 +11,10 @@ from zoneinfo import ZoneInfo
 import anyio.to_thread
 import msgspec
 
-from ..memory import harvest, project_days, reflect
+from ..memory import fact_extraction as harvest
+from ..memory import project_days, reflect
+from ..memory.fact_extraction import Stored
 from ..memory.facts import NewFact, Scope, fact_of
-from ..memory.harvest import Stored
 from ..memory.reflect import Reflection, ReflectionConfig
 from ..types.commit import Change
 from ..types.labels import Label, join

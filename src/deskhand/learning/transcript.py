@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import msgspec
 
 from ..agent.state import State, fold
-from ..memory.harvest import MODEL, TOOL, Line
+from ..memory.fact_extraction import MODEL, TOOL, Line
 from ..types import events as e
 from ..types.identity import EVERYBODY
 from ..types.labels import LOCAL, join

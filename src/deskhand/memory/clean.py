@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from ..models.aside import Aside
+from ..models.side_completion import Aside
 from ..types.errors import MalformedReply
 from ..types.labels import Label, join
-from .harvest import FACT_CHARS, Stored, bare, decoded, indented, one_line
+from .fact_extraction import FACT_CHARS, Stored, bare, decoded, indented, one_line
 
 BATCH, NEIGHBOURS = 60, 4
 """So many facts are looked at in one question; so many that are like each new one."""

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from ..models.aside import Aside
+from ..models.side_completion import Aside
 from ..types.errors import MalformedReply
-from .harvest import FACT_CHARS, Stored, bare, decoded, indented, one_line
+from .fact_extraction import FACT_CHARS, Stored, bare, decoded, indented, one_line
 
 ALWAYS_BYTES = 4_096
 """What is always known takes no more than this: it stands in every prompt."""

@@ -8,12 +8,12 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from ..models.aside import Aside
+from ..models.side_completion import Aside
 from ..types.errors import MalformedReply
 from ..types.labels import Label, join
 from ..types.messages import clean
 from ..types.schedules import parse_schedule
-from .harvest import TOOL, Excerpt, Line, Stored, bare, decoded, excerpt, indented, one_line, transcript
+from .fact_extraction import TOOL, Excerpt, Line, Stored, bare, decoded, excerpt, indented, one_line, transcript
 from .project_text import knowledge, learning
 
 T = TypeVar("T", bound=msgspec.Struct)

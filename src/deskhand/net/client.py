@@ -19,7 +19,7 @@ from anyio.abc import SocketStream
 
 from ..types.errors import AddressRefused, NetError
 from .address import refused
-from .manners import Manners
+from .host_rate_limit import Manners
 from .url import Url, join_url, parse_host, parse_url, short
 
 AGENT = "Mozilla/5.0 (compatible; Deskhand/0.1)"

@@ -13,7 +13,7 @@ from ..types.effects import IN_WORDS, OUTWARD, Effect
 from ..types.identity import Address, Principal
 from ..types.labels import Label
 from ..types.options import SessionOptions
-from . import blocked
+from . import command_lists as blocked
 from .commands import unclear
 from .gate import Given, objection
 from .hosts import UNREADABLE, WITH_HOST, fits_host, hosts_in

@@ -13,7 +13,7 @@ import msgspec
 
 from ..types.effects import Effect
 from ..types.events import BoundCall
-from . import wording
+from . import ask_text as wording
 from .rules import Case
 
 SHARED: frozenset[Effect] = frozenset({"fetch", "send_other", "network"})

@@ -11,7 +11,7 @@ import msgspec
 
 from ..types.effects import Effect
 from ..types.errors import ConfigError
-from .blocked import check_commands
+from .command_lists import check_commands
 from .hosts import WITH_HOST, check_host
 from .rules import COMMAND_TOOLS, Rule
 

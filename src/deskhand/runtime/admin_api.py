@@ -20,7 +20,7 @@ from ..assembly.trace import Trace
 from ..config.first_settings import owner_of, store_key
 from ..config.set_key import adjusted, store, writable
 from ..gateway.standing_grants import StandingGrant, grants, revoke
-from ..models.probe import find_servers
+from ..models.local_servers import find_servers
 from ..models.request_fields import SMALL_MODEL_LACKS, lacking
 from ..models.weights import PROVIDER, Shelf
 from ..policy.gate import may_see
@@ -31,7 +31,7 @@ from ..skills.write import write_skill
 from ..tools.approved import bound_of
 from ..tools.base import Reach
 from ..tools.deferred import offering
-from ..tools.marks import marks_in
+from ..tools.label_marks import marks_in
 from ..tools.names import alike
 from ..types.diffs import CallDiff, FileDiff
 from ..types.errors import ConfigError, Refused, ToolError

@@ -13,7 +13,7 @@ from ..secrets.egress_rules import Egress
 from ..secrets.inbound_redaction import hidden_message
 from ..secrets.proxy_keys import keys
 from ..tools.base import Reach
-from ..tools.marks import stored_as
+from ..tools.label_marks import stored_as
 from ..types.commit import Change
 from ..types.errors import ToolError
 from ..types.labels import Label

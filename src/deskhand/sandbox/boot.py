@@ -8,7 +8,7 @@ import importlib.util
 import marshal
 
 _PACKAGE = "deskhand.sandbox"
-_MODULES = ("kernel", "seccomp", "warden")
+_MODULES = ("kernel", "seccomp", "supervisor")
 # Modules come from what was handed in, and only when they are asked for; all others are the standard library's.
 _BOOT = """
 import sys, marshal
@@ -25,7 +25,7 @@ class Handed:
         code = modules[module.__name__]
         if code is not None: exec(marshal.loads(code) if isinstance(code, bytes) else code, module.__dict__)
 sys.meta_path.insert(0, Handed)
-from deskhand.sandbox.warden import main
+from deskhand.sandbox.supervisor import main
 main(orders)
 """
 

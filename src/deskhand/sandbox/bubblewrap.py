@@ -12,7 +12,7 @@ from stat import S_ISREG
 from deskhand.sandbox.base import Command, Exit, Sandbox
 from deskhand.sandbox.launcher import CA, ETC, SYSTEM, Python, Started, authorities, launch, orders_for
 from deskhand.sandbox.seccomp import program
-from deskhand.sandbox.warden import FIRST, Orders
+from deskhand.sandbox.supervisor import FIRST, Orders
 
 _HOUSE = "/run/deskhand"  # where the interpreter is seen
 _TMP_BYTES, _SHM_BYTES = 512 << 20, 128 << 20

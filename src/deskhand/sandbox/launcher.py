@@ -17,8 +17,8 @@ import msgspec
 
 from deskhand.sandbox.base import Command, Exit, Mount
 from deskhand.sandbox.boot import boot, bundle
+from deskhand.sandbox.supervisor import RELAY_PORT, Orders
 from deskhand.sandbox.terminal import Line
-from deskhand.sandbox.warden import RELAY_PORT, Orders
 from deskhand.types.errors import SandboxError, SandboxUnavailable
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -25,7 +25,7 @@ from ..tools.approved import CHANGED, bound_in
 from ..tools.base import Context, Done, Spec, Tool
 from ..tools.define import of_fields
 from ..tools.documents.invisible import written_out
-from ..tools.marks import marks_of
+from ..tools.label_marks import marks_of
 from ..tools.paths import Opened, Place, Workspace
 from ..tools.shell import run_watched
 from ..tools.written import mounts_of

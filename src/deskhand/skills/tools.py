@@ -8,7 +8,7 @@ from ..policy.gate import others
 from ..tools.approved import CHANGED, Bound, bound_in
 from ..tools.base import Context, Done, Tool
 from ..tools.define import tool
-from ..tools.marks import Marks, label_of, marks_of
+from ..tools.label_marks import Marks, label_of, marks_of
 from ..tools.names import shown_name
 from ..tools.output import shown
 from ..tools.paths import Place

@@ -28,7 +28,7 @@ from ..types.goals import GOALS, OFF, goal_of
 from ..types.identity import Principal
 from ..types.options import TITLE_CHARS
 from ..types.turn import TURN
-from . import looking
+from . import read_queries as looking
 
 _BLOB = re.compile(rb'"(sha256:[0-9a-f]{64})"')
 

@@ -30,7 +30,7 @@ from .base import (
     SessionRow,
 )
 from .chain import START, Break, Link, content_digest, next_hash, verify
-from .looking import Looking, forget
+from .read_queries import Looking, forget
 from .schema import connect, migrate, migrations, plain_errors
 from .sql import load_sql
 from .writer import Writer

@@ -16,7 +16,7 @@ from ..types.messages import Text, clean
 from ..types.secrets import HANDLE
 from ..types.turn import OpenCall
 from .base import Ask, Context, Done, Tool, own
-from .marks import marks_of
+from .label_marks import marks_of
 
 RUNS = frozenset({"shell", "background_run", "process"})
 """Tools whose words are run: a request in them may name a secret, which the broker puts in."""

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ..models.aside import Aside
+from ..models.side_completion import Aside
 from ..net.client import Net
 from ..policy.rules import looks
 from ..sandbox.base import Mount, Sandbox
@@ -22,8 +22,8 @@ from ..types.labels import LOCAL, UNTRUSTED, Label, join
 from ..types.messages import ResultPart, ResultStatus, Text
 from ..types.options import SessionOptions
 from ..types.process import Process
+from .file_snapshots import Shadow
 from .paths import Allowed, Workspace
-from .shadow import Shadow
 from .way import Ways, no_way
 
 

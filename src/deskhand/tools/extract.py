@@ -15,7 +15,7 @@ from typing import Any, Literal
 import anyio.to_thread
 import msgspec
 
-from ..models.aside import Aside
+from ..models.side_completion import Aside
 from ..types.effects import Effect
 from ..types.errors import NetError, ToolError
 from ..types.identity import Address
@@ -23,7 +23,7 @@ from ..types.labels import Label
 from .base import Context, Outcome, Spec
 from .convert import LIMIT_BYTES, Wanted, convert
 from .define import decode_arguments, schema
-from .marks import marks_of
+from .label_marks import marks_of
 from .output import shown
 
 FIELDS, CHOICES, CHOICE_CHARS, TEXT_CHARS = 20, 40, 64, 200_000

@@ -23,7 +23,7 @@ from .convert import LIMIT_BYTES, Wanted, convert
 from .define import tool
 from .documents.kinds import NAMES, kind_of
 from .edits import BOM, Replacement, apply_edits
-from .marks import label_of, marks_of
+from .label_marks import label_of, marks_of
 from .output import shown
 from .patch import apply_patch
 from .paths import Opened, Place, Workspace

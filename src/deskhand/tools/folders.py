@@ -14,7 +14,7 @@ from ..types.errors import ToolError
 from ..types.labels import Label
 from .base import Context, Done
 from .define import tool
-from .marks import Marks, label_of, marks_of
+from .label_marks import Marks, label_of, marks_of
 from .names import alike, shown_name
 from .output import shown
 from .paths import Entry, Place, Workspace

@@ -15,11 +15,11 @@ import msgspec
 
 from ..types.errors import ToolError
 from . import tree
+from .file_snapshots import Seen, Shadow
 from .gitconfig import LARGEST_BYTES, STEERING, cleaned, parse, stays
 from .heavy import HEAVY
-from .marks import is_private
+from .label_marks import is_private
 from .protected import why_protected
-from .shadow import Seen, Shadow
 from .states import Changed, digest_of
 
 _CONFIGS = ("config", "config.worktree")

@@ -10,7 +10,7 @@ from ..types.errors import ToolError
 from ..types.labels import LOCAL, Label, join
 from .base import Context, Done, done, own
 from .define import tool
-from .marks import lasting
+from .label_marks import lasting
 from .output import shown
 from .undo import KV, begun, closing
 from .watched_folder import by

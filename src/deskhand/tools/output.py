@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..types.labels import Label
 from ..types.messages import Text, clean
 from .base import Context, Done
-from .marks import mark_blob
+from .label_marks import mark_blob
 
 LIMIT_BYTES = 32_768
 EDGE_BYTES = 12_000

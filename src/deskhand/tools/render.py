@@ -12,7 +12,7 @@ import msgspec
 from ..net.client import Fetched
 from ..net.url import Url, parse_url
 from ..sandbox.base import Command, Exit, Mount
-from ..sandbox.warden import RELAY_PORT
+from ..sandbox.supervisor import RELAY_PORT
 from ..types.errors import NetError, SandboxError, ToolError
 from .base import Context
 from .convert import python_command

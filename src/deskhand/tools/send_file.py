@@ -16,7 +16,7 @@ from ..types.labels import LOCAL
 from ..types.messages import File, Image, Text, clean
 from .base import Context, Done, Outcome, Spec, own
 from .define import decode_arguments, schema
-from .marks import marks_of
+from .label_marks import marks_of
 from .paths import Opened, Place
 from .talk import address_of
 

@@ -16,7 +16,7 @@ from ..types.labels import LOCAL, join
 from ..types.messages import ResultStatus, Text, clean
 from .base import Context, Done, Tool
 from .define import FunctionTool, tool
-from .marks import OWNERS, mark_blob
+from .label_marks import OWNERS, mark_blob
 from .output import EDGE_BYTES, LIMIT_BYTES, ends, whole
 from .watch import Watch
 from .way import Traveller, Way

@@ -14,7 +14,7 @@ from ..types.labels import LOCAL, join
 from ..types.messages import Text, clean
 from .base import Ask, Context, Done, Outcome, Spec, done, own
 from .define import decode_arguments, schema, tool
-from .marks import label_of_blob
+from .label_marks import label_of_blob
 from .output import PIECE_BYTES, whole
 
 

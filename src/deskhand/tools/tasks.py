@@ -14,7 +14,7 @@ from ..types.tasks import Graph, Task
 from . import task_graph as graphs
 from .base import Context, Done
 from .define import tool
-from .marks import lasting
+from .label_marks import lasting
 from .output import shown
 from .task_graph import Changed, known, meant, merged
 from .task_nodes import resolved, used, validate

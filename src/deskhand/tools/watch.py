@@ -13,11 +13,11 @@ import msgspec
 from ..types.commit import Change
 from ..types.errors import ToolError
 from ..types.labels import LOCAL, Label, join
+from .access_times import Reads, changed_since
 from .base import Context, Reach
-from .marks import Marks, by_either_name, lasting, marks_in, marks_of, read_since, stored_as
+from .file_snapshots import Seen
+from .label_marks import Marks, by_either_name, lasting, marks_in, marks_of, read_since, stored_as
 from .notes import By, Running, Word
-from .reads import Reads, changed_since
-from .shadow import Seen
 from .states import digest_of
 from .watched_folder import Ground, Looked, beside_key, by, effect_mark, ground, mark_effect, owned_grounds
 from .written import closed, rows_of_written, watched, why_closed

@@ -22,13 +22,13 @@ from ..types.commit import Change
 from ..types.errors import ToolError
 from ..types.labels import LOCAL, Label, join
 from . import tree
+from .access_times import COARSE_NS
 from .base import Context, Reach
+from .file_snapshots import Shadow
 from .guarded import put_back
-from .marks import lasting, stored_as, words_in
+from .label_marks import lasting, stored_as, words_in
 from .notes import By, Running, Word
 from .paths import Allowed
-from .reads import COARSE_NS
-from .shadow import Shadow
 from .states import Changed, digest_of
 from .written import newest_below
 

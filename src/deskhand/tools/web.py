@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import anyio
 import msgspec
 
-from ..models.aside import Aside
+from ..models.side_completion import Aside
 from ..net.client import Fetched
 from ..net.url import Url, parse_url
 from ..policy.gate import ANSWERED

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from ..policy.gate import may_see
 from ..sandbox.base import Sandbox
 from ..tools.convert import LIMIT_BYTES
-from ..tools.marks import marks_in
+from ..tools.label_marks import marks_in
 from ..tools.names import alike, shown_name
 from ..tools.notes import By
 from ..tools.paths import Entry, Listed, Opened, Place, Workspace

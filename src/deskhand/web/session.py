@@ -9,7 +9,7 @@ import msgspec
 
 from ..agent.rewind import Past
 from ..agent.state import State, fold
-from ..models.forms import FORMS
+from ..models.message_variants import FORMS
 from ..store.base import SessionRow
 from ..types import events as e
 from ..types.errors import Refused, StaleSession

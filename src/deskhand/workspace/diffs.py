@@ -17,10 +17,10 @@ from ..store.base import Store
 from ..store.blobs import PREFIX
 from ..tools.base import Reach
 from ..tools.diffs import TEXT_BYTES, diff_of, text_of
+from ..tools.file_snapshots import Shadow
 from ..tools.files import plan_of, rewrite_of
-from ..tools.marks import marks_in
+from ..tools.label_marks import marks_in
 from ..tools.names import alike
-from ..tools.shadow import Shadow
 from ..tools.states import digest_of
 from ..tools.undo import KV, Item
 from ..tools.watched_folder import beside_keys

@@ -17,7 +17,7 @@ from ..gateway.machine_rounds import MachineRounds
 from ..policy.gate import shown_to
 from ..store.base import Store
 from ..tools.base import Context, Heard, Processes, Reach, Wanted
-from ..tools.marks import mark_blob, marks_of
+from ..tools.label_marks import mark_blob, marks_of
 from ..tools.output import EDGE_BYTES, LIMIT_BYTES, ends, whole
 from ..tools.process import ProcessesConfig
 from ..tools.watched_folder import Looked

@@ -15,7 +15,7 @@ from ..policy.visible import visible
 from ..store.base import Store
 from ..tools import tree
 from ..tools.approved import UNBOUND, Approvals, Bound
-from ..tools.marks import OWNERS, is_private
+from ..tools.label_marks import OWNERS, is_private
 from ..tools.notes import Word
 from ..types.identity import Principal, acts_for
 from ..types.labels import Label

@@ -20,10 +20,10 @@ from ..sandbox.probes import Proven, open_sandbox
 from ..store.base import Store
 from ..store.blobs import Blobs
 from ..tools.base import Processes, Reach, no_processes
-from ..tools.marks import words_in
+from ..tools.file_snapshots import Shadow, UndoConfig
+from ..tools.label_marks import words_in
 from ..tools.notes import Word
 from ..tools.paths import Allowed, Workspace
-from ..tools.shadow import Shadow, UndoConfig
 from ..tools.watch import make_up
 from ..tools.watched_folder import ground
 from ..tools.way import Ways, no_way

@@ -18,7 +18,7 @@ from ..config.config import Settings, workspace_of
 from ..store.base import Store
 from ..store.blobs import PREFIX, Blobs
 from ..tools.base import Reach
-from ..tools.marks import marks_in
+from ..tools.label_marks import marks_in
 from ..tools.notes import By
 from ..tools.paths import Allowed
 from ..tools.states import digest_of

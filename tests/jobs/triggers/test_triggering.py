@@ -22,7 +22,7 @@ from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.clock import SetClock
 from deskhand.testing.jobs import JobDesk
 from deskhand.testing.scripted import say
-from deskhand.tools.marks import Marks
+from deskhand.tools.label_marks import Marks
 from deskhand.types.commit import Change, Commit
 from deskhand.types.errors import NetError, Refused, StoreUnavailable
 from deskhand.types.events import MessageReceived, Recorded, TurnEnded

@@ -12,10 +12,10 @@ import msgspec
 from ...types.errors import ToolError
 from ...types.programs import FileChange, Kind
 from .. import tree
+from ..access_times import keeps_times
 from ..accessed import LONG_AGO_NS
 from ..diffs import diff_of, text_of
 from ..paths import Place
-from ..reads import keeps_times
 from .source import Named, Source
 
 MOST_FILES, MOST_BYTES, MOST_MADE = 5_000, 200 << 20, 50 << 20

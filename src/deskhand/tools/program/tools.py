@@ -27,7 +27,7 @@ from ...types.programs import REHEARSE, RUN, SURVEY, Purpose, Rehearsed, RunArgu
 from ..base import Context, Done, Outcome, Spec, Tool
 from ..convert import python_command
 from ..define import decode_arguments, schema, tool
-from ..marks import Marks, label_of, lasting, marks_of
+from ..label_marks import Marks, label_of, lasting, marks_of
 from ..notes import By, Running
 from ..states import Changed, digest_of
 from ..undo import above

@@ -6,7 +6,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskhand.memory.harvest import (
+from deskhand.memory.fact_extraction import (
     EARLIER_CHARS,
     MODEL,
     READ_CHARS,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from deskhand.testing.effort import least_cpu_s
-from deskhand.tools.marks import DEEPEST, TOO_LONG, Marks
+from deskhand.tools.label_marks import DEEPEST, TOO_LONG, Marks
 from deskhand.types.labels import LOCAL, OWNER, Label
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deskhand.store.looking import BATCH, excerpt, words_of
+from deskhand.store.read_queries import BATCH, excerpt, words_of
 from deskhand.store.schema import connect
 from deskhand.store.sql import load_sql
 from deskhand.store.sqlite import SqliteStore

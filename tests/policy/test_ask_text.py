@@ -6,8 +6,8 @@ from typing import get_args
 
 from msgspec.structs import replace
 
+from deskhand.policy.ask_text import DOES, about
 from deskhand.policy.rules import Case, decide
-from deskhand.policy.wording import DOES, about
 from deskhand.types.effects import Effect
 from deskhand.types.identity import Principal
 from deskhand.types.labels import Label

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 import pytest
 
-from deskhand.policy.unnamed import unnamed_change
+from deskhand.policy.unnamed_files import unnamed_change
 from deskhand.types.losses import named
 
 FILES = {"todo.md", "config.ini", "temp.log", "docs/letter.txt", "docs/temp.log", "report_old.md"}

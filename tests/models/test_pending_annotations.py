@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from deskhand.models.asides import KEPT, note, remember
 from deskhand.models.base import Shown
+from deskhand.models.pending_annotations import KEPT, note, remember
 from deskhand.types.events import MessageDelivered, MessageEdited, Reacted
 from deskhand.types.identity import Principal
 from deskhand.types.labels import LOCAL, OWNER, UNTRUSTED

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from ..models.aside import Aside
+from ..models.side_completion import Aside
 from ..types.errors import MalformedReply
 from ..types.labels import Label, join
 from ..types.messages import clean

@@ -11,8 +11,8 @@ import anyio.to_thread
 import pytest
 
 from deskhand.sandbox.base import Command, Mount
-from deskhand.tools.marks import marks_of
-from deskhand.tools.reads import Reads
+from deskhand.tools.access_times import Reads
+from deskhand.tools.label_marks import marks_of
 from deskhand.types.commit import Change
 from deskhand.types.labels import LOCAL, Label
 

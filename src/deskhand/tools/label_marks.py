@@ -23,11 +23,11 @@ from ..types.labels import LOCAL, Label, join
 from . import tree
 from .accessed import was_accessed
 from .base import Context, Reach
+from .file_snapshots import Shadow
 from .notes import Running, Word
 from .paths import Place
-from .shadow import Shadow
 
-STATEMENTS = load_sql(__package__, "marks.sql")
+STATEMENTS = load_sql(__package__, "label_marks.sql")
 PRIVATE = ("user.md", "memory.md", "memory")
 """Beneath a workspace: what only its owner reads, case apart."""
 OWNERS = ("role:owner",)

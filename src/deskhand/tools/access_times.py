@@ -27,7 +27,7 @@ from . import tree
 from .accessed import LONG_AGO_NS, is_content, was_accessed
 from .base import Context
 from .heavy import is_heavy
-from .marks import Marks, lasting, marks_of, private_in, stored_as, tainted
+from .label_marks import Marks, lasting, marks_of, private_in, stored_as, tainted
 from .notes import Word, changed_at
 
 MOST = 500
