@@ -19,7 +19,7 @@ from pathlib import Path
 import anyio
 
 from deskhand.sandbox import kernel
-from deskhand.sandbox.base import Command, Mount
+from deskhand.sandbox.base import Mount, SandboxCommand
 from deskhand.sandbox.probes import open_sandbox
 
 _TIMES = 60
@@ -64,7 +64,7 @@ async def main() -> None:
 
     with tempfile.TemporaryDirectory(prefix="deskhand-bench-") as folder:
         place = str(Path(folder).resolve())
-        command = Command(("/usr/bin/true",), place, (Mount(place, write=True),))
+        command = SandboxCommand(("/usr/bin/true",), place, (Mount(place, write=True),))
         wall, cpu = await _cost(lambda: sandbox.run(command, lambda piece, error: None))
         bare_wall, bare_cpu = await _cost(bare)
     print(json.dumps([wall, bare_wall, cpu, bare_cpu]))

@@ -21,7 +21,7 @@ from deskhand.tools.base import Context
 from deskhand.tools.watch import Watch
 from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import OWNER
-from deskhand.workspace.scope import Reaches, Room
+from deskhand.workspace.scope import SandboxProvider, ToolScopes
 
 FILES, TIMES, ROUNDS = 20, 200, 5
 
@@ -34,7 +34,7 @@ async def figures() -> tuple[float, float]:
             (folder / f"f{n % 4}").mkdir(parents=True, exist_ok=True)
             (folder / f"f{n % 4}" / f"{n}.txt").write_text("words\n" * 100)
         store = SqliteStore(home / "deskhand.db", statements())
-        reaches = Reaches(store, Blobs(home / "blobs"), Room())
+        reaches = ToolScopes(store, Blobs(home / "blobs"), SandboxProvider())
         reach, who = await reaches.of("bench", folder.resolve()), Principal("owner", ("owner",))
         place_ = ("bench/terminal:1", who, Address("terminal", chat="1"), "bench", reach, SystemClock(), RandomIds())
         context = Context(*place_, lambda text: None, "call", OWNER)

@@ -20,7 +20,7 @@ from deskhand.testing.clock import SetClock
 from deskhand.testing.crash import Crash
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.testing.tools import ChangeTool, FileTool
-from deskhand.tools.base import Ask, Context, Done, Outcome, Spec, Tool, done
+from deskhand.tools.base import Context, Done, Outcome, PersonQuestion, Spec, Tool, done
 from deskhand.tools.define import tool
 from deskhand.types.commit import Commit
 from deskhand.types.effects import Replay
@@ -240,7 +240,7 @@ class Dying:
 
 async def test_an_unanswered_question_expires(bench: MakeBench) -> None:
     for decide in (asking, None):
-        b = bench(once(call("odd")), [Odd(lambda: Ask("which?", ("a", "b"), 60.0), replay="never")])
+        b = bench(once(call("odd")), [Odd(lambda: PersonQuestion("which?", ("a", "b"), 60.0), replay="never")])
         if decide:
             b.configure(decide)
         until = await b.say("go")
@@ -273,7 +273,7 @@ def waiting(kind: str, bench: MakeBench) -> Bench:
         b = bench(once(call("odd")), [Odd(lambda: done("did", LOCAL))])
         b.configure(asking)
     else:
-        b = bench(once(call("odd")), [Odd(lambda: Ask("which?", ("a", "b"), 60.0), replay="never")])
+        b = bench(once(call("odd")), [Odd(lambda: PersonQuestion("which?", ("a", "b"), 60.0), replay="never")])
     return b
 
 
@@ -318,7 +318,7 @@ async def test_a_rest_that_goes_on_is_no_longer_for_that(by_s: float, bench: Mak
 @pytest.mark.parametrize("replay", ["again", "never"])
 async def test_a_tool_that_asks_gets_the_answer(bench: MakeBench, replay: Replay) -> None:
     """Also one that is journalled before it starts: that it asked is no interruption."""
-    odd = Odd(lambda: Ask("which?", ("a", "b")), replay=replay)
+    odd = Odd(lambda: PersonQuestion("which?", ("a", "b")), replay=replay)
     b = bench(once(call("odd")), [odd])
     assert await b.say("go") is not None
     assert await b.sent() == ["which? (a / b)"]

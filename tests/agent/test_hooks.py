@@ -19,7 +19,7 @@ from deskhand.testing.crash import Crash, Fuse
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.testing.tools import FileTool
 from deskhand.tools.base import Tool
-from deskhand.tools.hooks import HOOKS, Handler, HookContext, HookName, Hooks
+from deskhand.tools.hooks import HOOKS, Handler, HookContext, HookName, PluginHooks
 from deskhand.types.events import ModelFailed, TurnEnded
 from deskhand.types.labels import LOCAL, UNTRUSTED
 from deskhand.types.messages import Message, Text, ToolCall
@@ -28,7 +28,7 @@ MakeBench = Callable[[Model, Sequence[Tool]], Bench]
 
 
 def hooked(b: Bench, handlers: dict[HookName, Sequence[Handler]], handler_s: float = 10.0) -> Bench:
-    b.agent = replace(b.agent, hooks=Hooks("agent", handlers, handler_s))
+    b.agent = replace(b.agent, hooks=PluginHooks("agent", handlers, handler_s))
     b.start()
     return b
 

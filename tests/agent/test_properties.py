@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 
 from deskhand.agent.admit import admit
-from deskhand.agent.rewind import Past, rewound
+from deskhand.agent.rewind import RewindView, rewound
 from deskhand.agent.state import State, fold, view
 from deskhand.agent.step import next_step
 from deskhand.assembly.chat_commands import run
-from deskhand.models.base import Shown
+from deskhand.models.base import ContextMessage
 from deskhand.models.message_variants import mask_due
 from deskhand.models.usable import usable
 from deskhand.testing.shorten import compact
@@ -138,7 +138,7 @@ class Conversation:
                 assert self.state.turn is None and not self.waiting
 
     def go_back(self, row: Waiting) -> list[e.AnyEvent]:
-        past = Past("s", self.log)
+        past = RewindView("s", self.log)
         try:
             events = rewound(self.state, row, past)
         except Refused as error:
@@ -189,7 +189,7 @@ class Conversation:
         self.record(*outcome)
 
 
-def assert_paired(shown: tuple[Shown, ...], open_calls: dict[str, OpenCall]) -> None:
+def assert_paired(shown: tuple[ContextMessage, ...], open_calls: dict[str, OpenCall]) -> None:
     """Each call is followed by its result before anybody else speaks, unless it is still open."""
     missing: list[str] = []
     for message in (s.message for s in shown):

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from deskhand.agent.rewind import Past
+from deskhand.agent.rewind import RewindView
 from deskhand.agent.state import State, fold, view
 from deskhand.models.base import Model, Request
 from deskhand.policy.rules import Decision
@@ -319,7 +319,7 @@ async def test_branch_from_the_chat(bench: MakeBench) -> None:
 
 async def test_past_knows_the_rests(bench: MakeBench) -> None:
     talk = await three(bench)
-    past = Past(SESSION, await talk.store.events(SESSION))
+    past = RewindView(SESSION, await talk.store.events(SESSION))
     first, second, _ = await ends(talk)
     assert (past.rest(first), past.rest(second - 1), past.rest(1), past.rest(0)) == (first, first, 0, 0)
     assert past.title == "one"

@@ -9,21 +9,21 @@ import pytest
 from deskhand.assembly.model_offers import Machine, look_around, offers_of
 from deskhand.assembly.models import Models, is_small
 from deskhand.config.config import Settings, read_settings
-from deskhand.models.local_servers import Found
-from deskhand.models.weights import Shelf
+from deskhand.models.local_servers import LocalServer
+from deskhand.models.weights import WeightsFolder
 from deskhand.testing.llm import FakeLLM
 from deskhand.types.errors import ConfigError, ModelUnknown
 
-SERVERS = (Found("ollama", "http://127.0.0.1:11434/v1", ("qwen3:8b", "llama3")),)
-MANY = (Found("ollama", "http://127.0.0.1:11434/v1", tuple(map(str, range(30)))),)
+SERVERS = (LocalServer("ollama", "http://127.0.0.1:11434/v1", ("qwen3:8b", "llama3")),)
+MANY = (LocalServer("ollama", "http://127.0.0.1:11434/v1", tuple(map(str, range(30)))),)
 
 
 def settings(home: Path, **environment: str) -> Settings:
     return read_settings(None, {"DESKHAND_HOME": str(home), "DESKHAND_CACHE": str(home / "cache"), **environment})
 
 
-def shelf_with(home: Path, name: str = "") -> Shelf:
-    shelf = Shelf(home / "cache" / "models")
+def shelf_with(home: Path, name: str = "") -> WeightsFolder:
+    shelf = WeightsFolder(home / "cache" / "models")
     if name:
         path = shelf.path(name)
         path.parent.mkdir(parents=True)
@@ -60,7 +60,7 @@ async def test_taking_an_offer(tmp_path: Path) -> None:
     assert await here[0].take() == "ollama/qwen3:8b"
     with pytest.raises(ConfigError, match=r"pip install 'deskhand\[local\]'"):
         await here[-1].take()
-    ready = offers_of(settings(tmp_path), Machine(engine=True), Shelf(tmp_path / "cache" / "models"))
+    ready = offers_of(settings(tmp_path), Machine(engine=True), WeightsFolder(tmp_path / "cache" / "models"))
     assert await ready[0].take() == "embedded/qwen2.5-coder-1.5b"
     assert "memory is short" in ready[0].detail
 

@@ -16,7 +16,7 @@ from deskhand.assembly.knowledge_index import INDEX_CHARS, LOOK_S
 from deskhand.assembly.prompt import ONE_LINE, SPOKEN, SYSTEM, WORKSPACE_FILES, WRITTEN, Prompt, Sources, machine_of
 from deskhand.assembly.prompt_presets import presets
 from deskhand.assembly.workspace_templates import TEMPLATES
-from deskhand.models.base import Shown
+from deskhand.models.base import ContextMessage
 from deskhand.testing.clock import SetClock
 from deskhand.testing.shorten import compact
 from deskhand.tools.paths import Workspace
@@ -35,7 +35,7 @@ NOON = 1_700_049_600.0
 
 
 def state(address: Address = CHAT, who: Principal = ANN, *messages: Message) -> State:
-    shown = [Shown(4 * n, message) for n, message in enumerate(messages, 1)]
+    shown = [ContextMessage(4 * n, message) for n, message in enumerate(messages, 1)]
     return State(
         "s",
         messages=shown,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from deskhand.assembly.trace import Span, Trace
+from deskhand.assembly.trace import Trace, TraceSpan
 from deskhand.secrets.redaction import secrets_of
 from deskhand.types import events as e
 from deskhand.types.identity import Address, Principal
@@ -33,14 +33,14 @@ def result(at: float, call_id: str, status: ResultStatus = "ok", text: str = "fi
     return at, e.ToolFinished(ToolResult(call_id, (Text(text),), status))
 
 
-def traced(*timed: Timed, environment: dict[str, str] | None = None) -> tuple[list[Span], list[Span]]:
+def traced(*timed: Timed, environment: dict[str, str] | None = None) -> tuple[list[TraceSpan], list[TraceSpan]]:
     """Those that ended, and those that run."""
     trace = Trace(SecretSearch({value: f"[{name}]" for value, name in secrets_of(environment or {}).items()}).hide)
     events = [e.Recorded(100 + n, "s", n, at, event) for n, (at, event) in enumerate(timed, 1)]
     return [span for recorded in events for span in trace.add(recorded)], trace.running("s")
 
 
-def calls(spans: list[Span]) -> list[Span]:
+def calls(spans: list[TraceSpan]) -> list[TraceSpan]:
     return [span for span in spans if span.kind != "agent_run"]
 
 

@@ -15,7 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from deskhand.agent.profile import Agent
-from deskhand.assembly.side_queries import Thinking
+from deskhand.assembly.side_queries import SideQueries
 from deskhand.budgets.ledger import BudgetLedger
 from deskhand.budgets.limits import begin_of
 from deskhand.config.clock import RandomIds
@@ -285,7 +285,7 @@ async def test_questions_away_from_a_conversation_are_paid_too(tmp_path: Path) -
     }
     async with desktop(tmp_path, {"agent": {"tokens": 500}}) as desk:
         agent = _agent("scripted/down", "scripted/up")
-        thinking = Thinking(lambda name: agent, models.__getitem__, desk.ledger, desk.store.change)
+        thinking = SideQueries(lambda name: agent, models.__getitem__, desk.ledger, desk.store.change)
         aside = Aside("Judge.", "Is it done?", output_tokens=200)
         aired = await thinking.ask("default", aside, charge=ANNA)
         assert (aired.text, aired.model) == ("yes", "scripted/up")
@@ -294,7 +294,7 @@ async def test_questions_away_from_a_conversation_are_paid_too(tmp_path: Path) -
         await desk.call(ANNA, 300)
         with pytest.raises(BudgetSpent, match="the budget of agent default is spent"):
             await thinking.ask("default", aside)
-        assert (await Thinking(lambda name: agent, models.__getitem__).ask("default", aside)).text == "yes"
+        assert (await SideQueries(lambda name: agent, models.__getitem__).ask("default", aside)).text == "yes"
 
 
 def _agent(*models: str) -> Agent:
@@ -462,7 +462,7 @@ async def test_what_broke_off_while_it_answered_has_cost_something(tmp_path: Pat
     models: dict[str, Model] = {"scripted/breaks": Breaks(), "scripted/up": ScriptedModel(lambda request: say("yes"))}
     async with desktop(tmp_path, {"agent": {"tokens": 5_000}}) as desk:
         agent = _agent("scripted/breaks", "scripted/up")
-        thinking = Thinking(lambda name: agent, models.__getitem__, desk.ledger, desk.store.change)
+        thinking = SideQueries(lambda name: agent, models.__getitem__, desk.ledger, desk.store.change)
         await thinking.ask("default", Aside("Judge.", "Is it done?", output_tokens=200), charge=ANNA)
         assert desk.ledger.used("person", "anna")[0] > 200 + 20, "what was held, and the 20 of the other"
     desk2 = Desk(tmp_path / "home", budgets={"person": {"tokens": 1_000_000}})

@@ -17,7 +17,7 @@ from deskhand.config.statements import statements
 from deskhand.models.base import Model, Request
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.testing.scripted import ScriptedModel, say
-from deskhand.tools.base import Ask, Context, Outcome
+from deskhand.tools.base import Context, Outcome, PersonQuestion
 from deskhand.tools.define import tool
 from deskhand.tools.files import edit_file, write_file
 from deskhand.types.identity import Address, session_key
@@ -72,7 +72,7 @@ async def tell(who: str) -> str:
 @tool
 async def choose(question: str) -> Outcome:
     """Asks the person."""
-    return Ask(question, ("red", "green \x1b[32m", "blue"))
+    return PersonQuestion(question, ("red", "green \x1b[32m", "blue"))
 
 
 def _call(name: str, **arguments: object) -> ToolCall:

@@ -11,7 +11,7 @@ import pytest
 
 from deskhand.config.config import Settings, read_settings
 from deskhand.gateway.audit_anchor import note_anchors, read_anchors
-from deskhand.supervision.doctor import PROBES, Finding, Probe, examine
+from deskhand.supervision.doctor import PROBES, DoctorFinding, DoctorProbe, examine
 from deskhand.testing.llm import FakeLLM
 from deskhand.types.errors import StoreCorrupt
 
@@ -28,7 +28,7 @@ def settings_of(home: Path, text: str = "", **env: str) -> Settings:
     return read_settings(None, {"DESKHAND_HOME": str(home), **env})
 
 
-def probe(name: str) -> tuple[Probe, ...]:
+def probe(name: str) -> tuple[DoctorProbe, ...]:
     return tuple(each for each in PROBES if each.name == name)
 
 
@@ -113,10 +113,10 @@ def test_a_damaged_database_ends_in_a_sentence(tmp_path: Path) -> None:
 
 
 async def test_a_probe_that_breaks_is_a_finding(tmp_path: Path) -> None:
-    async def breaks(settings: Settings) -> list[Finding]:
+    async def breaks(settings: Settings) -> list[DoctorFinding]:
         raise StoreCorrupt("it is broken")
 
-    found = await examine(settings_of(tmp_path), (Probe("x", breaks),))
+    found = await examine(settings_of(tmp_path), (DoctorProbe("x", breaks),))
     assert [(name, finding.level, finding.text) for name, finding in found] == [("x", "bad", "it is broken")]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from deskhand.models.weights import Shelf
+from deskhand.models.weights import WeightsFolder
 from deskhand.testing.tiny_gguf import make_tiny_gguf
 
 NAME = "qwen2.5-coder-0.5b"
@@ -45,7 +45,7 @@ def test_pull_refuses_another_file(tmp_path: Path) -> None:
 def test_ask_with_the_engine(tmp_path: Path) -> None:
     """From the command line through the real engine, in the place of real weights a model that talks nonsense: it
     says something, asks something or calls a tool; in every case the turn ends or rests, and the engine ends."""
-    weights = Shelf(tmp_path / "cache" / "models")
+    weights = WeightsFolder(tmp_path / "cache" / "models")
     weights.folder.mkdir(parents=True)
     make_tiny_gguf(weights.path(NAME), context=16384)
     with weights.path(NAME).open("r+b") as file:

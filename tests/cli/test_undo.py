@@ -18,7 +18,7 @@ from deskhand.tools.base import Context, Done
 from deskhand.tools.files import write_file
 from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import OWNER
-from deskhand.workspace.scope import Reaches, Room
+from deskhand.workspace.scope import SandboxProvider, ToolScopes
 
 
 def desk(home: Path, *args: str, code: int = 0) -> str:
@@ -33,7 +33,7 @@ async def wrote(home: Path, *files: tuple[str, str]) -> None:
     workspace.mkdir(parents=True, exist_ok=True)
     (home / "state").mkdir(exist_ok=True)
     store = SqliteStore(home / "state/deskhand.db", statements())
-    reaches = Reaches(store, Blobs(home / "state/blobs"), Room())
+    reaches = ToolScopes(store, Blobs(home / "state/blobs"), SandboxProvider())
     for path, content in files:
         reach, ids = await reaches.of("default", workspace), RandomIds()
         place = ("default/terminal:t", Principal("owner", ("owner",)), Address("terminal", chat="t"), "default", reach)

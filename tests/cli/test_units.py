@@ -18,7 +18,7 @@ import pytest
 from deskhand.cli.status import lines_of
 from deskhand.supervision.lock import Holder, take
 from deskhand.supervision.unit import Unit, launchd, systemd
-from deskhand.types.health import Fact
+from deskhand.types.health import HealthFact
 
 from .test_serve import Served
 
@@ -213,8 +213,8 @@ def test_status_tells_what_runs_and_how_it_is(served: Served) -> None:
 
 
 def test_a_part_that_is_not_well_says_why() -> None:
-    fact = Fact("channel mail", "down", "", None, 1_000.0, "LoginRefused: \x1b[31mwrong key", 1_060.0, 3)
+    fact = HealthFact("channel mail", "down", "", None, 1_000.0, "LoginRefused: \x1b[31mwrong key", 1_060.0, 3)
     first, second = lines_of(fact, 4_700.0, ZoneInfo("UTC"))
     assert "channel mail" in first and "started again 3 times" in first and "last success 1 h ago" in first
     assert "␛[31mwrong key" in second and "1970-01-01 00:17" in second
-    assert len(lines_of(Fact("x", "ok", last_error="long ago"), 0.0, ZoneInfo("UTC"))) == 1
+    assert len(lines_of(HealthFact("x", "ok", last_error="long ago"), 0.0, ZoneInfo("UTC"))) == 1

@@ -22,7 +22,7 @@ from deskhand.tools.base import Context
 from deskhand.tools.watch import Watch
 from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import OWNER
-from deskhand.workspace.scope import Reaches, Room
+from deskhand.workspace.scope import SandboxProvider, ToolScopes
 
 
 class Owner:
@@ -50,7 +50,7 @@ class Owner:
         workspace = self.home / "agents/default/workspace"
         workspace.mkdir(parents=True, exist_ok=True)
         store = SqliteStore(self.home / "state/deskhand.db", statements())
-        reaches, ids = Reaches(store, Blobs(self.home / "state/blobs"), Room()), RandomIds()
+        reaches, ids = ToolScopes(store, Blobs(self.home / "state/blobs"), SandboxProvider()), RandomIds()
         reach = await reaches.of("default", workspace)
         place = ("default/terminal:t", Principal("owner", ("owner",)), Address("terminal", chat="t"), "default", reach)
         context = Context(*place, SystemClock(), ids, lambda text: None, ids.new("call"), OWNER)

@@ -18,7 +18,7 @@ from deskhand.config.config import Config, Home, Settings
 from deskhand.gateway.housekeeping import collect
 from deskhand.models.base import Request
 from deskhand.net.egress_ca import Authority
-from deskhand.net.host_rate_limit import Manners
+from deskhand.net.host_rate_limit import HostRateLimiter
 from deskhand.runtime.app import Parts, open_app
 from deskhand.store.blobs import Blobs
 from deskhand.store.sqlite import SqliteStore
@@ -203,7 +203,7 @@ async def test_a_wait_for_a_model_is_no_longer_wherever_the_clock_is_set(tmp_pat
 
 
 async def test_a_host_that_asked_us_to_wait_is_asked_again_in_time() -> None:
-    clock, manners = SetClock(), Manners()
+    clock, manners = SetClock(), HostRateLimiter()
     manners.told("slow.test", clock, {"retry-after": "30"})
     clock.at -= DAY_S
     with pytest.raises(NetError, match="for 30 s more"):
@@ -224,10 +224,10 @@ async def test_a_date_counts_from_the_clock_of_who_says_it(wrong_s: float) -> No
     clock = SetClock()
     said = {name: formatdate(clock.at + ahead, usegmt=True) for name, ahead in (("date", 0), ("retry-after", 90))}
     clock.at += wrong_s
-    assert Manners().told("slow.test", clock, said) == 90
-    assert Manners().told("slow.test", clock, {"retry-after": "soon"}) == 0
+    assert HostRateLimiter().told("slow.test", clock, said) == 90
+    assert HostRateLimiter().told("slow.test", clock, {"retry-after": "soon"}) == 0
     here = {"retry-after": formatdate(clock.at + 90, usegmt=True), "date": "today"}
-    assert Manners().told("slow.test", clock, here) == pytest.approx(90, abs=1), (
+    assert HostRateLimiter().told("slow.test", clock, here) == pytest.approx(90, abs=1), (
         "ours, where they say nothing of theirs"
     )
 

@@ -22,7 +22,7 @@ from deskhand.config.sections import DeepWorkConfig, HeartbeatConfig
 from deskhand.config.set_key import writable
 from deskhand.memory.reflect import ReflectionConfig
 from deskhand.memory.settings import GatherConfig, MemoryConfig
-from deskhand.models.base import Shown
+from deskhand.models.base import ContextMessage
 from deskhand.models.sight import Sighted
 from deskhand.policy.profiles import Offered
 from deskhand.policy.roles import RoleConfig
@@ -282,7 +282,7 @@ def test_the_share_of_the_window(tmp_path: Path) -> None:
     turn = Turn(principal=who, address=Address("terminal"), answers=[1], opened_at=0.0, steps=0, usage=Usage())
     state = State("s", n=1, turn=turn)
     said = Message("user", (Text("w" * 100_000),)), Message("assistant", (Text("yes"),))
-    state.messages = [Shown(4 * n, message) for n, message in enumerate(said, 1)]
+    state.messages = [ContextMessage(4 * n, message) for n, message in enumerate(said, 1)]
     for agent, share in (("a", 0.5), ("b", 0.25), ("c", 1.0)):
         limits = settings.limits(settings.agent(agent), 100_000)
         state.context_tokens = int(share * 100_000)

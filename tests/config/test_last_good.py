@@ -19,7 +19,7 @@ from deskhand.supervision.logs import logging_to_file
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.errors import ConfigError, ModelKeyRefused
-from deskhand.types.health import Fact, State
+from deskhand.types.health import HealthFact, State
 from deskhand.types.identity import Principal
 from deskhand.types.messages import Message, Text
 
@@ -114,7 +114,7 @@ async def running(
         tasks.cancel_scope.cancel()
 
 
-async def fact_of(app: App) -> Fact:
+async def fact_of(app: App) -> HealthFact:
     return next(fact for fact in (await app.health()).facts if fact.name == "configuration")
 
 

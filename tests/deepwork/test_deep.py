@@ -12,7 +12,7 @@ import pytest
 from deskhand.config.sections import DeepWorkConfig
 from deskhand.deepwork.context import context_of, session_summary
 from deskhand.deepwork.progress import STATES, lines, standing, standing_of
-from deskhand.deepwork.state import Later, Note, Nudge, Run, fold_run, next_moves
+from deskhand.deepwork.state import Later, LongRun, Nudge, StateNote, fold_run, next_moves
 from deskhand.models.base import Reply, Request
 from deskhand.models.window import is_hint
 from deskhand.testing.long_work import ANN, BOB, SESSION, House, log, nudges, until
@@ -178,7 +178,7 @@ async def test_at_three_quarters_it_is_summed_up_and_the_tokens_count_anew(tmp_p
     assert "[x] #1 one" in "".join(shown.message.text for shown in told), "the tasks outlast it"
 
 
-def spending(*parts: e.AnyEvent | int) -> Run:
+def spending(*parts: e.AnyEvent | int) -> LongRun:
     """Deep work that rests, and then this; a number is a turn of its own that uses so many tokens."""
     words = Message("user", (Text("go on"),))
     events: list[e.AnyEvent] = []
@@ -283,13 +283,13 @@ def done_up_to(last: int) -> dict[int, Task]:
 def test_what_is_told_of_a_long_work_in_its_order() -> None:
     config = DeepWorkConfig(tokens=1_000, compactions=0)
     graph = {**done_up_to(2), 3: Task(3, "left")}
-    told = context_of(graph, Run(SESSION, deep_n=1, used=800), config, left_out=True)
+    told = context_of(graph, LongRun(SESSION, deep_n=1, used=800), config, left_out=True)
     assert told.splitlines()[:3] == ["<session_summary>", "Done so far: task 2; task 1", "</session_summary>"]
     places = [told.index(f"<{name}>") for name in ("session_summary", "tasks", "budget_warning", "archived_context")]
     assert places == sorted(places) and "80% of the tokens for this work are used, 200 are left" in told
-    plain = context_of({3: Task(3, "left")}, Run(SESSION, deep_n=1, used=700), config, left_out=False)
+    plain = context_of({3: Task(3, "left")}, LongRun(SESSION, deep_n=1, used=700), config, left_out=False)
     assert plain == "<tasks>\n[ ] #3 left\n0 of 1 tasks done (0 %)\n</tasks>"
-    assert context_of({}, Run(SESSION), config, left_out=True) == "", "there is no work to tell of"
+    assert context_of({}, LongRun(SESSION), config, left_out=True) == "", "there is no work to tell of"
 
 
 def test_the_summary_of_a_session_names_twenty_titles() -> None:
@@ -432,12 +432,14 @@ CONFIG = DeepWorkConfig()
 GRAPH = {1: Task(1, "one")}
 
 
-def resting(*more: e.AnyEvent) -> Run:
+def resting(*more: e.AnyEvent) -> LongRun:
     """Deep work of Ann's that rests after its first turn, and then this."""
     said = e.MessageReceived(2, ANN, Address("memory"), Message("user", (Text("do it"),)), "x")
     began = e.OptionsSet(1, ANN, SessionOptions(mode="deep_work"))
     events = [began, said, e.TurnEnded("done", (2,)), *more]
-    return fold_run(Run(SESSION), [e.Recorded(n, SESSION, n, 1_000.0 + n, each) for n, each in enumerate(events, 1)])
+    return fold_run(
+        LongRun(SESSION), [e.Recorded(n, SESSION, n, 1_000.0 + n, each) for n, each in enumerate(events, 1)]
+    )
 
 
 def pushed(times: int) -> list[e.AnyEvent]:
@@ -461,7 +463,9 @@ def test_it_does_not_go_on_by_itself_for_ever_however_much_it_changes() -> None:
     config = DeepWorkConfig(rounds=5)
     assert isinstance(next_moves(resting(*pushed(4)), GRAPH, config, 2_000.0)[0], Nudge)
     (note,) = next_moves(resting(*pushed(5)), GRAPH, config, 2_000.0)
-    assert isinstance(note, Note) and note.text.startswith("I went on 5 times by myself, and stop to ask. 0 of 1 tasks")
+    assert isinstance(note, StateNote) and note.text.startswith(
+        "I went on 5 times by myself, and stop to ask. 0 of 1 tasks"
+    )
 
 
 @pytest.mark.parametrize("command", ["stop", "start"])

@@ -17,13 +17,13 @@ from msgspec.structs import replace
 from deskhand.evals.recordings import Made, Recording, recording, recordings
 from deskhand.evals.replay import NOT_RECORDED, Trial, replay
 from deskhand.models.base import Reply, Request
-from deskhand.models.meter import Meter
+from deskhand.models.meter import UsageMeter
 from deskhand.models.side_completion import Aside
 from deskhand.policy.rules import Case, Decision
 from deskhand.testing.bench import ANN, BOB, SESSION, Bench, said
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.testing.tools import STATEMENTS, FileTool
-from deskhand.tools.base import Ask, Context, Done, Outcome, Tool
+from deskhand.tools.base import Context, Done, Outcome, PersonQuestion, Tool
 from deskhand.tools.define import tool
 from deskhand.types import events as e
 from deskhand.types.errors import ContextOverflow, ModelOverloaded, Refused
@@ -106,7 +106,7 @@ class Talk:
         async def choose(text: str = "") -> Outcome:
             """Asks the person."""
             self.ran += 1
-            return Ask("Which?", ("a", "b"))
+            return PersonQuestion("Which?", ("a", "b"))
 
         @tool(reads=LOCAL)
         async def meanwhile(context: Context, text: str = "") -> str:
@@ -192,7 +192,7 @@ async def test_a_thousand_turns_come_out_byte_for_byte(quick: Path) -> None:
             await talk.step()
         log = await bench.store.events(SESSION)
         ran, sent = talk.ran, [r for r in talk.model.requests if len(r.system) > 1]
-        seen, meter = list[Request](), Meter()
+        seen, meter = list[Request](), UsageMeter()
         for each in recordings(SESSION, log):
             found = await replay(each, Trial(bench.agent, nobody, bench.opened, meter=meter))
             assert found.same and not found.differs, (number, each.number, found.differs)

@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from deskhand.evals.cases import Call, Expect, case_of, expected, failing, judge
+from deskhand.evals.cases import Expect, ExpectedCall, case_of, expected, failing, judge
 from deskhand.evals.recordings import Course, Made
 from deskhand.evals.replay import equal
-from deskhand.evals.runner import Wanted, tried_skill
+from deskhand.evals.runner import ReplayOptions, tried_skill
 from deskhand.models.base import Request
 from deskhand.testing.conversations import Conversations
 from deskhand.testing.person import no
@@ -59,7 +59,7 @@ async def test_a_skill_is_tried(talked: tuple[Conversations, str], tmp_path: Pat
     replaying = one.app.works.replaying
     recorded = await replaying.recording(session)
     with tried_skill(folder) as skills:
-        found = await replaying.run(recorded, Wanted(skills=skills))
+        found = await replaying.run(recorded, ReplayOptions(skills=skills))
     assert [made.tool for made in found.was.calls] == ["read_file"]
     assert [made.tool for made in found.now.calls] == ["read_skill", "read_file"] and not found.differs
     assert "Read notes.md first." in found.now.answer and "more.md" in found.now.answer
@@ -74,7 +74,7 @@ async def test_a_prompt_is_tried_and_nobody_else_gets_it(talked: tuple[Conversat
     one, session = talked
     replaying = one.app.works.replaying
     recorded = await replaying.recording(session)
-    found = await replaying.run(recorded, Wanted(system="Be a parrot."))
+    found = await replaying.run(recorded, ReplayOptions(system="Be a parrot."))
     assert one.model.requests[0].system[0].startswith("Be a parrot.") and found.asked == 2
     again = await replaying.run(recorded)
     assert again.same and len(one.model.requests) == 2, "it stood in place of SYSTEM.md for that replay alone"
@@ -87,11 +87,11 @@ async def test_a_case_asks_only_where_something_has_changed(talked: tuple[Conver
     found = await replaying.run(await replaying.recording(session))
     case = case_of(found, "scripted/x", one.app.redact, ("noted",))
     assert case.expect == Expect("done", ("read_file",), ("noted", "21.5"))
-    verdict = await judge("a", case, replaying, Wanted())
+    verdict = await judge("a", case, replaying, ReplayOptions())
     assert verdict.wrong == () and not one.model.requests
     (one.work / "RULES.md").write_text("Never say a number.")
     one.model.script = lambda request: say("I say none.")
-    verdict = await judge("a", case, replaying, Wanted())
+    verdict = await judge("a", case, replaying, ReplayOptions())
     assert len(one.model.requests) == 1 and verdict.spent == Usage(10, 10)
     assert verdict.wrong == ("read_file was not called", "the answer lacks 'noted'", "the answer lacks '21.5'")
 
@@ -100,9 +100,14 @@ def test_what_is_expected() -> None:
     calls = (Made("read_file", '{"path":"a","start_line":2}', "ok"), Made("shell", "[]", "error"))
     course = Course("It is **Ready**:\n 40 GB", "done", ("m",), calls, 3, Usage(100, 10))
     assert failing(Expect("done", ("read_file",), ("ready", "40  gb")), course) == ()
-    assert failing(Expect(calls=(Call("read_file", {"path": "a"}),), steps=3, tokens=110), course) == ()
+    assert failing(Expect(calls=(ExpectedCall("read_file", {"path": "a"}),), steps=3, tokens=110), course) == ()
     wrong = Expect(
-        "failed", ("shell", Call("read_file", {"path": "b"}), Call("shell", {"a": 1})), ("no",), ("gb",), 2, 109
+        "failed",
+        ("shell", ExpectedCall("read_file", {"path": "b"}), ExpectedCall("shell", {"a": 1})),
+        ("no",),
+        ("gb",),
+        2,
+        109,
     )
     assert failing(wrong, course) == (
         "it ended with done, not failed",

@@ -17,7 +17,7 @@ import msgspec
 import pytest
 
 from deskhand.config.config import Config, Home, Settings
-from deskhand.gateway.local_stream import Ask, Line, ask_health, serve
+from deskhand.gateway.local_stream import SocketFrame, SocketRequest, ask_health, serve
 from deskhand.runtime.app import OWNER, App, Parts, open_app
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.door import Progress
@@ -99,7 +99,7 @@ async def test_a_follower_that_leaves_breaks_nothing(tmp_path: Path) -> None:
                 await anyio.sleep(0.001)
             for number in range(60):
                 stream = await anyio.connect_unix(path)
-                await stream.send(msgspec.json.encode(Ask(SESSION, OWNER)) + b"\n")
+                await stream.send(msgspec.json.encode(SocketRequest(SESSION, OWNER)) + b"\n")
                 await stream.receive(10 + number * 1_000)
                 if number % 2:  # unread bytes and a reset, and not a plain end
                     stream.extra_attributes[anyio.abc.SocketAttribute.raw_socket]().setsockopt(
@@ -228,8 +228,8 @@ async def test_whose_session_it_is_counts_here_too(tmp_path: Path) -> None:
         async with beside(tmp_path) as app:
             await submit(app)
         async with await anyio.connect_unix(tmp_path / "state" / "deskhand.sock") as stream:
-            await stream.send(msgspec.json.encode(Ask(SESSION, Principal("eve", ("member",)))) + b"\n")
-            line = msgspec.json.decode(await stream.receive(), type=Line)
+            await stream.send(msgspec.json.encode(SocketRequest(SESSION, Principal("eve", ("member",)))) + b"\n")
+            line = msgspec.json.decode(await stream.receive(), type=SocketFrame)
     assert "is not yours to see" in line.error and line.recorded is None
 
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from deskhand.config.config import Settings, read_settings
 from deskhand.config.statements import statements
-from deskhand.importers.apply import Taken, Taking
+from deskhand.importers.apply import AppliedPlan, Taking
 from deskhand.importers.detect import read_home
 from deskhand.importers.model import Found
 from deskhand.importers.plan import plan
@@ -64,11 +64,11 @@ async def with_store(settings: Settings, use: Callable[[SqliteStore], Awaitable[
         await store.close()
 
 
-async def move(home: Path, settings: Settings, me: str = "", *, start_jobs: bool = False) -> Taken:
+async def move(home: Path, settings: Settings, me: str = "", *, start_jobs: bool = False) -> AppliedPlan:
     """Take a home over, with the configuration as it is now."""
     now = read_settings(settings.file if settings.file.exists() else None, settings.started_with)
 
-    async def use(store: SqliteStore) -> Taken:
+    async def use(store: SqliteStore) -> AppliedPlan:
         planned = await plan(read(home), now, store, me)
         return await Taking(planned, now, store, SetClock(NOW), start_jobs=start_jobs).take()
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from deskhand.agent.state import State, fold
 from deskhand.agent.step import next_step
-from deskhand.importers.jsonl import MISSING, Commits, Reader, before_compaction, lines_of, read_lines
+from deskhand.importers.jsonl import MISSING, Commits, JsonlReader, before_compaction, lines_of, read_lines
 from deskhand.types.errors import ConfigError
 from deskhand.types.events import (
     AnyEvent,
@@ -38,7 +38,7 @@ def file(*lines: dict[str, Any]) -> bytes:
 
 
 def read(data: bytes) -> Commits:
-    return Reader(ANN, HERE, "file talk.jsonl", 1e9).commits(read_lines(data, "talk.jsonl"))
+    return JsonlReader(ANN, HERE, "file talk.jsonl", 1e9).commits(read_lines(data, "talk.jsonl"))
 
 
 def recorded(commits: Commits) -> list[Recorded]:

@@ -11,9 +11,9 @@ import pytest
 from deskhand.config.config import read_settings
 from deskhand.config.routing import route
 from deskhand.gateway.channel_loader import open_channels
-from deskhand.importers.notes import Notes
+from deskhand.importers.notes import ImportNotes
 from deskhand.importers.operator_use_channels import channels_of
-from deskhand.importers.settings import Keys
+from deskhand.importers.settings import ImportedKeys
 from deskhand.store.blobs import Blobs
 from deskhand.testing.clock import SetClock
 from deskhand.types.identity import Address
@@ -177,8 +177,8 @@ def test_a_second_bot_of_an_agent_is_left_out_and_noted() -> None:
     """One is its own, the other stands at the top of the configuration, which is the first agent's too."""
     other = {"telegram": {"enabled": True, "token": f"{OTHER_BOT}:a-token"}}
     own = agent_with_bot("operator", BOT)
-    notes = Notes()
-    keys = Keys(config={}, secrets={}, raw={"channels": other}, agents={"operator": own})
+    notes = ImportNotes()
+    keys = ImportedKeys(config={}, secrets={}, raw={"channels": other}, agents={"operator": own})
 
     channels, bots = channels_of(notes, keys, ("operator",))
 

@@ -13,9 +13,9 @@ import pytest
 
 from deskhand.importers import safe_files as tree
 from deskhand.importers.detect import homes_in, read_home
-from deskhand.importers.jsonl import Line
+from deskhand.importers.jsonl import JsonlRecord
 from deskhand.importers.model import Found, counts, in_words
-from deskhand.importers.notes import MOST_NOTES, Notes
+from deskhand.importers.notes import MOST_NOTES, ImportNotes
 from deskhand.types.errors import ConfigError
 from deskhand.types.identity import Address
 from tests.importers.moving import HOMES, NOW, home_of, looks, read
@@ -150,7 +150,7 @@ def test_operator_use(tmp_path: Path) -> None:
         "discord:9001": None,
     }
     chat = next(talk for talk in found.talks if talk.key == "telegram:4711")
-    assert chat.lines[0] == Line("user", "hello", chat.lines[0].timestamp, by="telegram:4711")
+    assert chat.lines[0] == JsonlRecord("user", "hello", chat.lines[0].timestamp, by="telegram:4711")
     looked = next(i for i, line in enumerate(chat.lines) if line.role == "tool")
     call = chat.lines[looked - 1].tool_calls[0]
     assert (call["name"], call["arguments"], call["id"]) == ("list_dir", {"path": "."}, chat.lines[looked].tool_call_id)
@@ -441,7 +441,7 @@ def test_what_says_nothing_and_what_belongs_to_nothing_is_named(tmp_path: Path) 
 
 
 def test_notes_beyond_the_most_are_counted() -> None:
-    notes = Notes()
+    notes = ImportNotes()
     for number in range(MOST_NOTES + 2):
         notes.change(f"setting {number}", "it is another one here")
         notes.fail(f"file {number}", "it is no JSON")

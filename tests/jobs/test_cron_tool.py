@@ -11,7 +11,7 @@ import anyio
 import msgspec
 import pytest
 
-from deskhand.jobs.cron_tool import Cron
+from deskhand.jobs.cron_tool import CronTool
 from deskhand.models.base import Request
 from deskhand.runtime.app import App
 from deskhand.testing.beside import wait_for
@@ -277,7 +277,7 @@ async def test_what_has_read_something_from_outside_asks_first(tmp_path: Path) -
 
 
 async def test_another_chat_is_asked_about(tmp_path: Path) -> None:
-    tool = Cron(None)
+    tool = CronTool(None)
     add = {"mode": "add", "message": "x", "schedule_expr": "0 9 * * *"}
     for arguments, effect in (
         ({"mode": "list"}, "none"),

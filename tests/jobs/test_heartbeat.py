@@ -9,7 +9,7 @@ import anyio
 import msgspec
 import pytest
 
-from deskhand.jobs.heartbeat import Known, due_of, items_of
+from deskhand.jobs.heartbeat import HeartbeatFile, due_of, items_of
 from deskhand.models.base import Request
 from deskhand.runtime.app import App
 from deskhand.testing.channel import MemoryChannel
@@ -66,7 +66,7 @@ def test_nothing_asks_for_nothing(text: str) -> None:
 def test_what_is_due() -> None:
     always, nine = items_of("- look\n- daily 09:00: brief", "UTC")
     assert due_of([always, nine], None, "a", BEGIN) == ([always], True)
-    known = Known("a", BEGIN)
+    known = HeartbeatFile("a", BEGIN)
     assert due_of([always, nine], known, "a", BEGIN + HALF_S) == ([], False)
     assert due_of([always, nine], known, "b", BEGIN + HALF_S) == ([always], True)
     assert due_of([always, nine], known, "a", BEGIN + 9 * 3600) == ([nine], False)

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from deskhand.config.statements import statements
-from deskhand.jobs.ledger import Entry, Ledger, added, ended
+from deskhand.jobs.ledger import RunEntry, RunLedger, added, ended
 from deskhand.jobs.runs import run_of
 from deskhand.jobs.target import heading
 from deskhand.models.base import Item, Reply, Request
@@ -63,7 +63,7 @@ class Slow:
     ],
 )
 def test_it_is_told_why_it_comes(slot: str, why: str) -> None:
-    assert f"The job 'j' {why}." in heading(Entry(Run("j", slot, "waiting", 0.0), Job("j")))
+    assert f"The job 'j' {why}." in heading(RunEntry(Run("j", slot, "waiting", 0.0), Job("j")))
 
 
 async def reasons(app: App, session: str) -> list[str]:
@@ -198,7 +198,7 @@ async def test_old_runs_are_forgotten_while_it_goes_on(tmp_path: Path) -> None:
 
 async def test_what_is_forgotten_and_what_is_not(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "x.db", statements())
-    ledger, job, now = Ledger(store, "me"), Job("j", "x" * 5000, on=("webhook",)), 100 * DAY
+    ledger, job, now = RunLedger(store, "me"), Job("j", "x" * 5000, on=("webhook",)), 100 * DAY
     rows = []
     for number in range(10_400):
         slot = f"body:{number:05}" if number < 100 else f"mqtt:{number:05}"

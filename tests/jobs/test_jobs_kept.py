@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from deskhand.jobs.files import Folder
-from deskhand.jobs.history import MOST, Kept
+from deskhand.jobs.history import MOST, JobHistory
 from deskhand.jobs.ledger import planned
 from deskhand.models.base import Request
 from deskhand.runtime.app import App
@@ -77,7 +77,7 @@ def test_what_is_kept_has_an_end_and_nothing_is_written_over(tmp_path: Path) -> 
     assert (tmp_path / "j" / "JOB.md").read_text() == "by hand"
     for name in ("../x", "", ".kept"):
         with pytest.raises(JobInvalid, match="cannot name a job"):
-            Kept(tmp_path).step(name)
+            JobHistory(tmp_path).step(name)
 
 
 def test_a_linked_folder_is_left_where_it_is(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import telegram
 from deskhand.channels.telegram_in import Reader
 from deskhand.models.echo import AnswerCleaner
 from deskhand.net.framing import strict
-from deskhand.tools.label_marks import Marks
+from deskhand.tools.label_marks import LabelMarks
 from deskhand.types.labels import Label
 from deskhand.types.secret_search import SecretSearch
 from deskhand.types.secrets import Scrubber
@@ -178,7 +178,7 @@ def _answer(text: str, data: bytes) -> None:
 
 
 def _marked(text: str, data: bytes) -> None:
-    marks = Marks("/w", {"/w/a": Label("untrusted")}, ())
+    marks = LabelMarks("/w", {"/w/a": Label("untrusted")}, ())
     for path in (text, f"/w/{text}"):
         marks.of(marks.by_name(path))
         marks.told_by_name([path, f"{path}/b"])

@@ -11,8 +11,8 @@ from deskhand.memory.fact_extraction import (
     MODEL,
     READ_CHARS,
     LetGo,
-    Line,
     Stored,
+    TranscriptLine,
     answered,
     bare,
     excerpt,
@@ -24,8 +24,8 @@ from deskhand.types.labels import OWNER, Label
 TEXTS = st.lists(st.text(max_size=3_000), max_size=12)
 
 
-def lines(*texts: str) -> list[Line]:
-    return [Line(n, "ann" if n % 2 else MODEL, text, OWNER) for n, text in enumerate(texts, 1)]
+def lines(*texts: str) -> list[TranscriptLine]:
+    return [TranscriptLine(n, "ann" if n % 2 else MODEL, text, OWNER) for n, text in enumerate(texts, 1)]
 
 
 @given(TEXTS, st.integers(0, 12))
@@ -50,7 +50,10 @@ def test_what_memory_put_in_is_not_a_new_fact() -> None:
 
 
 def test_the_label_is_that_of_all_that_was_read() -> None:
-    said = [Line(1, "ann", "see below", OWNER), Line(2, "ann", "a mail", Label("untrusted", source="mail"))]
+    said = [
+        TranscriptLine(1, "ann", "see below", OWNER),
+        TranscriptLine(2, "ann", "a mail", Label("untrusted", source="mail")),
+    ]
     known = [Stored(7, "y", OWNER), Stored(8, "z", OWNER, pinned=True)]
     answer = '{"facts": [{"text": "x", "n": 1, "replaces": [7, 8, 9]}]}'
     found = answered(answer, excerpt(said, 0), known)
@@ -73,6 +76,11 @@ def test_a_correction_of_what_was_forgotten_is_something_else() -> None:
 
 def test_what_somebody_speaks_of_since_it_was_forgotten_counts() -> None:
     gone = [LetGo("The owner lives in Paris", 5.0)]
-    before, thanks, model = Line(1, "ann", "I live in Paris", OWNER, 1.0), "thank you", "Paris is nice"
-    assert not_anew([before, Line(2, "ann", thanks, OWNER, 9.0), Line(3, MODEL, model, OWNER, 9.0)], gone) == gone
-    assert not_anew([before, Line(2, "ann", "I do live in Paris", OWNER, 9.0)], gone) == []
+    before, thanks, model = TranscriptLine(1, "ann", "I live in Paris", OWNER, 1.0), "thank you", "Paris is nice"
+    assert (
+        not_anew(
+            [before, TranscriptLine(2, "ann", thanks, OWNER, 9.0), TranscriptLine(3, MODEL, model, OWNER, 9.0)], gone
+        )
+        == gone
+    )
+    assert not_anew([before, TranscriptLine(2, "ann", "I do live in Paris", OWNER, 9.0)], gone) == []

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deskhand.memory import index
-from deskhand.memory.index import Halves, Ids, Index, Shelf
+from deskhand.memory.index import Halves, Ids, Index, VectorPartition
 
 ANN, BOB = ("user", "ann", False), ("user", "bob", False)
 
@@ -32,7 +32,7 @@ def exact(rows: Halves, asked: Halves, top_k: int) -> list[int]:
 
 @pytest.mark.parametrize(("count", "dimensions"), [(1, 8), (300, 384), (3_000, 1536), (9_000, 384)])
 def test_the_nearest_are_found(count: int, dimensions: int) -> None:
-    rows, shelf = vectors(count, dimensions), Shelf(dimensions)
+    rows, shelf = vectors(count, dimensions), VectorPartition(dimensions)
     shelf.add(np.arange(count), rows)
     hits = wanted = 0
     for number in range(0, count, max(count // 20, 1)):
@@ -47,7 +47,7 @@ def test_the_nearest_are_found(count: int, dimensions: int) -> None:
 def test_beyond_what_is_kept_the_rows_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index, "EXACT", 1_000)
     monkeypatch.setattr(index, "KEPT", 100_000)
-    rows, shelf, asked_for = vectors(4_000, 64), Shelf(64), list[int]()
+    rows, shelf, asked_for = vectors(4_000, 64), VectorPartition(64), list[int]()
 
     def fetch(ids: Ids) -> Halves:
         asked_for.extend(ids.tolist())

@@ -7,15 +7,15 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskhand.memory.project import Base, Entry, Merge, merge
-from deskhand.memory.project_text import Sheet, Shown, knowledge, learning, shown
+from deskhand.memory.project import Base, MemoryEntry, Merge, merge
+from deskhand.memory.project_text import Sheet, ShownFacts, knowledge, learning, shown
 
 SHEET = Sheet("memory/MEMORY.md", "pinned", title="Memory", note="what is pinned")
 TOPICS = Sheet("memory/knowledge.md", "knowledge", "topics", "Knowledge", "what was learned")
 LEARNINGS = Sheet("memory/learnings.md", "learnings", "learnings", "Learnings", "what went wrong")
 
 
-def facts(sheet: Sheet = SHEET, **said: str) -> dict[str, Shown]:
+def facts(sheet: Sheet = SHEET, **said: str) -> dict[str, ShownFacts]:
     found = {key: shown(sheet, text, "s1", 0.8) for key, text in said.items()}
     return {key: each for key, each in found.items() if each is not None}
 
@@ -33,8 +33,8 @@ def test_facts_are_shown_in_a_new_file() -> None:
         "<!-- deskhand:end -->\n"
     )
     assert done.base.ours == (
-        Entry("a", "Ann likes tea", own=False),
-        Entry("b", "the router is in the hall", own=False),
+        MemoryEntry("a", "Ann likes tea", own=False),
+        MemoryEntry("b", "the router is in the hall", own=False),
     )
     again = merge(SHEET, done.text, done.base, facts(a="Ann likes tea", b="the router is in the hall"), "ab")
     assert again == Merge(None, done.base)
@@ -121,7 +121,7 @@ def test_knowledge_and_learnings_in_their_form() -> None:
 
 def test_what_could_not_be_read_again_is_not_shown() -> None:
     assert shown(SHEET, "…") is None
-    assert shown(TOPICS, "a: ## b", "s") == Shown("## a\nb\n*Source: s | Confidence: 1*", "a: b")
+    assert shown(TOPICS, "a: ## b", "s") == ShownFacts("## a\nb\n*Source: s | Confidence: 1*", "a: b")
     assert shown(TOPICS, "a: *Source: x*") is None
     one = shown(SHEET, "<!-- deskhand:end -->\nx")
     assert one is not None and "\n" not in one.raw

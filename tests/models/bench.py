@@ -12,9 +12,9 @@ import aiohttp
 import msgspec
 
 from deskhand.models.anthropic import AnthropicModel
-from deskhand.models.base import Request, Shown
+from deskhand.models.base import ContextMessage, Request
 from deskhand.models.openai import OpenAIModel
-from deskhand.models.settings import Facts, Quirks, Spec
+from deskhand.models.settings import Facts, ModelSpec, Quirks
 from deskhand.models.transport import Transport
 from deskhand.types.messages import Message, Text
 
@@ -38,7 +38,7 @@ async def cpu_ms(once: Once, times: int, at_once: int = 1) -> float:
 
 def talk(count: int) -> Request:
     shown = [
-        Shown(n, Message("user" if n % 2 else "assistant", (Text(f"Message {n}: " + "some words " * 20),)))
+        ContextMessage(n, Message("user" if n % 2 else "assistant", (Text(f"Message {n}: " + "some words " * 20),)))
         for n in range(1, count + 1)
     ]
     return Request("m", ("Be brief.",), tuple(shown))
@@ -82,8 +82,8 @@ def through(model: OpenAIModel | AnthropicModel, request: Request) -> Once:
 async def main(root: str) -> None:
     facts = Facts(window=10**6, max_output=1000)
     async with Transport() as transport, aiohttp.ClientSession() as session:
-        mine = OpenAIModel(transport, Spec("fake", "m", f"{root}/v1", facts))
-        theirs = AnthropicModel(transport, Spec("fake", "m", f"{root}/v1", facts, Quirks(auth="x-api-key")))
+        mine = OpenAIModel(transport, ModelSpec("fake", "m", f"{root}/v1", facts))
+        theirs = AnthropicModel(transport, ModelSpec("fake", "m", f"{root}/v1", facts, Quirks(auth="x-api-key")))
         bench = Bench(root, session)
         both = (("openai", mine, "chat/completions"), ("anthropic", theirs, "messages"))
         for name, gap, times, at_once in (("burst", 0.0, 300, 1), ("spread", 0.002, 64, 8)):

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from deskhand.models.transport import Limits, Transport
+from deskhand.models.transport import Transport, TransportLimits
 from deskhand.testing.llm import FakeLLM
 
-QUICK = Limits(connect_s=5, first_s=1.5, idle_s=1, total_s=3)
+QUICK = TransportLimits(connect_s=5, first_s=1.5, idle_s=1, total_s=3)
 
 
 @pytest.fixture

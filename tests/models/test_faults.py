@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deskhand.models.transport import Limits, Transport
+from deskhand.models.transport import Transport, TransportLimits
 from deskhand.testing.llm import FakeLLM
 from deskhand.testing.llm_script import OVERFLOWS, Behaviour
 from deskhand.types import errors
@@ -129,7 +129,7 @@ async def test_bytes_that_come_too_rarely_are_silence(fake: FakeLLM, transport: 
 
 async def test_comments_are_life(fake: FakeLLM, wire: str) -> None:
     fake.script(Behaviour(fault="comments", gap_s=0.25))
-    async with Transport(Limits(first_s=1, idle_s=1)) as transport:
+    async with Transport(TransportLimits(first_s=1, idle_s=1)) as transport:
         reply = await reply_of(open_wire(wire, transport, fake.url))
     assert reply.message.text == "This is the answer of a fake model."
 
@@ -145,7 +145,7 @@ async def test_a_timeout_frees_the_connection(fake: FakeLLM, transport: Transpor
 
 async def test_a_reply_that_never_ends(fake: FakeLLM, wire: str) -> None:
     fake.script(Behaviour(text="x" * 100_000))
-    async with Transport(Limits(reply_bytes=50_000)) as transport:
+    async with Transport(TransportLimits(reply_bytes=50_000)) as transport:
         error = await failure(wire, transport, fake.url)
     assert "longer than 50000 bytes" in str(error)
 

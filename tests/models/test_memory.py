@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from deskhand.models.base import Encoded, Shown
+from deskhand.models.base import ContextMessage, Encoded
 from deskhand.models.settings import Quirks
 from deskhand.models.transport import Transport
 from deskhand.types.messages import Image, Message, Text, Thinking, ToolResult
@@ -51,7 +51,7 @@ def test_a_growing_talk_is_sent_as_if_it_were_new(
         for length in range(1, len(whole) + 1):
             shown = whole[:length]
             if length > masked:  # from here on an early message has another form
-                shown = (Shown(1000, user("[shortened]")), *shown[1:])
+                shown = (ContextMessage(1000, user("[shortened]")), *shown[1:])
             request = ask(messages=shown, encoded=memory, blob=BLOB)
             assert await model.body(request) == await model.body(ask(messages=shown, blob=BLOB))
 

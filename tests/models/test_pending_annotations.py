@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deskhand.models.base import Shown
+from deskhand.models.base import ContextMessage
 from deskhand.models.pending_annotations import KEPT, note, remember
 from deskhand.types.events import MessageDelivered, MessageEdited, Reacted
 from deskhand.types.identity import Principal
@@ -63,8 +63,8 @@ def test_few_are_kept() -> None:
     assert len(many) == KEPT and many[-1] == f"[edited an earlier message: {KEPT + 4}]\n"
 
 
-def said(n: int, text: str, role: str = "assistant") -> Shown:
-    return Shown(n * 4 + 1, Message(role, (Text(text),)))  # type: ignore[arg-type]
+def said(n: int, text: str, role: str = "assistant") -> ContextMessage:
+    return ContextMessage(n * 4 + 1, Message(role, (Text(text),)))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

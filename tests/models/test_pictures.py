@@ -15,9 +15,9 @@ import pytest
 from PIL import Image as Pillow
 
 from deskhand.models.base import Request
-from deskhand.models.pictures import LIMIT_BYTES, LIMIT_SIDE, Pictures, kind_of, size_of
+from deskhand.models.pictures import LIMIT_BYTES, LIMIT_SIDE, PictureStore, kind_of, size_of
 from deskhand.models.pictures import shrink as in_a_process
-from deskhand.models.shrink import HALVINGS, TooLarge, shrink
+from deskhand.models.shrink import HALVINGS, ImageTooLarge, shrink
 from deskhand.models.transport import Transport
 from deskhand.store.blobs import KEPT_S, Blobs
 from deskhand.types.errors import PictureRefused
@@ -89,7 +89,7 @@ def test_as_much_quality_as_fits_then_half_the_size() -> None:
     assert opened(shrink(data, size(25) - 1)).size == (512, 512)
     assert len(shrink(data, size(25) - 1)) == size(80, halved=1)
     assert opened(shrink(data, size(25, HALVINGS))).size == (32, 32)
-    with pytest.raises(TooLarge, match="a 32nd of its size"):
+    with pytest.raises(ImageTooLarge, match="a 32nd of its size"):
         shrink(data, size(25, HALVINGS) - 1)
 
 
@@ -99,9 +99,9 @@ def test_what_can_be_seen_through_is_white() -> None:
     assert opened(shrink(made.getvalue())).getpixel((4, 4)) == (255, 255, 255)
 
 
-async def kept(tmp_path: Path, data: bytes) -> tuple[Pictures, Blobs, str]:
+async def kept(tmp_path: Path, data: bytes) -> tuple[PictureStore, Blobs, str]:
     blobs = Blobs(tmp_path)
-    return Pictures(blobs.get, blobs.path), blobs, await blobs.put(data)
+    return PictureStore(blobs.get, blobs.path), blobs, await blobs.put(data)
 
 
 async def test_a_large_picture_becomes_a_small_one_once(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from deskhand.models.base import Closable, Model, ToolSchema
 from deskhand.models.catalogue import open_model, read_catalogue
 from deskhand.models.openai import OpenAIModel
 from deskhand.models.pydantic_ai import PydanticModel, open_pydantic
-from deskhand.models.transport import Limits, Transport
+from deskhand.models.transport import Transport, TransportLimits
 from deskhand.testing import model_suite
 from deskhand.testing.llm import FakeLLM
 from deskhand.testing.llm_script import Behaviour, FakeCall
@@ -33,7 +33,7 @@ TOOL = ToolSchema("read_file", "Read a file.", {"type": "object", "properties": 
 
 
 @asynccontextmanager
-async def opened(kind: str, fake: FakeLLM, limits: Limits = QUICK) -> AsyncIterator[PydanticModel]:
+async def opened(kind: str, fake: FakeLLM, limits: TransportLimits = QUICK) -> AsyncIterator[PydanticModel]:
     """pydantic-ai's `kind/m`, at the fake provider."""
     url = fake.url if kind != "anthropic" else fake.url.removesuffix("/v1")
     model = open_pydantic(f"{kind}/m", KEY, url, limits)
@@ -68,7 +68,7 @@ async def test_conformance(check: Check, kind: str) -> None:
                     fault="hang_mid" if scenario.hangs else "reset" if scenario.fails else "",
                 )
             )
-            async with opened(kind, fake, Limits()) as model:
+            async with opened(kind, fake, TransportLimits()) as model:
                 yield model
 
     await check(opening)

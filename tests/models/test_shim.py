@@ -10,13 +10,13 @@ import anyio
 import msgspec
 import pytest
 
-from deskhand.models.base import Item, Model, Reply, Request, Shown, TextDelta, ThinkingDelta, ToolSchema
+from deskhand.models.base import ContextMessage, Item, Model, Reply, Request, TextDelta, ThinkingDelta, ToolSchema
 from deskhand.models.openai import OpenAIModel
 from deskhand.models.shim import ASSIST, FILES, NO_PROGRAMS, NO_WAY, SORT, Shim
 from deskhand.models.shim_prompts import ABOUT
 from deskhand.models.shim_tasks import DEEP_WORK
 from deskhand.models.side_completion import Aside, ask_aside
-from deskhand.models.transport import Limits, Transport
+from deskhand.models.transport import Transport, TransportLimits
 from deskhand.testing import model_suite
 from deskhand.testing.llm import FakeLLM
 from deskhand.testing.llm_script import Behaviour, Fault
@@ -44,7 +44,7 @@ CAME = Rehearsed("I wrote it.", changes=(CHANGE,))
 
 @asynccontextmanager
 async def shim(fake: FakeLLM, dialect: str = "grammar") -> AsyncIterator[Shim]:
-    async with Transport(Limits()) as transport:
+    async with Transport(TransportLimits()) as transport:
         inner = open_wire("openai", transport, fake.url)
         assert isinstance(inner, OpenAIModel)
         yield Shim(inner, "fenced" if dialect == "fenced" else "grammar")
@@ -57,7 +57,7 @@ def say(*texts: str) -> list[Behaviour]:
 async def items_of(
     fake: FakeLLM, *messages: Message, dialect: str = "grammar", tools: tuple[ToolSchema, ...] = TOOLS
 ) -> list[Item]:
-    shown = tuple(Shown(4 * n, message) for n, message in enumerate(messages or (USER,), 1))
+    shown = tuple(ContextMessage(4 * n, message) for n, message in enumerate(messages or (USER,), 1))
     head = DEEP_WORK if "manage_tasks" in {tool.name for tool in tools} else "s"
     async with shim(fake, dialect) as model:
         return [item async for item in model.reply(Request("m", (head,), shown, tools))]
@@ -277,7 +277,7 @@ class Reading:
         self._model = model
 
     def reply(self, request: Request) -> AsyncGenerator[Item, None]:
-        read = tuple(Shown(100 + n, message) for n, message in enumerate(READ))
+        read = tuple(ContextMessage(100 + n, message) for n, message in enumerate(READ))
         return self._model.reply(msgspec.structs.replace(request, messages=(*request.messages, *read)))
 
 
@@ -296,7 +296,7 @@ async def test_conformance(check: Check) -> None:
 async def test_a_program_that_is_given_up_ends_its_call(fake: FakeLLM) -> None:
     """It comes in pieces, so that it can be closed in the middle of one."""
     fake.script(Behaviour(text=f"{FENCED}\n" * 9, fault="hang_mid"))
-    shown = tuple(Shown(4 * n, message) for n, message in enumerate((USER, *SURVEYED), 1))
+    shown = tuple(ContextMessage(4 * n, message) for n, message in enumerate((USER, *SURVEYED), 1))
     async with shim(fake) as model:
         stream = model.reply(Request("m", ("s",), shown, TOOLS))
         assert isinstance(await anext(stream), ThinkingDelta)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deskhand.models.shim_correcting import corrected
-from deskhand.models.shim_turn import Turn
+from deskhand.models.shim_turn import ShimTurn
 
 BIKE = ("assistant", "I will remember: My bike is in rack 7 at the station.")
 TOMATOES = ("assistant", "I will tell you every day at 8:00: Water the tomatoes.")
@@ -46,4 +46,4 @@ DENTIST = ("assistant", "I will remind you tomorrow, Monday 23 November, 9:00: C
     ],
 )
 def test_what_was_said_just_before_is_put_right(said: list[tuple[str, str]], request_: str, program: str) -> None:
-    assert corrected(Turn(request_, 9, earlier=tuple(said))) == program
+    assert corrected(ShimTurn(request_, 9, earlier=tuple(said))) == program

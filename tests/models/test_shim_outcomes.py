@@ -5,15 +5,17 @@ from __future__ import annotations
 import pytest
 
 from deskhand.models.shim_outcomes import agreed_on, lost_columns, problem, table_harm
-from deskhand.models.shim_programs import Try, unasked_column
-from deskhand.models.shim_turn import Did, Move, Turn
-from deskhand.types.programs import SURVEY, Call, FileChange, Kind, Rehearsed
+from deskhand.models.shim_programs import ProgramTry, unasked_column
+from deskhand.models.shim_turn import Did, Move, ShimTurn
+from deskhand.types.programs import SURVEY, FileChange, Kind, ProgramCall, Rehearsed
 
 HEAD = "--- m.csv\n+++ m.csv\n@@ -1,3 +1,3 @@\n"
 
 
-def turn(request: str) -> Turn:
-    return Turn(request, 1, did=(Did(Move(SURVEY, {"about": request, "purpose": "change"}), "Files here: none", "ok"),))
+def turn(request: str) -> ShimTurn:
+    return ShimTurn(
+        request, 1, did=(Did(Move(SURVEY, {"about": request, "purpose": "change"}), "Files here: none", "ok"),)
+    )
 
 
 @pytest.mark.parametrize(
@@ -55,14 +57,14 @@ def test_a_column_that_nobody_named(program: str, request_: str, column: str) ->
     ],
 )
 def test_more_than_one_reminder_is_cancelled_only_where_that_is_said(request_: str, count: int, wrong: bool) -> None:
-    calls = tuple(Call("cron", {"mode": "remove", "job_id": f"job {n}"}) for n in range(count))
-    tried = Try("cancel('x')", (), Rehearsed(calls=calls))
+    calls = tuple(ProgramCall("cron", {"mode": "remove", "job_id": f"job {n}"}) for n in range(count))
+    tried = ProgramTry("cancel('x')", (), Rehearsed(calls=calls))
     assert bool(problem(tried, turn(request_), wants=True, assist=True)) is wrong
 
 
 def test_a_column_that_is_gone_is_a_problem_unless_it_was_asked_for() -> None:
     change = FileChange("m.csv", "changed", "d", f"{HEAD}-time,temp_f\n+time,temp_c\n 08:00,68")
-    tried = Try("replace('m.csv', 'temp_f', 'temp_c')", (), Rehearsed(changes=(change,)))
+    tried = ProgramTry("replace('m.csv', 'temp_f', 'temp_c')", (), Rehearsed(changes=(change,)))
     assert "temp_f is gone" in problem(tried, turn("add a column temp_c to m.csv"), wants=True, assist=False)
     assert not problem(tried, turn("rename temp_f to temp_c in m.csv"), wants=True, assist=False)
 
@@ -81,8 +83,8 @@ def test_a_file_that_is_named_and_not_there_is_made(
     request_: str, changes: tuple[FileChange, ...], wrong: bool
 ) -> None:
     did = (Did(Move(SURVEY, {"about": request_, "purpose": "change"}), "Files here:\n- m.csv: 3 lines", "ok"),)
-    tried = Try("save_rows('m.csv', good)", (), Rehearsed(changes=changes))
-    assert ("the request names" in problem(tried, Turn(request_, 1, did=did), wants=True, assist=False)) is wrong
+    tried = ProgramTry("save_rows('m.csv', good)", (), Rehearsed(changes=changes))
+    assert ("the request names" in problem(tried, ShimTurn(request_, 1, did=did), wants=True, assist=False)) is wrong
 
 
 @pytest.mark.parametrize(
@@ -98,8 +100,8 @@ def test_a_file_that_is_named_and_not_there_is_made(
 def test_a_file_that_nobody_named_is_not_changed_in_the_place_of_another(request_: str, path: str, wrong: bool) -> None:
     listing = "Files here:\n- Labels A4.txt: 3 lines, begins\n    blue: 3\n- jars.txt: 2 lines"
     did = (Did(Move(SURVEY, {"about": request_, "purpose": "change"}), listing, "ok"),)
-    tried = Try("append('x', 'tea')", (), Rehearsed(changes=(FileChange(path, "changed", "d"),)))
-    assert ("nobody named" in problem(tried, Turn(request_, 1, did=did), wants=True, assist=False)) is wrong
+    tried = ProgramTry("append('x', 'tea')", (), Rehearsed(changes=(FileChange(path, "changed", "d"),)))
+    assert ("nobody named" in problem(tried, ShimTurn(request_, 1, did=did), wants=True, assist=False)) is wrong
 
 
 @pytest.mark.parametrize(
@@ -114,7 +116,7 @@ def test_a_file_that_nobody_named_is_not_changed_in_the_place_of_another(request
 def test_of_two_that_agree_the_one_is_said_that_tells_whose_the_figures_are(
     said: tuple[str, ...], chosen: int | None
 ) -> None:
-    tries = [Try(f"say({each!r})", (), Rehearsed(said=each)) for each in said]
+    tries = [ProgramTry(f"say({each!r})", (), Rehearsed(said=each)) for each in said]
     believed = agreed_on(tries, wants=False, ordered=False)
     assert believed is (None if chosen is None else tries[chosen])
 
@@ -191,8 +193,8 @@ def changed(path: str, kind: Kind, *lines: str) -> Rehearsed:
 )
 def test_all_of_a_request_is_done_and_no_more(request_: str, program: str, came: Rehearsed, wrong: str) -> None:
     there = "Files here:\n- a.ini: 2 lines\n- a.md: 2 lines"
-    asked = Turn(request_, 1, did=(Did(Move(SURVEY, {"about": request_, "purpose": "change"}), there, "ok"),))
-    note = problem(Try(program, (), came), asked, wants=True, assist=False)
+    asked = ShimTurn(request_, 1, did=(Did(Move(SURVEY, {"about": request_, "purpose": "change"}), there, "ok"),))
+    note = problem(ProgramTry(program, (), came), asked, wants=True, assist=False)
     assert note.startswith(wrong) and bool(note) == bool(wrong), note
 
 
@@ -213,10 +215,10 @@ MEMBERS = (
 )
 def test_who_is_not_named_is_not_taken_from_the_first_row(request_: str, looked_for: str, wrong: bool) -> None:
     program = f"for r in rows('m.csv'):\n    if {looked_for}:\n        r['paid'] = 'yes'"
-    asked = Turn(request_, 1, did=(Did(Move(SURVEY, {"about": request_, "purpose": "change"}), MEMBERS, "ok"),))
+    asked = ShimTurn(request_, 1, did=(Did(Move(SURVEY, {"about": request_, "purpose": "change"}), MEMBERS, "ok"),))
     diff = "@@ -1,4 +1,4 @@\n name,course,paid\n-Lena Abt,pottery,no\n+Lena Abt,pottery,yes"
     came = Rehearsed(changes=(FileChange("m.csv", "changed", "d", diff),))
-    note = problem(Try(program, (), came), asked, wants=True, assist=False)
+    note = problem(ProgramTry(program, (), came), asked, wants=True, assist=False)
     assert ("only the first row" in note) == wrong, note
 
 
@@ -242,5 +244,5 @@ def test_a_folder_that_is_empty_after_a_move_is_no_other_file() -> None:
     moved = FileChange("old/a/x.txt", "moved", "d", "", "new/a/x.txt")
     came = Rehearsed(changes=(moved, FileChange("old/a", "deleted"), FileChange("old", "deleted")))
     listing = Did(Move(SURVEY, {"about": "x", "purpose": "change"}), "Files here:\n- old/a/x.txt: 1 line", "ok")
-    asked = Turn("rename the folder old to new", 1, did=(listing,))
-    assert problem(Try("rename('old', 'new')", (), came), asked, wants=True, assist=False) == ""
+    asked = ShimTurn("rename the folder old to new", 1, did=(listing,))
+    assert problem(ProgramTry("rename('old', 'new')", (), came), asked, wants=True, assist=False) == ""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from deskhand.models.shim_programs import Try, from_sample, goes_on_and_on, is_plain, pruned
-from deskhand.models.shim_turn import Did, Move, Turn
+from deskhand.models.shim_programs import ProgramTry, from_sample, goes_on_and_on, is_plain, pruned
+from deskhand.models.shim_turn import Did, Move, ShimTurn
 from deskhand.types.programs import SURVEY, FileChange, Rehearsed
 
 # What nobody asked for
@@ -75,7 +75,7 @@ def test_what_may_be_meant_stays(request_: str, program: str) -> None:
 )
 def test_what_is_plain(request_: str, program: str, plain: bool) -> None:
     came = Rehearsed(changes=(FileChange("a.txt", "changed"),))
-    assert is_plain(Try(program, (), came), Turn(request_, 1)) is plain
+    assert is_plain(ProgramTry(program, (), came), ShimTurn(request_, 1)) is plain
 
 
 def test_one_line_for_each_thing_is_seen() -> None:
@@ -99,7 +99,7 @@ def test_one_line_for_each_thing_is_seen() -> None:
 def test_a_value_of_the_row_that_is_shown_is_seen_and_the_name_of_a_column_is_not(program: str, sample: str) -> None:
     listing = "Files here:\n- c.csv: a CSV; rows('c.csv')[0] is {'item': 'Binoculars', 'price': '189.00'}"
     did = (Did(Move(SURVEY, {}), listing, "ok"),)
-    assert from_sample(program, Turn("which costs the most?", 1, did=did)) == sample
+    assert from_sample(program, ShimTurn("which costs the most?", 1, did=did)) == sample
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from deskhand.models.shim_request import (
     questions_in,
     takes_back,
 )
-from deskhand.models.shim_turn import Turn
+from deskhand.models.shim_turn import ShimTurn
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_questions_that_stand_on_their_own(request_: str, parts: list[str]) -> N
     ],
 )
 def test_a_request_that_goes_on_about_reminders(said: str, request_: str, goes_on_: bool) -> None:
-    assert goes_on(Turn(request_, 3, (("user", "..."), ("assistant", said)))) is goes_on_
+    assert goes_on(ShimTurn(request_, 3, (("user", "..."), ("assistant", said)))) is goes_on_
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,25 @@ from typing import Any
 import msgspec
 import pytest
 
-from deskhand.models.shim_programs import Try, is_plain, program_in
+from deskhand.models.shim_programs import ProgramTry, is_plain, program_in
 from deskhand.models.shim_prompts import ABOUT, Word
 from deskhand.models.shim_request import obvious
-from deskhand.models.shim_steps import STOPS, TRIES, Answer, Do, Say, Sort, Step, Write, first_step, is_stuck, next_step
-from deskhand.models.shim_turn import Did, Move, Turn
+from deskhand.models.shim_steps import (
+    STOPS,
+    TRIES,
+    AnswerStep,
+    Do,
+    SayStep,
+    Sort,
+    Step,
+    Write,
+    first_step,
+    is_stuck,
+    next_step,
+)
+from deskhand.models.shim_turn import Did, Move, ShimTurn
 from deskhand.models.shim_words import done_words, honest
-from deskhand.types.programs import Call, FileChange, Rehearsed
+from deskhand.types.programs import FileChange, ProgramCall, Rehearsed
 
 NEW = FileChange("n.txt", "new", "1" * 64, "--- /dev/null\n+++ n.txt\n@@ -0,0 +1 @@\n+hello")
 OTHER = FileChange("n.txt", "new", "2" * 64, "--- /dev/null\n+++ n.txt\n@@ -0,0 +1 @@\n+bye")
@@ -29,7 +41,7 @@ def tried(program: str, came: Rehearsed, *answers: str) -> Did:
 
 
 def after(request: str, *did: Did) -> Step:
-    return next_step(Turn(request, 4, did=did))
+    return next_step(ShimTurn(request, 4, did=did))
 
 
 def ran(program: str, *changes: FileChange, status: str = "ok", result: str = "done") -> Did:
@@ -43,7 +55,7 @@ def tools_of(step: Step) -> list[str]:
 
 
 def said(step: Step) -> str:
-    assert isinstance(step, Say), step
+    assert isinstance(step, SayStep), step
     return step.text
 
 
@@ -76,8 +88,8 @@ def test_what_needs_no_model_to_be_sorted(request_: str, word: Word | None) -> N
 @pytest.mark.parametrize(
     ("word", "request_", "step"),
     [
-        ("self", "who are you", Say(ABOUT, failed=False)),
-        ("talk", "thanks", Answer()),
+        ("self", "who are you", SayStep(ABOUT, failed=False)),
+        ("talk", "thanks", AnswerStep()),
         ("assist", "undo that", Do((Move("undo_change", {}),))),
         ("assist", "remind me at 9", Write("assistant")),
         ("read", "see https://x.example/a?b=1.", Do((Move("web_fetch", {"url": "https://x.example/a?b=1"}),))),
@@ -87,7 +99,7 @@ def test_what_needs_no_model_to_be_sorted(request_: str, word: Word | None) -> N
     ],
 )
 def test_how_a_request_begins(word: Word, request_: str, step: Step) -> None:
-    assert first_step(word, Turn(request_, 4)) == step
+    assert first_step(word, ShimTurn(request_, 4)) == step
 
 
 # The steps after it
@@ -98,22 +110,22 @@ def test_what_follows_the_first_step() -> None:
     step = after("sort it", survey())
     assert isinstance(step, Write) and (step.kind, step.number) == ("files", 0) and "a.csv" in step.listing
     texts = "--- a.txt\nThe rent is 900.\n--- end of a.txt"
-    assert after("what is the rent?", survey("read", texts)) == Answer(texts)
+    assert after("what is the rent?", survey("read", texts)) == AnswerStep(texts)
     assert isinstance(after("what is the rent?", survey("read")), Write), "no file was named"
-    assert after("should I learn the piano?", survey("read", texts)) == Answer(), "no text speaks of it"
+    assert after("should I learn the piano?", survey("read", texts)) == AnswerStep(), "no text speaks of it"
     made = after("who wrote in a.txt? put the names in b.txt", survey("read", texts))
     assert isinstance(made, Do) and made.moves[0].arguments["purpose"] == "change", "b.txt is to be made"
     fetched = Did(Move("web_fetch", {"url": "http://x"}), "The text.", "ok")
     step = after("see http://x", fetched)
-    assert isinstance(step, Answer) and "The text." in step.texts
+    assert isinstance(step, AnswerStep) and "The text." in step.texts
     undone = Did(Move("undo_change", {}), "Put back: a.txt.", "ok")
-    assert after("undo", undone) == Say("Put back: a.txt.", failed=False)
+    assert after("undo", undone) == SayStep("Put back: a.txt.", failed=False)
 
 
 @pytest.mark.parametrize("tool", ["survey_files", "web_fetch", "undo_change"])
 def test_a_first_step_that_fails_is_said(tool: str) -> None:
     step = after("do it", Did(Move(tool, {}), "there is nothing here\nmore", "error"))
-    assert isinstance(step, Say) and step.failed and "there is nothing here" in step.text
+    assert isinstance(step, SayStep) and step.failed and "there is nothing here" in step.text
 
 
 @pytest.mark.parametrize("status", ["denied", "expired", "unasked", "interrupted"])
@@ -121,7 +133,7 @@ def test_what_was_not_done_is_never_called_done(status: str) -> None:
     program = "write('n.txt', 'hello')"
     came = tried(program, Rehearsed("ok", changes=(NEW,)))
     step = after("write hello into n.txt", survey(), came, ran(program, NEW, status=status, result="ann said no."))
-    assert isinstance(step, Say) and step.failed and "ann said no." in step.text
+    assert isinstance(step, SayStep) and step.failed and "ann said no." in step.text
 
 
 def test_a_plain_program_is_done_at_once() -> None:
@@ -152,7 +164,7 @@ def test_two_that_say_the_same_number_agree() -> None:
     asked = "how many rows has a.csv?"
     assert isinstance(after(asked, survey("compute"), saying("There are 1,200 rows.")), Write)
     step = after(asked, survey("compute"), saying("There are 1,200 rows."), saying("It has 1200 rows"))
-    assert isinstance(step, Say) and not step.failed and "1,200" in step.text
+    assert isinstance(step, SayStep) and not step.failed and "1,200" in step.text
 
 
 def test_two_that_stop_refuse_with_their_sentence() -> None:
@@ -160,14 +172,14 @@ def test_two_that_stop_refuse_with_their_sentence() -> None:
     step = after("sort b.txt", survey(), *[stopped] * (STOPS - 1))
     assert isinstance(step, Write)
     step = after("sort b.txt", survey(), *[stopped] * STOPS)
-    assert isinstance(step, Say) and step.failed
+    assert isinstance(step, SayStep) and step.failed
     assert "there is no file b.txt" in step.text and "Nothing was changed" in step.text
 
 
 def test_it_does_not_try_for_ever() -> None:
     for came in (Rehearsed(failed="NameError: x"), Rehearsed("I did it."), Rehearsed("1", needs=None, changes=())):
         step = after("sort a.csv", survey(), *[tried("say('I did it.')", came)] * TRIES)
-        assert isinstance(step, Say) and step.failed
+        assert isinstance(step, SayStep) and step.failed
 
 
 @pytest.mark.parametrize(
@@ -192,7 +204,7 @@ def test_what_code_can_mend_is_not_written_again() -> None:
     step = after("sum the km of each name in a.csv", survey("compute"), failed)
     assert isinstance(step, Do) and "other_r['name'] == r['name']" in step.moves[0].arguments["program"]
     again = after("sum the km of each name in a.csv", survey("compute"), failed, tried(wrong, Rehearsed(failed="x")))
-    assert isinstance(again, Write) and is_stuck(Turn("", 1, did=(failed, failed)))
+    assert isinstance(again, Write) and is_stuck(ShimTurn("", 1, did=(failed, failed)))
 
 
 def test_a_text_that_came_out_as_it_was_is_changed_by_a_program() -> None:
@@ -212,17 +224,17 @@ def test_a_result_that_is_no_rehearsal_is_a_failure() -> None:
 
 def test_what_a_program_needs_is_called_and_it_is_rehearsed_again() -> None:
     program, listing = "cancel('dentist')", "j1: at 9: Call the dentist"
-    needs = tried(program, Rehearsed(needs=Call("cron", {"mode": "list"})))
+    needs = tried(program, Rehearsed(needs=ProgramCall("cron", {"mode": "list"})))
     asked = "cancel the reminder about the dentist"
     assert after(asked, needs) == Do((Move("cron", {"mode": "list"}),))
     listed = Did(Move("cron", {"mode": "list"}), listing, "ok")
     again = Move("rehearse_program", {"program": program, "answers": [listing]})
     assert after(asked, needs, listed) == Do((again,))
-    call = Call("cron", {"mode": "remove", "job_id": "j1"}, "I cancelled this: dentist")
+    call = ProgramCall("cron", {"mode": "remove", "job_id": "j1"}, "I cancelled this: dentist")
     came = tried(program, Rehearsed(calls=(call,)), listing)
     assert after(asked, needs, listed, came) == Do((Move("cron", dict(call.arguments)),))
     removed = Did(Move("cron", dict(call.arguments)), "ok, removed", "ok")
-    assert after(asked, needs, listed, came, removed) == Say("I cancelled this: dentist", failed=False)
+    assert after(asked, needs, listed, came, removed) == SayStep("I cancelled this: dentist", failed=False)
     failed = msgspec.structs.replace(listed, result="the clock is off", status="error")
     assert "the clock is off" in said(after(asked, needs, failed))
 
@@ -245,13 +257,16 @@ def test_what_a_program_needs_is_called_and_it_is_rehearsed_again() -> None:
     ],
 )
 def test_is_plain(request_: str, program: str, plain: bool) -> None:
-    assert is_plain(Try(program, (), Rehearsed("", changes=(NEW,))), Turn(request_, 4, did=(survey(),))) is plain
+    assert (
+        is_plain(ProgramTry(program, (), Rehearsed("", changes=(NEW,))), ShimTurn(request_, 4, did=(survey(),)))
+        is plain
+    )
 
 
 def test_over_a_file_that_is_there_nothing_plain_is_written() -> None:
     changed = FileChange("a.txt", "changed", "1" * 64)
-    turn = Turn("write a poem into a.txt", 4, did=(survey(),))
-    assert not is_plain(Try("write('a.txt', 'roses')", (), Rehearsed("", changes=(changed,))), turn)
+    turn = ShimTurn("write a poem into a.txt", 4, did=(survey(),))
+    assert not is_plain(ProgramTry("write('a.txt', 'roses')", (), Rehearsed("", changes=(changed,))), turn)
 
 
 def test_what_was_done_is_told_by_what_happened() -> None:
@@ -262,39 +277,42 @@ def test_what_was_done_is_told_by_what_happened() -> None:
         FileChange("c.txt", "moved", to="d/c.txt"),
         FileChange("e", "folder"),
     )
-    words = done_words(Try("say('I made coffee.')", (), Rehearsed("I made coffee.", changes=changes))).lower()
+    words = done_words(ProgramTry("say('I made coffee.')", (), Rehearsed("I made coffee.", changes=changes))).lower()
     assert "coffee" not in words
     for part in ("made n.txt", "changed a.txt", "deleted b.txt", "moved c.txt to d/c.txt", "made the folder e"):
         assert part in words
     assert "1 added, 2 removed" in words
     many = tuple(FileChange(f"f{n}", "deleted") for n in range(20))
-    assert "12 more" in done_words(Try("", (), Rehearsed("", changes=many)))
+    assert "12 more" in done_words(ProgramTry("", (), Rehearsed("", changes=many)))
 
 
 @pytest.mark.parametrize(
     ("words", "kept"), [("I wrote 3 names to n.txt.", True), ("I wrote 3 names to names.txt.", False)]
 )
 def test_words_that_name_a_file_that_was_not_touched_are_dropped(words: str, kept: bool) -> None:
-    told = done_words(Try("say(f'I wrote {n} names')", (), Rehearsed(words, changes=(NEW,))))
+    told = done_words(ProgramTry("say(f'I wrote {n} names')", (), Rehearsed(words, changes=(NEW,))))
     assert (words in told) is kept and "n.txt" in told
 
 
 def test_what_failed_in_the_middle_is_said_beside_what_was_done() -> None:
     program, call = (
         "write('n.txt', 'hello')\nremember('tea')",
-        Call("save_memory", {"content": "tea"}, "I will remember"),
+        ProgramCall("save_memory", {"content": "tea"}, "I will remember"),
     )
     came = tried(program, Rehearsed("", changes=(NEW,), calls=(call,)))
     failed = Did(Move("save_memory", {"content": "tea"}), "memory is off", "error")
     step = after("write hello into n.txt and remember tea", survey(), came, ran(program, NEW), failed)
-    assert isinstance(step, Say) and step.failed and "n.txt" in step.text and "memory is off" in step.text
+    assert isinstance(step, SayStep) and step.failed and "n.txt" in step.text and "memory is off" in step.text
     held = msgspec.structs.replace(failed, result="kept for review", status="ok")
     assert "kept for review" in said(after("remember tea", tried(program, Rehearsed("", calls=(call,))), held))
 
 
 def test_what_was_denied_after_a_change_does_not_unsay_the_change() -> None:
     """It would say `Nothing was changed`, and the file has been written."""
-    program, call = "write('n.txt', 'hello')\nsend('hi')", Call("send_message", {"text": "hi"}, "I sent this: hi")
+    program, call = (
+        "write('n.txt', 'hello')\nsend('hi')",
+        ProgramCall("send_message", {"text": "hi"}, "I sent this: hi"),
+    )
     came = tried(program, Rehearsed("", changes=(NEW,), calls=(call,)))
     denied = Did(Move("send_message", {"text": "hi"}), "ann said no.", "denied")
     text = said(after("write hello into n.txt and send hi", survey(), came, ran(program, NEW), denied))

@@ -6,16 +6,16 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from deskhand.models.base import Shown
-from deskhand.models.shim_steps import Say
+from deskhand.models.base import ContextMessage
+from deskhand.models.shim_steps import SayStep
 from deskhand.models.shim_tasks import (
     LIST,
     TASKS,
-    Calls,
     Hear,
-    Known,
+    KnownTasks,
     OnTask,
     Split,
+    TaskCalls,
     ended,
     is_compound,
     known,
@@ -46,7 +46,7 @@ class Talk:
         self.messages.append(message)
 
     def next(self, planning: bool = False) -> object:
-        return next_work([Shown(n, message) for n, message in enumerate(self.messages, 1)], planning)
+        return next_work([ContextMessage(n, message) for n, message in enumerate(self.messages, 1)], planning)
 
     def do(self, *moves: Move) -> None:
         """These calls in one reply, and what came of them."""
@@ -84,7 +84,7 @@ class Talk:
     def follow(self, planning: bool = False) -> list[Move]:
         """What is done without the model, until it is wanted."""
         done: list[Move] = []
-        while isinstance(work := self.next(planning), Calls):
+        while isinstance(work := self.next(planning), TaskCalls):
             self.do(*work.moves)
             done += work.moves
         return done
@@ -101,7 +101,7 @@ def planned(*titles: str) -> Talk:
 
 def test_what_a_person_says_is_heard_first_and_then_split() -> None:
     talk = Talk(ASKED)
-    assert talk.next() == Hear(Calls((LIST,)))
+    assert talk.next() == Hear(TaskCalls((LIST,)))
     talk.do(LIST)
     assert talk.next() == Split("count the lines of a.txt and write them into b.txt")
 
@@ -111,9 +111,9 @@ def test_a_plan_is_shown_before_anything_begins() -> None:
     talk.do(LIST)
     talk.do(*written_down(["Count the lines", "Write them into b.txt"], "asked"))
     shown = Move("exit_plan_mode", {"plan": "1. Count the lines\n2. Write them into b.txt"})
-    assert talk.next(planning=True) == Calls((shown,))
+    assert talk.next(planning=True) == TaskCalls((shown,))
     talk.result(shown, "no, count the words", "denied")
-    assert talk.next(planning=True) == Say("I do not begin yet: no, count the words")
+    assert talk.next(planning=True) == SayStep("I do not begin yet: no, count the words")
 
 
 def test_another_word_makes_another_plan() -> None:
@@ -121,7 +121,7 @@ def test_another_word_makes_another_plan() -> None:
     talk.do(LIST)
     talk.do(*written_down((), "count them"))
     talk.hear(Message("user", (Text("count the words", OWNER),)))
-    assert talk.next(planning=True) == Calls((LIST,))
+    assert talk.next(planning=True) == TaskCalls((LIST,))
     talk.do(LIST)
     assert talk.next(planning=True) == Hear(Split("count the words", drop=(1,)))
 
@@ -135,7 +135,7 @@ def test_one_task_after_the_other_with_what_came_of_those_before() -> None:
     again = talk.next()
     assert isinstance(again, OnTask) and [did.result for did in again.turn.did] == ["12 a.txt"]
     talk.do(ended(1, "a.txt has 12 lines."))
-    assert talk.next() == Say("a.txt has 12 lines.\n(1 of 2 tasks are done.)")
+    assert talk.next() == SayStep("a.txt has 12 lines.\n(1 of 2 tasks are done.)")
     talk.hear(NUDGE)
     assert talk.follow() == [LIST, Move(TASKS, {"action": "update", "task_id": 2, "status": "in_progress"})]
     second = talk.next()
@@ -143,7 +143,7 @@ def test_one_task_after_the_other_with_what_came_of_those_before() -> None:
     assert second.turn.earlier == (("user", "Count the lines of a.txt"), ("assistant", "a.txt has 12 lines."))
     talk.do(ended(2, "b.txt says 12."))
     report = "1. Count the lines of a.txt: a.txt has 12 lines.\n2. Write the number into b.txt: b.txt says 12."
-    assert talk.next() == Say(f"All tasks are done.\n{report}")
+    assert talk.next() == SayStep(f"All tasks are done.\n{report}")
 
 
 def test_what_was_begun_before_a_stop_goes_on_where_it_was() -> None:
@@ -158,10 +158,10 @@ def test_what_was_begun_before_a_stop_goes_on_where_it_was() -> None:
 def test_what_is_blocked_is_asked_about_and_an_answer_sets_it_free() -> None:
     talk = planned("Pay the electrician")
     talk.do(ended(1, "which account?", blocked=True))
-    assert isinstance(talk.next(), Say)
+    assert isinstance(talk.next(), SayStep)
     talk.hear(NUDGE)
     talk.follow()
-    assert talk.next() == Say("I need you for this: Pay the electrician")
+    assert talk.next() == SayStep("I need you for this: Pay the electrician")
     talk.hear(Message("user", (Text("the blue one, thanks", OWNER),)))
     talk.follow()
     work = talk.next()
@@ -171,7 +171,7 @@ def test_what_is_blocked_is_asked_about_and_an_answer_sets_it_free() -> None:
 def test_one_task_that_is_blocked_does_not_hold_the_others() -> None:
     talk = planned("Pay the electrician", "Count the lines of a.txt")
     talk.do(ended(1, "which account?", blocked=True))
-    assert talk.next() == Say("which account?\n(0 of 2 tasks are done.)")
+    assert talk.next() == SayStep("which account?\n(0 of 2 tasks are done.)")
     talk.hear(NUDGE)
     talk.follow()
     work = talk.next()
@@ -181,14 +181,14 @@ def test_one_task_that_is_blocked_does_not_hold_the_others() -> None:
 def test_a_list_that_cannot_be_kept_is_said() -> None:
     talk = Talk(NUDGE)
     talk.result(LIST, "the disk is full", "error")
-    assert talk.next() == Say("I could not keep the list of tasks: the disk is full")
+    assert talk.next() == SayStep("I could not keep the list of tasks: the disk is full")
 
 
 def test_more_that_a_person_asks_for_becomes_more_tasks() -> None:
     talk = planned("Count the lines of a.txt")
     talk.do(ended(1, "12"))
     talk.hear(Message("user", (Text("now delete b.txt", OWNER),)))
-    assert talk.next() == Calls((LIST,))
+    assert talk.next() == TaskCalls((LIST,))
     talk.do(LIST)
     assert talk.next() == Hear(Split("now delete b.txt"))
     talk.result(Move("ask_user", {"question": "which b.txt?"}), "the old one")
@@ -200,7 +200,7 @@ def test_what_is_out_of_view_is_looked_up_again_and_nothing_is_said_to_be_done()
     talk.do(ended(1, "12"))
     hidden = Message("tool", (ToolResult("c", (Text("[an earlier result; call the tool again]", LOCAL),)),))
     talk.messages[2] = replace(hidden, parts=(replace(hidden.parts[0], call_id=talk.messages[1].calls[0].id),))
-    assert talk.next() == Calls((LIST,))
+    assert talk.next() == TaskCalls((LIST,))
     talk.follow()
     assert isinstance(work := talk.next(), OnTask) and work.id == 2
 
@@ -208,7 +208,7 @@ def test_what_is_out_of_view_is_looked_up_again_and_nothing_is_said_to_be_done()
 def test_without_tasks_nothing_is_said_to_be_done() -> None:
     talk = Talk(NUDGE)
     talk.do(LIST)
-    assert talk.next() == Say("There are no tasks here. Tell me what is to be done.")
+    assert talk.next() == SayStep("There are no tasks here. Tell me what is to be done.")
 
 
 def test_a_task_that_another_model_began_goes_on() -> None:
@@ -222,7 +222,7 @@ def test_a_task_that_another_model_began_goes_on() -> None:
 
 def test_the_list_that_the_runtime_tells_is_no_persons_word() -> None:
     told = Text(f"{TASK_LIST}\n[ ] #1 Count the lines of a.txt\n</tasks>", UNTRUSTED)
-    assert Talk(Message("user", (*NUDGE.parts, told))).next() == Calls((LIST,))
+    assert Talk(Message("user", (*NUDGE.parts, told))).next() == TaskCalls((LIST,))
 
 
 def test_a_plan_is_shown_once_in_a_turn() -> None:
@@ -279,9 +279,9 @@ def test_the_list_is_read_as_it_is_written() -> None:
     graph = {task.id: task for task in tasks}
     told = Did(LIST, f"{listed(graph)}\n{progress(graph)}", "ok")
     assert known([told]) == [
-        Known(1, "Done (with care)", "completed"),
-        Known(2, "Waiting", "pending", waits=True),
-        Known(3, "Held up", "blocked"),
-        Known(4, "Going on (ann)", "in_progress"),
-        Known(5, "Part of it", "pending"),
+        KnownTasks(1, "Done (with care)", "completed"),
+        KnownTasks(2, "Waiting", "pending", waits=True),
+        KnownTasks(3, "Held up", "blocked"),
+        KnownTasks(4, "Going on (ann)", "in_progress"),
+        KnownTasks(5, "Part of it", "pending"),
     ]

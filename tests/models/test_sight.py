@@ -10,8 +10,8 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from deskhand.models.base import Item, Model, Reply, Request, Shown, TextDelta
-from deskhand.models.settings import Facts, Spec
+from deskhand.models.base import ContextMessage, Item, Model, Reply, Request, TextDelta
+from deskhand.models.settings import Facts, ModelSpec
 from deskhand.models.sight import Sighted, asked_of_server
 from deskhand.types.messages import Image, Message, Text, ToolCall
 
@@ -70,11 +70,11 @@ async def test_a_server_is_asked_whether_its_model_sees(
     provider: str, routes: Sequence[tuple[str, str, Any]], sees: bool | None
 ) -> None:
     async with serving(*routes) as (url, _):
-        assert await asked_of_server(Spec(provider, "qwen/seer", url, Facts(8192))) is sees
+        assert await asked_of_server(ModelSpec(provider, "qwen/seer", url, Facts(8192))) is sees
 
 
 async def test_a_server_that_is_not_there_says_nothing() -> None:
-    assert await asked_of_server(Spec("ollama", "m", "http://127.0.0.1:9/v1", Facts(8192))) is None
+    assert await asked_of_server(ModelSpec("ollama", "m", "http://127.0.0.1:9/v1", Facts(8192))) is None
 
 
 class Saying:
@@ -91,7 +91,7 @@ class Saying:
 
 
 def asking(*messages: Message) -> Request:
-    return Request("m", (), tuple(Shown(n, each) for n, each in enumerate(messages, 1)), ())
+    return Request("m", (), tuple(ContextMessage(n, each) for n, each in enumerate(messages, 1)), ())
 
 
 async def said(model: Model, request: Request) -> tuple[str, Message]:

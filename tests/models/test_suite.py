@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from deskhand.models.base import Model
-from deskhand.models.transport import Limits, Transport
+from deskhand.models.transport import Transport, TransportLimits
 from deskhand.testing import model_suite
 from deskhand.testing.llm import FakeLLM
 from deskhand.testing.llm_script import Behaviour
@@ -22,7 +22,7 @@ from .tools import WIRES, open_wire
 async def test_conformance(check: Check, wire: str) -> None:
     @asynccontextmanager
     async def opened(scenario: Scenario) -> AsyncIterator[Model]:
-        async with FakeLLM() as fake, Transport(Limits()) as transport:
+        async with FakeLLM() as fake, Transport(TransportLimits()) as transport:
             fake.script(
                 Behaviour(
                     text=scenario.text,

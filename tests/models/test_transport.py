@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from deskhand.models.base import TextDelta
-from deskhand.models.transport import Limits, Transport
+from deskhand.models.transport import Transport, TransportLimits
 from deskhand.testing.llm import FakeLLM
 from deskhand.testing.llm_script import Behaviour
 from deskhand.types.errors import ModelTimeout
@@ -55,10 +55,10 @@ async def test_a_server_that_never_hangs_up(fake: FakeLLM, transport: Transport,
 
 async def test_a_slow_reader_is_not_a_silent_provider(fake: FakeLLM, wire: str) -> None:
     fake.script(Behaviour(gap_s=0.01))
-    async with Transport(Limits(idle_s=0.5)) as transport:
+    async with Transport(TransportLimits(idle_s=0.5)) as transport:
         async for _ in open_wire(wire, transport, fake.url).reply(ask()):
             await anyio.sleep(0.1)
-    async with Transport(Limits(idle_s=0.5)) as transport:
+    async with Transport(TransportLimits(idle_s=0.5)) as transport:
         stream = open_wire(wire, transport, fake.url).reply(ask())
         await anext(stream)
         await anyio.sleep(0.8)
@@ -67,7 +67,7 @@ async def test_a_slow_reader_is_not_a_silent_provider(fake: FakeLLM, wire: str) 
 
 async def test_silence_is_measured_from_the_last_byte(fake: FakeLLM, wire: str) -> None:
     fake.script(Behaviour(named="hang_mid"))
-    async with Transport(Limits(first_s=5, idle_s=0.2)) as transport:
+    async with Transport(TransportLimits(first_s=5, idle_s=0.2)) as transport:
         start = anyio.current_time()
         with pytest.raises(ModelTimeout, match=r"silent in mid-reply for 0\.2 s"):
             await reply_of(open_wire(wire, transport, fake.url))
@@ -76,7 +76,7 @@ async def test_silence_is_measured_from_the_last_byte(fake: FakeLLM, wire: str) 
 
 async def test_headers_alone_are_no_first_byte(fake: FakeLLM, wire: str) -> None:
     fake.script(Behaviour(named="headers_only"))
-    async with Transport(Limits(first_s=0.2, idle_s=5)) as transport:
+    async with Transport(TransportLimits(first_s=0.2, idle_s=5)) as transport:
         with pytest.raises(ModelTimeout, match=r"sent nothing within 0\.2 s"):
             await reply_of(open_wire(wire, transport, fake.url))
 

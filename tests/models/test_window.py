@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskhand.models.base import Request, Shown, ToolSchema
-from deskhand.models.meter import Meter
+from deskhand.models.base import ContextMessage, Request, ToolSchema
+from deskhand.models.meter import UsageMeter
 from deskhand.models.tokens import length, tokens
 from deskhand.models.window import KEEP, counted, fit, fresh, room, sized
 from deskhand.types.errors import ContextOverflow
@@ -31,7 +31,7 @@ def step(number: int, result: str, text: str = "") -> list[Message]:
 
 def request(messages: list[Message], system: str = "", tools: int = 0) -> Request:
     schemas = tuple(ToolSchema(f"t{i}", "does it", {"type": "object"}) for i in range(tools))
-    return Request("m", (system,), tuple(Shown(4 * i, each) for i, each in enumerate(messages, 1)), schemas)
+    return Request("m", (system,), tuple(ContextMessage(4 * i, each) for i, each in enumerate(messages, 1)), schemas)
 
 
 words = st.integers(0, 30_000).map(lambda n: "w" * n) | st.text(max_size=200)
@@ -103,7 +103,7 @@ def test_other_scripts_count_by_their_bytes() -> None:
 
 
 def test_how_a_model_counts_is_learned() -> None:
-    meter, asked = Meter(), request([person("w" * 3_500)])
+    meter, asked = UsageMeter(), request([person("w" * 3_500)])
     assert meter.scale("m") == 1.0
     meter.learn("m", asked, 2 * counted(asked))
     assert 1.9 < meter.scale("m") <= 2.0, "too low is learned at once"

@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from deskhand.models.anthropic import AnthropicModel
-from deskhand.models.base import Item, Model, Reply, Request, Shown
+from deskhand.models.base import ContextMessage, Item, Model, Reply, Request
 from deskhand.models.openai import OpenAIModel
 from deskhand.models.responses import ResponsesModel
-from deskhand.models.settings import Facts, Quirks, Spec
+from deskhand.models.settings import Facts, ModelSpec, Quirks
 from deskhand.models.transport import Transport
 from deskhand.types.messages import Message, Part, Text, ToolCall, ToolResult
 
@@ -23,14 +23,14 @@ def open_wire(
     wire: str, transport: Transport, url: str, *, quirks: Quirks | None = None, facts: Facts = FACTS, name: str = "m"
 ) -> OpenAIModel | AnthropicModel | ResponsesModel:
     if wire == "openai":
-        return OpenAIModel(transport, Spec("fake", name, url, facts, quirks or Quirks(), KEY))
+        return OpenAIModel(transport, ModelSpec("fake", name, url, facts, quirks or Quirks(), KEY))
     if wire == "responses":
-        return ResponsesModel(transport, Spec("fake", name, url, facts, quirks or Quirks(), KEY))
-    return AnthropicModel(transport, Spec("fake", name, url, facts, quirks or Quirks(auth="x-api-key"), KEY))
+        return ResponsesModel(transport, ModelSpec("fake", name, url, facts, quirks or Quirks(), KEY))
+    return AnthropicModel(transport, ModelSpec("fake", name, url, facts, quirks or Quirks(auth="x-api-key"), KEY))
 
 
 def ask(*messages: Message, **fields: object) -> Request:
-    shown = tuple(Shown(key, message) for key, message in enumerate(messages or (user("Hello"),), 1))
+    shown = tuple(ContextMessage(key, message) for key, message in enumerate(messages or (user("Hello"),), 1))
     return msgspec.structs.replace(Request("m", ("Be brief.",), shown), **fields)
 
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskhand.net.client import Limits
-from deskhand.net.inflate import STEP_BYTES, Inflater, Meter
+from deskhand.net.client import NetLimits
+from deskhand.net.inflate import STEP_BYTES, InflateMeter, Inflater
 from deskhand.testing.site import PUBLIC, Site
 from deskhand.types.errors import NetError, TooLarge
 
@@ -63,7 +63,7 @@ async def test_what_does_not_behave_is_given_up_with_a_sentence(site: Site, path
         assert (await site.net().get(site.url(path))).status == 200
         return
     kind, says = (BY_BROWSER if site.exchange is not None else {}).get(path, REFUSED[path])
-    limits = Limits(total_s=0.3) if "took longer" in says else Limits()
+    limits = NetLimits(total_s=0.3) if "took longer" in says else NetLimits()
     with pytest.raises(kind, match=says) as refused:
         await site.net(limits=limits).get(site.url(path))
     message = str(refused.value)
@@ -85,7 +85,7 @@ async def test_what_unpacks_to_too_much_is_refused_below_the_cap_too(site: Site)
 
 async def test_a_pause_ends_it_before_its_time(site: Site) -> None:
     with anyio.fail_after(20), pytest.raises(NetError, match=r"sent nothing for 0\.1 s"):
-        await site.net(limits=Limits(total_s=600, idle_s=0.1)).get(site.url("/stalls"))
+        await site.net(limits=NetLimits(total_s=600, idle_s=0.1)).get(site.url("/stalls"))
 
 
 async def test_what_behaves_arrives_whole(site: Site) -> None:
@@ -120,7 +120,7 @@ async def test_what_stands_behind_the_end_is_never_taken_in(site: Site) -> None:
 async def test_the_cap_is_exact(site: Site) -> None:
     site.page("/fits", b"x" * 1000)
     site.page("/over", b"x" * 1001)
-    net = site.net(limits=Limits(body_bytes=1000))
+    net = site.net(limits=NetLimits(body_bytes=1000))
     assert len((await net.get(site.url("/fits"))).body) == 1000
     with pytest.raises(TooLarge, match="larger than 1,000 bytes"):
         await net.get(site.url("/over"))
@@ -173,7 +173,7 @@ def test_whatever_was_packed_comes_out_the_same(data: bytes, ways: list[str], st
     packed = data
     for way in ways:
         packed = gzip.compress(packed, mtime=0) if way == "gzip" else zlib.compress(packed)
-    inflater = Inflater(", ".join(ways), Meter(10**6, 100))
+    inflater = Inflater(", ".join(ways), InflateMeter(10**6, 100))
     pieces = [piece for at in range(0, len(packed), step) for piece in inflater.feed(packed[at : at + step])]
     inflater.close()
     assert b"".join(pieces) == data
@@ -181,7 +181,7 @@ def test_whatever_was_packed_comes_out_the_same(data: bytes, ways: list[str], st
 
 @given(st.binary(min_size=1, max_size=300), st.sampled_from(["gzip", "deflate", "gzip, gzip", "deflate, gzip"]))
 def test_whatever_is_no_such_thing_ends_in_a_sentence(data: bytes, encoding: str) -> None:
-    inflater = Inflater(encoding, Meter(10**6, 100))
+    inflater = Inflater(encoding, InflateMeter(10**6, 100))
     try:
         list(inflater.feed(data))
         inflater.close()
@@ -192,12 +192,12 @@ def test_whatever_is_no_such_thing_ends_in_a_sentence(data: bytes, encoding: str
 def test_no_piece_is_larger_than_a_step_and_none_is_held_back() -> None:
     for size in (STEP_BYTES - 1, STEP_BYTES, STEP_BYTES + 1, 5 * STEP_BYTES + 257):
         for data in (bytes(size), b"ab" * size):
-            inflater = Inflater("gzip", Meter(10**8, 10**6))
+            inflater = Inflater("gzip", InflateMeter(10**8, 10**6))
             pieces = list(inflater.feed(gzip.compress(data)))
             inflater.close()
             assert max(map(len, pieces)) <= STEP_BYTES and b"".join(pieces) == data
             packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)  # nothing stands behind its last byte
-            inflater = Inflater("deflate", Meter(10**8, 10**6))
+            inflater = Inflater("deflate", InflateMeter(10**8, 10**6))
             pieces = list(inflater.feed(packer.compress(data) + packer.flush()))
             inflater.close()
             assert max(map(len, pieces)) <= STEP_BYTES and b"".join(pieces) == data

@@ -9,7 +9,7 @@ import ssl
 
 import pytest
 
-from deskhand.net.egress_secrets import BEARER, Broker, Held, SecretRule, Withheld, checked_rule
+from deskhand.net.egress_secrets import BEARER, HeldSecret, SecretBroker, SecretRule, Withheld, checked_rule
 from deskhand.testing.egress import Lab, Server, everything, lab
 from deskhand.types.errors import ConfigError
 from deskhand.types.secret_search import SecretSearch
@@ -20,11 +20,11 @@ PLAIN = "canary-token-7f3a91"
 HOST = "api.test"
 
 
-def held(value: str = PLAIN, **rule: object) -> Held:
-    return Held("github", value, (SecretRule(HOST, **rule),))  # type: ignore[arg-type]
+def held(value: str = PLAIN, **rule: object) -> HeldSecret:
+    return HeldSecret("github", value, (SecretRule(HOST, **rule),))  # type: ignore[arg-type]
 
 
-def own(here: Lab, *secrets: Held) -> None:
+def own(here: Lab, *secrets: HeldSecret) -> None:
     here.allow(HOST, "other.test")
     here.secrets += secrets or (held(),)
 
@@ -112,27 +112,29 @@ async def test_a_server_without_a_valid_certificate_gets_nothing() -> None:
 )
 def test_only_requests_that_the_rule_means(method: str, target: str, given: bool) -> None:
     secret = held(methods=("GET",), paths=("/repos/",))
-    sent = Broker(HOST, [secret], [secret]).dress(method, target, [(b"Authorization", b"mine"), (b"X", b"1")])
+    sent = SecretBroker(HOST, [secret], [secret]).dress(method, target, [(b"Authorization", b"mine"), (b"X", b"1")])
     wanted = [(b"Authorization", b"Bearer " + PLAIN.encode())] if given else []
     assert sent == [(b"X", b"1"), *wanted]
 
 
 def test_headers_of_other_shapes() -> None:
     basic, key = held(header="Authorization: Basic {basic:x-access-token}"), held(header="X-Api-Key: {}")
-    assert Broker(HOST, [key], []).dress("GET", "/", [(b"x-api-key", b"mine")]) == [(b"X-Api-Key", PLAIN.encode())]
-    (_, value), *_ = Broker(HOST, [basic], []).dress("GET", "/", [])
+    assert SecretBroker(HOST, [key], []).dress("GET", "/", [(b"x-api-key", b"mine")]) == [
+        (b"X-Api-Key", PLAIN.encode())
+    ]
+    (_, value), *_ = SecretBroker(HOST, [basic], []).dress("GET", "/", [])
     assert base64.b64decode(value.split()[1]).decode() == f"x-access-token:{PLAIN}"
 
 
 def test_a_handle_is_a_value_only_where_a_rule_says_so() -> None:
     secret = held(paths=("/a/",))
-    broker = Broker(HOST, [secret], [secret])
+    broker = SecretBroker(HOST, [secret], [secret])
     assert (b"X-Key", PLAIN.encode()) in broker.dress("GET", "/a/b", [(b"X-Key", b"{{secret:github}}")])
     for target, name in (("/b", "github"), ("/a/b", "other")):
         with pytest.raises(Withheld):
             broker.dress("GET", target, [(b"X-Key", b"{{secret:%s}}" % name.encode())])
     with pytest.raises(Withheld, match="no header can carry"):
-        Broker(HOST, [held("a\r\nX-Evil: 12345")], []).dress("GET", "/", [])
+        SecretBroker(HOST, [held("a\r\nX-Evil: 12345")], []).dress("GET", "/", [])
 
 
 async def test_a_handle_for_a_host_without_secrets_is_not_sent() -> None:

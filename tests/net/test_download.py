@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskhand.net.download import Pace, Wanted, download, join_files, sha256_of, take_file
+from deskhand.net.download import DownloadTarget, Pace, download, join_files, sha256_of, take_file
 from deskhand.testing.files import FileServer
 from deskhand.types.errors import NetError
 
@@ -26,11 +26,11 @@ async def server() -> AsyncIterator[FileServer]:
 
 
 @pytest.fixture
-def wanted(tmp_path: Path) -> Wanted:
-    return Wanted(tmp_path / "models" / "file.gguf", HASH, len(DATA))
+def wanted(tmp_path: Path) -> DownloadTarget:
+    return DownloadTarget(tmp_path / "models" / "file.gguf", HASH, len(DATA))
 
 
-async def test_it_comes_with_progress_and_is_verified(server: FileServer, wanted: Wanted) -> None:
+async def test_it_comes_with_progress_and_is_verified(server: FileServer, wanted: DownloadTarget) -> None:
     seen: list[tuple[int, int]] = []
     path = await download(server.url, wanted, lambda done, size: seen.append((done, size)))
     assert path.read_bytes() == DATA
@@ -38,7 +38,7 @@ async def test_it_comes_with_progress_and_is_verified(server: FileServer, wanted
     assert not wanted.partial.exists()
 
 
-async def test_it_goes_on_where_it_was_stopped(server: FileServer, wanted: Wanted) -> None:
+async def test_it_goes_on_where_it_was_stopped(server: FileServer, wanted: DownloadTarget) -> None:
     wanted.path.parent.mkdir()
     wanted.partial.write_bytes(DATA[:1_000_000])
     await download(server.url, wanted)
@@ -46,7 +46,7 @@ async def test_it_goes_on_where_it_was_stopped(server: FileServer, wanted: Wante
     assert sha256_of(wanted.path) == HASH
 
 
-async def test_cut_connections_are_taken_up_again(server: FileServer, wanted: Wanted) -> None:
+async def test_cut_connections_are_taken_up_again(server: FileServer, wanted: DownloadTarget) -> None:
     server.cut_after = 400_000
     await download(server.url, wanted, pace=QUICK)
     assert wanted.path.read_bytes() == DATA
@@ -54,7 +54,7 @@ async def test_cut_connections_are_taken_up_again(server: FileServer, wanted: Wa
     assert server.ranges[1].startswith("bytes=")
 
 
-async def test_a_server_without_ranges_starts_anew(server: FileServer, wanted: Wanted) -> None:
+async def test_a_server_without_ranges_starts_anew(server: FileServer, wanted: DownloadTarget) -> None:
     wanted.path.parent.mkdir()
     wanted.partial.write_bytes(DATA[:1_000_000])
     server.ranges_work = False
@@ -62,14 +62,14 @@ async def test_a_server_without_ranges_starts_anew(server: FileServer, wanted: W
     assert wanted.path.read_bytes() == DATA
 
 
-async def test_a_wrong_file_is_never_used(server: FileServer, wanted: Wanted) -> None:
-    wrong = Wanted(wanted.path, "0" * 64, len(DATA))
+async def test_a_wrong_file_is_never_used(server: FileServer, wanted: DownloadTarget) -> None:
+    wrong = DownloadTarget(wanted.path, "0" * 64, len(DATA))
     with pytest.raises(NetError, match=r"not the file that was wanted.*deleted and never used"):
         await download(server.url, wrong)
     assert not wanted.path.exists() and not wanted.partial.exists()
 
 
-async def test_a_part_of_something_else_is_found_out_and_forgotten(server: FileServer, wanted: Wanted) -> None:
+async def test_a_part_of_something_else_is_found_out_and_forgotten(server: FileServer, wanted: DownloadTarget) -> None:
     wanted.path.parent.mkdir()
     wanted.partial.write_bytes(b"x" * 1000)
     with pytest.raises(NetError, match="sha256"):
@@ -78,7 +78,7 @@ async def test_a_part_of_something_else_is_found_out_and_forgotten(server: FileS
     assert wanted.path.read_bytes() == DATA
 
 
-async def test_what_came_is_kept_when_the_server_goes_away(server: FileServer, wanted: Wanted) -> None:
+async def test_what_came_is_kept_when_the_server_goes_away(server: FileServer, wanted: DownloadTarget) -> None:
     server.cut_after = 100_000
     server.dies_after = 3
     with pytest.raises(NetError, match="0 MB of 3 MB are here; run it again to go on"):
@@ -86,7 +86,7 @@ async def test_what_came_is_kept_when_the_server_goes_away(server: FileServer, w
     assert wanted.partial.read_bytes() == DATA[: wanted.partial.stat().st_size] != b""
 
 
-async def test_statuses_and_silence_say_what_to_do(server: FileServer, wanted: Wanted) -> None:
+async def test_statuses_and_silence_say_what_to_do(server: FileServer, wanted: DownloadTarget) -> None:
     server.status = 404
     with pytest.raises(NetError, match=r"status 404.*another mirror"):
         await download(server.url, wanted)
@@ -95,20 +95,20 @@ async def test_statuses_and_silence_say_what_to_do(server: FileServer, wanted: W
         await download(server.url, wanted, pace=QUICK)
 
 
-async def test_a_disk_that_becomes_full(server: FileServer, wanted: Wanted) -> None:
+async def test_a_disk_that_becomes_full(server: FileServer, wanted: DownloadTarget) -> None:
     wanted.path.parent.mkdir()
     wanted.partial.symlink_to("/dev/full")
     with pytest.raises(NetError, match=r"the disk became full.*goes on from there"):
         await download(server.url, wanted)
 
 
-async def test_a_disk_that_is_too_small_is_known_before(server: FileServer, wanted: Wanted) -> None:
+async def test_a_disk_that_is_too_small_is_known_before(server: FileServer, wanted: DownloadTarget) -> None:
     with pytest.raises(NetError, match=r"not enough disk space.*DESKHAND_CACHE"):
-        await download(server.url, Wanted(wanted.path, HASH, 10**18))
+        await download(server.url, DownloadTarget(wanted.path, HASH, 10**18))
     assert server.ranges == []
 
 
-async def test_two_at_once_do_not_mix(server: FileServer, wanted: Wanted) -> None:
+async def test_two_at_once_do_not_mix(server: FileServer, wanted: DownloadTarget) -> None:
     server.silent = True
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(download, server.url, wanted)
@@ -119,7 +119,7 @@ async def test_two_at_once_do_not_mix(server: FileServer, wanted: Wanted) -> Non
         tasks.cancel_scope.cancel()
 
 
-async def test_from_a_file_without_any_network(wanted: Wanted, tmp_path: Path) -> None:
+async def test_from_a_file_without_any_network(wanted: DownloadTarget, tmp_path: Path) -> None:
     given = tmp_path / "given"
     given.write_bytes(DATA)
     assert (await take_file(given, wanted)).read_bytes() == DATA
@@ -130,7 +130,7 @@ async def test_from_a_file_without_any_network(wanted: Wanted, tmp_path: Path) -
         await take_file(tmp_path / "missing", wanted)
 
 
-async def test_from_pieces(wanted: Wanted, tmp_path: Path) -> None:
+async def test_from_pieces(wanted: DownloadTarget, tmp_path: Path) -> None:
     pieces = [tmp_path / str(i) for i in range(3)]
     for i, piece in enumerate(pieces):
         piece.write_bytes(DATA[i * 1_000_000 : (i + 1) * 1_000_000])

@@ -12,7 +12,7 @@ import pytest
 from anyio.abc import AnyByteStream, SocketAttribute
 from anyio.streams.tls import TLSListener
 
-from deskhand.net.client import Limits, Net, Request, SystemNames
+from deskhand.net.client import Net, NetLimits, Request, SystemNames
 from deskhand.net.exchange import _only
 from deskhand.net.url import parse_url
 from deskhand.testing.site import PRIVATE, PUBLIC, Rebinding, Site
@@ -35,7 +35,7 @@ PEM = Path(__file__).parent / "safe.test.pem"
 
 
 def names(site: Site, *addresses: str) -> Net:
-    return site.net({EVIL: addresses, "localhost": (PRIVATE,), "example.com": (PUBLIC,)}, Limits(total_s=5))
+    return site.net({EVIL: addresses, "localhost": (PRIVATE,), "example.com": (PUBLIC,)}, NetLimits(total_s=5))
 
 
 @pytest.mark.parametrize("written", EVERYTHING)
@@ -79,7 +79,7 @@ async def test_a_name_with_one_private_address_is_refused_whole(
 async def test_a_name_that_is_bound_anew_gains_nothing_in_a_thousand_tries(site: Site, trap: Site) -> None:
     """The name is public at one look-up and private at the next, first and last, directly and behind a redirect."""
     resolver = Rebinding([(PUBLIC,), (PRIVATE,), (PUBLIC,), (PUBLIC,), (PRIVATE,)])
-    net = site.spoken_to(Net(Limits(total_s=20), resolve=resolver, allow={(PUBLIC, site.port)}))
+    net = site.spoken_to(Net(NetLimits(total_s=20), resolve=resolver, allow={(PUBLIC, site.port)}))
     reached = refused = 0
     for attempt in range(1000):
         path = "/hop?1" if attempt % 2 else "/"
@@ -201,7 +201,7 @@ async def test_encryption_is_not_given_up_on_the_way(site: Site) -> None:
     listener = TLSListener(plain, server)
     port = plain.extra(SocketAttribute.local_port)
     resolve = Rebinding([(PUBLIC,)])
-    net = Net(Limits(total_s=10), resolve=resolve, allow={(PUBLIC, port), (PUBLIC, site.port)}, tls=client)
+    net = Net(NetLimits(total_s=10), resolve=resolve, allow={(PUBLIC, port), (PUBLIC, site.port)}, tls=client)
     async with anyio.create_task_group() as group:
         group.start_soon(listener.serve, serve)
         with pytest.raises(AddressRefused, match="without encryption: not followed"):
@@ -229,7 +229,7 @@ async def test_a_name_that_hangs_holds_up_nobody() -> None:
 
         async def fetch() -> None:
             with pytest.raises(NetError, match=r"took longer than 0\.2 s"):
-                await Net(Limits(total_s=0.2), resolve=hang).get("http://slow.test/")
+                await Net(NetLimits(total_s=0.2), resolve=hang).get("http://slow.test/")
             released.set()
 
         group.start_soon(fetch)

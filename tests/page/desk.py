@@ -25,7 +25,7 @@ from deskhand.models.base import Item, Reply, Request, TextDelta, ThinkingDelta
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.testing.scripted import say
 from deskhand.tools import task_board
-from deskhand.tools.base import Ask, Context, Outcome
+from deskhand.tools.base import Context, Outcome, PersonQuestion
 from deskhand.tools.define import tool
 from deskhand.types.commit import Change, Commit
 from deskhand.types.errors import ModelError, ModelOverloaded
@@ -155,7 +155,7 @@ async def count_slowly(context: Context) -> str:
 @tool
 async def choose(question: str) -> Outcome:
     """Asks the person."""
-    return Ask(question, ("By the river", "In the garden"))
+    return PersonQuestion(question, ("By the river", "In the garden"))
 
 
 async def go(home: Path) -> None:

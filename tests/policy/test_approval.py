@@ -6,12 +6,12 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from deskhand.policy.approval import Setting, binding, read_choice, standing
+from deskhand.policy.approval import CallSetting, binding, read_choice, standing
 from deskhand.types.identity import Principal
 from deskhand.types.messages import ToolCall
 
 CALL = ToolCall("c1", "shell", msgspec.Raw(b'{"command":"git status"}'))
-SETTING = Setting("s", "agent", "folder", "default")
+SETTING = CallSetting("s", "agent", "folder", "default")
 ANN = Principal("ann", ("owner",))
 
 OTHERS = [
@@ -23,12 +23,12 @@ OTHERS = [
     (CALL, replace(SETTING, agent="other"), ANN),
     (CALL, SETTING, Principal("bob")),
     (CALL, SETTING, Principal("ann", on_behalf_of="bob")),
-    (ToolCall("c1", 'shell",', CALL.arguments), Setting("s", "agent", "folder", "default"), ANN),
+    (ToolCall("c1", 'shell",', CALL.arguments), CallSetting("s", "agent", "folder", "default"), ANN),
 ]
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_anything_else_is_another_question(other: tuple[ToolCall, Setting, Principal]) -> None:
+def test_anything_else_is_another_question(other: tuple[ToolCall, CallSetting, Principal]) -> None:
     assert binding(*other) != binding(CALL, SETTING, ANN)
     assert standing(*other) != standing(CALL, SETTING, ANN)
 

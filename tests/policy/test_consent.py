@@ -7,7 +7,7 @@ import itertools
 import msgspec
 import pytest
 
-from deskhand.policy.approval import Setting, binding, may_approve, read_choice, shown, standing
+from deskhand.policy.approval import CallSetting, binding, may_approve, read_choice, shown, standing
 from deskhand.types.identity import Principal
 from deskhand.types.messages import ToolCall
 
@@ -16,7 +16,7 @@ def call(arguments: str = '{"command":"git status"}', name: str = "shell", call_
     return ToolCall(call_id, name, msgspec.Raw(arguments.encode()))
 
 
-SETTING = Setting("s", "agent", "/w", "default")
+SETTING = CallSetting("s", "agent", "/w", "default")
 ANN = Principal("ann", ("owner",))
 CASES = {
     "itself": (call(), SETTING, ANN),

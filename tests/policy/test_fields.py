@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from deskhand.policy.command_lists import PRESETS
-from deskhand.policy.rules import Case, Rule, Seen, decide, mismatch
+from deskhand.policy.rules import Case, Rule, RuleTrace, decide, mismatch
 from deskhand.types.effects import Effect
 from deskhand.types.identity import Principal
 from deskhand.types.labels import OWNER
@@ -45,7 +45,7 @@ def shell(command: str) -> Case:
     ],
 )
 def test_who_and_where(rule: Rule, misfit: str) -> None:
-    assert mismatch(rule, Seen(shell("ls"))) == misfit
+    assert mismatch(rule, RuleTrace(shell("ls"))) == misfit
 
 
 def test_what_acts_for_somebody_is_judged_as_they_are() -> None:
@@ -80,24 +80,24 @@ def test_what_acts_for_somebody_is_judged_as_they_are() -> None:
 )
 def test_hosts(host: str, url: object, fits: bool) -> None:
     for verdict in ("allow", "deny"):
-        assert (mismatch(Rule(verdict, host=host), Seen(fetch(url))) == "") is fits
-    assert mismatch(Rule("deny", host=host), Seen(case("write_file", url=url))) == "host", "it goes nowhere"
+        assert (mismatch(Rule(verdict, host=host), RuleTrace(fetch(url))) == "") is fits
+    assert mismatch(Rule("deny", host=host), RuleTrace(case("write_file", url=url))) == "host", "it goes nowhere"
 
 
 def test_of_several_addresses_all_must_be_allowed_and_one_is_enough_to_refuse() -> None:
     two = fetch("https://example.org/", more=["https://evil.test/x"])
-    assert mismatch(Rule("allow", host="example.org"), Seen(two)) == "host"
-    assert mismatch(Rule("deny", host="evil.test"), Seen(two)) == ""
+    assert mismatch(Rule("allow", host="example.org"), RuleTrace(two)) == "host"
+    assert mismatch(Rule("deny", host="evil.test"), RuleTrace(two)) == ""
     assert (
-        mismatch(Rule("allow", host="example.org"), Seen(fetch("https://example.org/", urls=["http://[::bad"])))
+        mismatch(Rule("allow", host="example.org"), RuleTrace(fetch("https://example.org/", urls=["http://[::bad"])))
         == "host"
     )
     deep: object = "https://evil.test/"
     for _ in range(20):
         deep = [deep]
-    assert mismatch(Rule("allow", host="example.org"), Seen(fetch("https://example.org/", more=deep))) == "host"
-    assert mismatch(Rule("allow", host="example.org"), Seen(replace(two, arguments=b"{"))) == "host"
-    assert mismatch(Rule("deny", host="evil.test"), Seen(replace(two, host="evil.test", arguments=b"{}"))) == ""
+    assert mismatch(Rule("allow", host="example.org"), RuleTrace(fetch("https://example.org/", more=deep))) == "host"
+    assert mismatch(Rule("allow", host="example.org"), RuleTrace(replace(two, arguments=b"{"))) == "host"
+    assert mismatch(Rule("deny", host="evil.test"), RuleTrace(replace(two, host="evil.test", arguments=b"{}"))) == ""
     for host, misfit in (
         ("*.example.org", ""),
         ("*.a.example.org", ""),
@@ -105,7 +105,7 @@ def test_of_several_addresses_all_must_be_allowed_and_one_is_enough_to_refuse() 
         ("example.org:443", "host"),
     ):
         wanted = case("request_host", "network", host=host)
-        assert mismatch(Rule("allow", host="*.example.org"), Seen(wanted)) == misfit, host
+        assert mismatch(Rule("allow", host="*.example.org"), RuleTrace(wanted)) == misfit, host
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from deskhand.policy.approval import ASKS_PER_TURN, meant, shown
 from deskhand.policy.rules import Case
-from deskhand.policy.together import SHARED, TOGETHER_CHARS, Wanted, about, reason_of, together
+from deskhand.policy.together import SHARED, TOGETHER_CHARS, JointAsk, about, reason_of, together
 from deskhand.types.effects import OUTWARD, Effect
 from deskhand.types.events import ApprovalAsked, BoundCall
 from deskhand.types.identity import Principal
@@ -25,13 +25,13 @@ EFFECTS: tuple[Effect, ...] = get_args(Effect)
 
 def wanted(
     effect: Effect = "send_other", text: str = "hi", *, tool: str = "send", alone: bool = False, strict: bool = False
-) -> Wanted:
+) -> JointAsk:
     case = Case("main", tool, effect, ANN, UNTRUSTED, strict=strict)
     call = ToolCall("c", tool, msgspec.Raw(msgspec.json.encode({"text": text})))
-    return Wanted(BoundCall("c", "hash"), f"{tool} {shown(call)}", f"it would {effect}", case, alone)
+    return JointAsk(BoundCall("c", "hash"), f"{tool} {shown(call)}", f"it would {effect}", case, alone)
 
 
-def sizes(*asked: Wanted, room: int = ASKS_PER_TURN) -> list[int]:
+def sizes(*asked: JointAsk, room: int = ASKS_PER_TURN) -> list[int]:
     """How many calls each question is about, where one question follows the other."""
     left, found = list(asked), []
     while left:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from deskhand.policy.rules import Rule
-from deskhand.policy.validity import Known, check_rules
+from deskhand.policy.validity import KnownNames, check_rules
 from deskhand.types.errors import ConfigError
 
-KNOWN = Known(("main", "kids"), ("terminal", "web", "telegram"), ("owner", "member", "family"), {"admin": "owner"})
+KNOWN = KnownNames(("main", "kids"), ("terminal", "web", "telegram"), ("owner", "member", "family"), {"admin": "owner"})
 
 
 @pytest.mark.parametrize(

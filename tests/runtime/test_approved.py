@@ -22,7 +22,7 @@ from deskhand.config.clock import SystemClock
 from deskhand.learning.proposals.store import Proposal, proposed
 from deskhand.runtime.app import OWNER, App
 from deskhand.runtime.held_files import Approving
-from deskhand.skills.skill import Skills, Source, read_skill
+from deskhand.skills.skill import Skills, SkillSource, read_skill
 from deskhand.tools.approved import Bound
 from deskhand.types.commit import Change
 from deskhand.types.errors import Refused, ToolError
@@ -439,7 +439,7 @@ def test_what_is_swapped_between_the_look_and_the_read_is_not_heard(tmp_path: Pa
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"---\nname: weather-notes\ndescription: {WORD}\n---\n{WORD}")
     texts, knowledge = Texts(workspace), Knowledge(workspace, SystemClock())
-    skills = Skills((Source("agent", workspace, "skills"),))
+    skills = Skills((SkillSource("agent", workspace, "skills"),))
     able = Able(skills, "")
     assert WORD in texts("SOUL.md") and WORD in knowledge.index() and WORD in able(NOTHING)
     held = seen_as(soul, topic, skill)

@@ -13,7 +13,7 @@ import pytest
 
 from deskhand.assembly.models import Models
 from deskhand.config.config import Config, Home, Settings
-from deskhand.models.transport import Limits
+from deskhand.models.transport import TransportLimits
 from deskhand.runtime.app import OWNER, App, Parts, open_app
 from deskhand.testing.llm import FakeLLM
 from deskhand.testing.llm_script import Behaviour
@@ -21,7 +21,7 @@ from deskhand.types import events as e
 from deskhand.types.identity import Address, Inbound, Said
 from deskhand.types.messages import Message, Text
 
-QUICK = Limits(connect_s=5, first_s=1.5, idle_s=1.5, total_s=5)
+QUICK = TransportLimits(connect_s=5, first_s=1.5, idle_s=1.5, total_s=5)
 OVERFLOW = "overflow_openai"
 
 FAILS = {
@@ -188,7 +188,7 @@ async def test_streams_that_hang_hold_up_nobody(tmp_path: Path) -> None:
             assert len(ended) < 5, "it waited for those that hang"
         assert len(ended) == 5
         assert fake.open == 0, "a connection was left open"
-    assert Limits().idle_s <= 70, "after which a silent stream is given up where nothing else is said"
+    assert TransportLimits().idle_s <= 70, "after which a silent stream is given up where nothing else is said"
 
 
 async def test_200_calls_in_one_reply_are_all_answered(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from deskhand.assembly.models import Models, facts_of
 from deskhand.config.config import read_settings
-from deskhand.models.weights import Shelf
+from deskhand.models.weights import WeightsFolder
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.runtime.onboarding import DEMO, EXAMPLES, Onboarding
 from deskhand.testing import tour
@@ -129,7 +129,7 @@ async def test_a_download_that_fails_says_why_and_the_model_stays(tmp_path: Path
     blocked.parent.mkdir()
     blocked.write_text("not a folder")
     async with beginning(tmp_path) as (app, steps):
-        name = next(iter(Shelf(tmp_path).known))
+        name = next(iter(WeightsFolder(tmp_path).known))
         await steps.take(f"embedded/{name}")
         with anyio.fail_after(20):
             while not ((view := await steps.view()).pull and view.pull.problem):

@@ -10,8 +10,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskhand.sandbox.base import Command, Exit, Mount
-from deskhand.sandbox.launcher import Python, Started, launch, orders_for
+from deskhand.sandbox.base import Exit, Mount, SandboxCommand
+from deskhand.sandbox.launcher import Launch, Python, launch, orders_for
 from deskhand.sandbox.probes import open_sandbox
 from deskhand.testing.beside import processes_with
 from deskhand.types.errors import SandboxUnavailable
@@ -49,7 +49,7 @@ async def test_it_ends_all_the_same(tmp_path: Path, kind: str, harm: str) -> Non
     """Its watcher, too, is stopped or killed."""
     sandbox = (await open_sandbox() if kind == "bubblewrap" else await open_sandbox(bwrap=None)).sandbox
     where, mark = str(tmp_path.resolve()), f"72{os.getpid()}"
-    wanted = Command(("/bin/sleep", mark), where, (Mount(where, write=True),), timeout_s=1.5)
+    wanted = SandboxCommand(("/bin/sleep", mark), where, (Mount(where, write=True),), timeout_s=1.5)
     before, ended = _offspring(), list[Exit]()
 
     async def run() -> None:
@@ -78,10 +78,10 @@ async def test_nobody_waits_for_who_holds_its_pipes(tmp_path: Path, left: str) -
     """A process that is stopped just when it begins is bound to the life of nobody yet, and does not read that it is
     over. What is in the same group is killed; for anything else nobody waits long."""
     where = str(tmp_path.resolve())
-    wanted = Command(("true",), where, (Mount(where, write=True),))
+    wanted = SandboxCommand(("true",), where, (Mount(where, write=True),))
     orders, born = orders_for(wanted, where), ("/bin/sh", "-c", f"cd {where}; {left} exit 0")
     orders.alone = True
-    started = Started(lambda _: born, orders, Python("", "", ""))
+    started = Launch(lambda _: born, orders, Python("", "", ""))
     with anyio.fail_after(20), pytest.raises(SandboxUnavailable):
         await launch(started, wanted, lambda piece, error: None)
     if left.startswith("setsid"):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deskhand.sandbox.base import Command, Mount
+from deskhand.sandbox.base import Mount, SandboxCommand
 from deskhand.sandbox.bubblewrap import Bubblewrap
 from deskhand.sandbox.landlocked import Landlocked
 from deskhand.sandbox.launcher import Python
@@ -71,7 +71,7 @@ async def test_the_files_of_etc_are_copies_of_their_own(tmp_path: Path) -> None:
     sandbox, said = (await open_sandbox()).sandbox, bytearray()
     folder = str(tmp_path.resolve())
     script = "cat /etc/passwd; ls /etc/ssl/certs | head -1; echo x >> /etc/passwd; rm -f /etc/group; echo $? $(id -un)"
-    wanted = Command(("/bin/bash", "-c", script), folder, (Mount(folder, write=True),))
+    wanted = SandboxCommand(("/bin/bash", "-c", script), folder, (Mount(folder, write=True),))
     assert (await sandbox.run(wanted, lambda piece, error: None if error else said.extend(piece))).code == 0
     passwd = Path("/etc/passwd").read_text()
     assert said.decode().startswith(passwd) and said.decode().split()[-2] == "1"
@@ -83,7 +83,9 @@ async def test_starting_is_quick(tmp_path: Path) -> None:
     folder = str(tmp_path.resolve())
     took_s = sorted(
         [
-            (await sandbox.run(Command(("/bin/true",), folder, (Mount(folder, write=True),)), lambda *_: None)).seconds
+            (
+                await sandbox.run(SandboxCommand(("/bin/true",), folder, (Mount(folder, write=True),)), lambda *_: None)
+            ).seconds
             for _ in range(20)
         ]
     )

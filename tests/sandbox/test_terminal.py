@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskhand.sandbox.base import Command, Exit, Mount, Sandbox
+from deskhand.sandbox.base import Exit, Mount, Sandbox, SandboxCommand
 from deskhand.sandbox.probes import open_sandbox
 from deskhand.sandbox.terminal import Terminal
 
@@ -23,7 +23,7 @@ class _At:
         argv = ("/bin/bash", "--norc", "-i")
         mounts = (Mount(where, write=True),)
         self.terminal, self.shown, self.ended = terminal, "", list[Exit]()
-        self._command = Command(argv, where, mounts, env=(("PS1", "> "),), terminal=terminal, timeout_s=30)
+        self._command = SandboxCommand(argv, where, mounts, env=(("PS1", "> "),), terminal=terminal, timeout_s=30)
         self._sandbox = sandbox
 
     async def run(self) -> None:
@@ -80,7 +80,7 @@ async def test_a_command_ignores_no_signal_because_we_do(tmp_path: Path, kind: s
     sandbox = (await open_sandbox() if kind == "bubblewrap" else await open_sandbox(bwrap=None)).sandbox
     where, shown = str(tmp_path.resolve()), list[bytes]()
     script = "for each in INT QUIT HUP; do sh -c 'kill -s $0 $$; echo ignored $0' $each; done; echo over"
-    wanted = Command(("/bin/bash", "-c", script), where, (Mount(where, write=True),), timeout_s=30)
+    wanted = SandboxCommand(("/bin/bash", "-c", script), where, (Mount(where, write=True),), timeout_s=30)
     with ignoring(signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
         await sandbox.run(wanted, lambda piece, error: None if error else shown.append(piece))
     assert b"".join(shown) == b"over\n"
@@ -89,7 +89,7 @@ async def test_a_command_ignores_no_signal_because_we_do(tmp_path: Path, kind: s
 async def test_what_nobody_reads_is_not_waited_for_long(tmp_path: Path) -> None:
     where = str(tmp_path.resolve())
     terminal = Terminal()
-    wanted = Command(("/bin/sleep", "30"), where, (Mount(where, write=True),), terminal=terminal, timeout_s=30)
+    wanted = SandboxCommand(("/bin/sleep", "30"), where, (Mount(where, write=True),), terminal=terminal, timeout_s=30)
     sandbox = (await open_sandbox()).sandbox
     before = len(list(Path("/proc/self/fd").iterdir()))
     async with anyio.create_task_group() as tasks:

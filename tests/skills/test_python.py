@@ -7,7 +7,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from deskhand.skills.python import MOST_FILES, Found, Parameter, PythonSkill, PythonSkills, parse, python_tools
+from deskhand.skills.python import (
+    MOST_FILES,
+    Parameter,
+    PythonSkill,
+    PythonSkills,
+    PythonSkillScan,
+    parse,
+    python_tools,
+)
 
 SOURCE = '''
 """A module."""
@@ -90,7 +98,7 @@ def test_the_last_of_a_name_counts_and_names_are_not_taken_twice() -> None:
     assert parse(b"async def f(a: int): 'one'\nasync def f(*b): 'two'", "skills/a.py").skills == ()
     other = PythonSkill("f", "[skill] other", "skills/b.py", ())
     shell, bash = (PythonSkill(name, "", "skills/b.py", ()) for name in ("shell", "bash"))
-    tools, problems = python_tools(Found((*twice.skills, other, shell, bash)), {"shell"})
+    tools, problems = python_tools(PythonSkillScan((*twice.skills, other, shell, bash)), {"shell"})
     assert [tool.spec.description for tool in tools] == ["[skill] two"]
     assert [problem.split(" is no tool")[0] for problem in problems] == [
         "skills/b.py: f",
@@ -126,7 +134,7 @@ def test_a_folder_of_many_files_is_read_in_part(tmp_path: Path) -> None:
 
 def test_files_are_followed(tmp_path: Path) -> None:
     skills = PythonSkills(tmp_path)
-    assert skills.find(1e12) == Found() and skills.stamp(1e12) == ()
+    assert skills.find(1e12) == PythonSkillScan() and skills.stamp(1e12) == ()
     for folder in ("skills", "memory/skills"):
         (tmp_path / folder).mkdir(parents=True)
     file = tmp_path / "memory" / "skills" / "one.py"
@@ -136,7 +144,7 @@ def test_files_are_followed(tmp_path: Path) -> None:
     (tmp_path / "skills" / "large.py").write_text("#" * 70_000)
     (tmp_path / "skills" / "link.py").symlink_to("/etc/passwd")
     now = file.stat().st_mtime
-    assert skills.find(now + 0.5) == Found(), "it was written just now"
+    assert skills.find(now + 0.5) == PythonSkillScan(), "it was written just now"
     found, before = skills.find(now + 2), skills.stamp(now + 2)
     assert [each.name for each in found.skills] == ["one"] and found.problems == (
         "skills/large.py is larger than 64 kB",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deskhand.skills.skill import BUNDLED, FRONT_CHARS, Skills, Source, front_matter, index, read_skill
+from deskhand.skills.skill import BUNDLED, FRONT_CHARS, Skills, SkillSource, front_matter, index, read_skill
 from deskhand.testing.effort import least_cpu_s
 from deskhand.types.errors import ToolError
 
@@ -20,17 +20,17 @@ def put(folder: Path, name: str, description: str = "Does it.", body: str = "Do 
 
 
 @pytest.fixture
-def sources(tmp_path: Path) -> tuple[Source, Source, Source]:
+def sources(tmp_path: Path) -> tuple[SkillSource, SkillSource, SkillSource]:
     for name in ("bundled", "shared", "workspace/skills"):
         (tmp_path / name).mkdir(parents=True)
     return (
-        Source("bundled", tmp_path / "bundled"),
-        Source("shared", tmp_path / "shared", links=True),
-        Source("agent", tmp_path / "workspace", "skills"),
+        SkillSource("bundled", tmp_path / "bundled"),
+        SkillSource("shared", tmp_path / "shared", links=True),
+        SkillSource("agent", tmp_path / "workspace", "skills"),
     )
 
 
-def test_the_nearest_source_wins(sources: tuple[Source, ...]) -> None:
+def test_the_nearest_source_wins(sources: tuple[SkillSource, ...]) -> None:
     skills = Skills(sources)
     for source in sources:
         put(source.root / source.inner, "common", f"from {source.name}")
@@ -46,7 +46,7 @@ def test_the_nearest_source_wins(sources: tuple[Source, ...]) -> None:
     assert skills.find()["common"].description == "from shared"
 
 
-def test_changes_are_seen_at_once(sources: tuple[Source, ...]) -> None:
+def test_changes_are_seen_at_once(sources: tuple[SkillSource, ...]) -> None:
     skills, folder = Skills(sources), sources[2].root / "skills"
     assert skills.find() == {} and index(skills.find()) == ""
     path = put(folder, "one", "first")
@@ -60,7 +60,7 @@ def test_changes_are_seen_at_once(sources: tuple[Source, ...]) -> None:
     (folder / "two/SKILL.md").unlink()
     assert skills.find() == {}
     folder.rmdir() if not any(folder.iterdir()) else None
-    assert Skills([Source("gone", Path("/nowhere/at/all"))]).find() == {}
+    assert Skills([SkillSource("gone", Path("/nowhere/at/all"))]).find() == {}
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_front_matter(tmp_path: Path, text: str, name: str, description: str, pr
     path = tmp_path / "fine" / "SKILL.md"
     path.parent.mkdir()
     path.write_bytes(text.encode())
-    (found,) = Skills([Source("shared", tmp_path)]).find().values()
+    (found,) = Skills([SkillSource("shared", tmp_path)]).find().values()
     assert (found.name, found.description) == (name, description) and problem in found.problem
     assert bool(problem) == bool(found.problem)
 
@@ -147,7 +147,7 @@ def test_what_is_no_skill(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe" / "SKILL.md")
     put(tmp_path, "new\nline", key="title")
     put(tmp_path, "lat\udcff".encode("utf-8", "surrogateescape").decode(errors="ignore"), key="title")
-    assert list(Skills([Source("shared", tmp_path)]).find()) == ["lat"]
+    assert list(Skills([SkillSource("shared", tmp_path)]).find()) == ["lat"]
 
 
 @pytest.mark.parametrize(
@@ -160,13 +160,13 @@ def test_no_way_out_of_a_skill(tmp_path: Path, path: str) -> None:
     (tmp_path / "secret" / "key").write_text("TOPSECRET")
     (folder / "out").symlink_to(tmp_path / "secret")
     (folder / "link").symlink_to("../../secret/key")
-    for source in (Source("agent", tmp_path / "skills"), Source("shared", tmp_path / "skills", links=True)):
+    for source in (SkillSource("agent", tmp_path / "skills"), SkillSource("shared", tmp_path / "skills", links=True)):
         skill = Skills([source]).find()["mine"]
         with pytest.raises(ToolError):
             read_skill(skill, path)
 
 
-def test_an_agent_cannot_link_a_secret_into_its_skills(sources: tuple[Source, ...], tmp_path: Path) -> None:
+def test_an_agent_cannot_link_a_secret_into_its_skills(sources: tuple[SkillSource, ...], tmp_path: Path) -> None:
     """A command in the sandbox may make links to what it cannot see."""
     secret = put(tmp_path / "secret", "key", body="TOPSECRET").parent
     folder = sources[2].root / "skills"
@@ -179,14 +179,14 @@ def test_an_agent_cannot_link_a_secret_into_its_skills(sources: tuple[Source, ..
     assert Skills(sources).find() == {}
 
 
-def test_the_owner_may_link_a_skill(sources: tuple[Source, ...], tmp_path: Path) -> None:
+def test_the_owner_may_link_a_skill(sources: tuple[SkillSource, ...], tmp_path: Path) -> None:
     folder = put(tmp_path / "projects", "mine", body="From a project.").parent
     (sources[1].root / "mine").symlink_to(folder)
     skill = Skills(sources).find()["mine"]
     assert "From a project." in read_skill(skill) and skill.problem == ""
 
 
-def test_reading(sources: tuple[Source, ...]) -> None:
+def test_reading(sources: tuple[SkillSource, ...]) -> None:
     folder = put(sources[1].root, "mine", body="Step one.\n---\nStep two.").parent
     (folder / "scripts").mkdir()
     (folder / "scripts" / "run.py").write_text("print(1)")
@@ -201,7 +201,7 @@ def test_reading(sources: tuple[Source, ...]) -> None:
 def test_the_index_has_bounds(tmp_path: Path) -> None:
     for number in range(60):
         put(tmp_path, f"skill-{number:02}", "d" * 1000)
-    text = index(Skills([Source("shared", tmp_path)]).find())
+    text = index(Skills([SkillSource("shared", tmp_path)]).find())
     assert text.startswith("# Skills\n") and "- skill-00: ddd" in text and len(text) < 26_000
     assert text.endswith("more: list_skills]")
 
@@ -209,13 +209,13 @@ def test_the_index_has_bounds(tmp_path: Path) -> None:
 def test_an_index_is_quick_when_nothing_changed(tmp_path: Path) -> None:
     for number in range(100):
         put(tmp_path, f"skill-{number:02}")
-    skills = Skills([Source("shared", tmp_path)])
+    skills = Skills([SkillSource("shared", tmp_path)])
     skills.find()
     assert least_cpu_s(skills.find, 0.1) < 0.1
 
 
 def test_what_is_bundled_is_as_it_should_be() -> None:
-    found = Skills([Source("bundled", BUNDLED)]).find()
+    found = Skills([SkillSource("bundled", BUNDLED)]).find()
     assert list(found) == ["deskhand-help"]
     for skill in found.values():
         assert skill.problem == "" and len(read_skill(skill)) < 8000

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from deskhand.channels.base import Channel
-from deskhand.channels.base import Health as Told
+from deskhand.channels.base import ChannelHealth as Told
 from deskhand.config.clock import SystemClock
 from deskhand.config.config import Config, Home, Settings
 from deskhand.models.base import Model, Request
@@ -39,7 +39,7 @@ from deskhand.types.errors import (
     ToolError,
 )
 from deskhand.types.events import ModelFailed
-from deskhand.types.health import Fact, Health, State, overall
+from deskhand.types.health import Health, HealthFact, State, overall
 from deskhand.types.identity import Inbound, Principal
 from deskhand.types.messages import Message
 
@@ -62,7 +62,7 @@ def vitals_of(folder: Path, clock: SetClock) -> Vitals:
     ],
 )
 def test_what_the_parts_come_to(states: Sequence[tuple[State, bool]], whole: State) -> None:
-    assert overall(Fact(str(n), state, vital=vital) for n, (state, vital) in enumerate(states)) == whole
+    assert overall(HealthFact(str(n), state, vital=vital) for n, (state, vital) in enumerate(states)) == whole
 
 
 def test_pauses_grow_and_end_growing() -> None:
@@ -74,7 +74,7 @@ def test_a_part_that_fails_is_degraded_then_down_and_well_again(tmp_path: Path) 
     clock = SetClock(1000.0)
     vitals = vitals_of(tmp_path, clock)
 
-    def fact() -> Fact:
+    def fact() -> HealthFact:
         (found,) = vitals.facts()
         return found
 
@@ -199,7 +199,9 @@ async def running(home: Path, channels: Sequence[Channel] = (), **parts: Any) ->
         tasks.cancel_scope.cancel()
 
 
-async def health(app: App, true: Callable[[dict[str, Fact]], bool] = bool) -> tuple[Health, dict[str, Fact]]:
+async def health(
+    app: App, true: Callable[[dict[str, HealthFact]], bool] = bool
+) -> tuple[Health, dict[str, HealthFact]]:
     """The health as soon as it is like this."""
     with anyio.fail_after(20):
         while True:

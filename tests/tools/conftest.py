@@ -19,7 +19,7 @@ from deskhand.types.commit import Change
 from deskhand.types.identity import Address, Principal, readers_of
 from deskhand.types.labels import OWNER
 from deskhand.types.messages import Text
-from deskhand.workspace.scope import Reaches, Room
+from deskhand.workspace.scope import SandboxProvider, ToolScopes
 
 ANN = Principal("ann", ("owner",))
 
@@ -27,11 +27,11 @@ ANN = Principal("ann", ("owner",))
 class Hands:
     """Calls tools as the agent does: with arguments as JSON, and changes committed afterwards."""
 
-    def __init__(self, home: Path, room: Room) -> None:
+    def __init__(self, home: Path, room: SandboxProvider) -> None:
         self.folder = (home / "workspace").resolve()
         self.folder.mkdir(parents=True, exist_ok=True)
         self.store = SqliteStore(home / "deskhand.db", statements())
-        self.reaches = Reaches(self.store, Blobs(home / "blobs"), room)
+        self.reaches = ToolScopes(self.store, Blobs(home / "blobs"), room)
         self.address = Address("memory", chat="1")
         self.session = "default/memory:1"
         self.label, self.audience = OWNER, readers_of(ANN)
@@ -80,13 +80,13 @@ def text_of(done: Done) -> str:
 
 
 @pytest.fixture(scope="session")
-def room() -> Room:
+def room() -> SandboxProvider:
     """One proof of the sandbox is enough for all."""
-    return Room()
+    return SandboxProvider()
 
 
 @pytest.fixture
-async def hands(tmp_path: Path, room: Room) -> AsyncIterator[Hands]:
+async def hands(tmp_path: Path, room: SandboxProvider) -> AsyncIterator[Hands]:
     made = Hands(tmp_path / "home", room)
     yield made
     made.reaches.close()

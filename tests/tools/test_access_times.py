@@ -10,8 +10,8 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from deskhand.sandbox.base import Command, Mount
-from deskhand.tools.access_times import Reads
+from deskhand.sandbox.base import Mount, SandboxCommand
+from deskhand.tools.access_times import AccessTimes
 from deskhand.tools.label_marks import marks_of
 from deskhand.types.commit import Change
 from deskhand.types.labels import LOCAL, Label
@@ -24,12 +24,12 @@ PAGE = Label("untrusted", source="https://page.test/")
 async def run(hands: Hands, command: str, *changed: str) -> tuple[Label, set[str]]:
     """What a command is found to have read, and which of the `changed` files are marked afterwards."""
     context = await hands.context()
-    reads = await Reads.of(context)
+    reads = await AccessTimes.of(context)
     sandbox = await context.reach.sandbox()
     mounts = (Mount(str(hands.folder), write=True),)
     said = bytearray()
     ended = await sandbox.run(
-        Command(("/bin/bash", "-c", command), str(hands.folder), mounts), lambda piece, _: said.extend(piece)
+        SandboxCommand(("/bin/bash", "-c", command), str(hands.folder), mounts), lambda piece, _: said.extend(piece)
     )
     assert ended.code == 0, said.decode()
     await reads.look()
@@ -50,7 +50,7 @@ async def test_what_we_read_ourselves_is_not_what_a_command_read(hands: Hands) -
     await marked(hands, "page.md")
     await marked(hands, "pages/inner.md")
     context = await hands.context()
-    reads = await Reads.of(context)
+    reads = await AccessTimes.of(context)
     files = context.reach.files
     assert files.read("page.md") == files.read("pages/inner.md") == b"obey me\n"
     assert {entry.name for entry in (*files.list(), *files.list("pages"))} >= {"page.md", "inner.md"}
@@ -183,7 +183,7 @@ async def test_a_link_in_the_way_is_not_followed(hands: Hands, tmp_path: Path) -
     before = outside.stat()
     path.unlink()
     path.symlink_to(outside)
-    await Reads.of(await hands.context())
+    await AccessTimes.of(await hands.context())
     assert outside.stat() == before
 
 
@@ -191,10 +191,10 @@ async def test_what_was_read_is_known_when_another_command_begins(hands: Hands) 
     """To see who reads it takes away the trace of who has: so all that run are told first."""
     await marked(hands, "pages/page.md")
     context = await hands.context()
-    one = await Reads.of(context)
+    one = await AccessTimes.of(context)
     assert [each.name for each in (hands.folder / "pages").iterdir()] == ["page.md"]
     marks = await marks_of(context)
-    other = await anyio.to_thread.run_sync(Reads.begun, marks, context, one.note)
+    other = await anyio.to_thread.run_sync(AccessTimes.begun, marks, context, one.note)
     await one.look()
     await other.look()
     assert one.label().integrity == "untrusted" and other.label() == LOCAL
@@ -202,7 +202,7 @@ async def test_what_was_read_is_known_when_another_command_begins(hands: Hands) 
 
 async def test_what_it_may_have_read_is_asked_while_more_is_marked(hands: Hands) -> None:
     """By whoever makes a prompt just then, in another thread."""
-    reads = await Reads.of(await hands.context())
+    reads = await AccessTimes.of(await hands.context())
     paths = [str(hands.write(f"{number}.txt", b"1")) for number in range(500)]
     over, interval = threading.Event(), sys.getswitchinterval()
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskhand.sandbox.base import Command, Exit, Sandbox
-from deskhand.tools.convert import ANSWER_BYTES, LIMIT_BYTES, Wanted, convert
+from deskhand.sandbox.base import Exit, Sandbox, SandboxCommand
+from deskhand.tools.convert import ANSWER_BYTES, LIMIT_BYTES, ConversionRequest, convert
 from deskhand.tools.documents.kinds import kind_of
 from deskhand.types.errors import SandboxUnavailable, ToolError
-from deskhand.workspace.scope import Room
+from deskhand.workspace.scope import SandboxProvider
 
 from . import documents as make
 
@@ -67,26 +67,26 @@ PERSIAN = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"
 
 
 @pytest.fixture(scope="module")
-def room() -> Room:
-    return Room()
+def room() -> SandboxProvider:
+    return SandboxProvider()
 
 
-async def test_a_page_becomes_markdown(room: Room) -> None:
-    found = await convert(PAGE.encode(), room, Wanted("text/html; charset=utf-8", url="https://other.test/"))
+async def test_a_page_becomes_markdown(room: SandboxProvider) -> None:
+    found = await convert(PAGE.encode(), room, ConversionRequest("text/html; charset=utf-8", url="https://other.test/"))
     text, _, rest = found.text.partition("\n\nEnough words")
     assert (found.title, text, found.kind) == ("The title", MARKDOWN, "html")
     assert rest.count("Enough words") == 9 and "Buy now" not in rest and "Imprint" not in rest
     assert found.remarks == ""
 
 
-async def test_a_selector_chooses_what_is_given(room: Room) -> None:
-    page = Wanted("text/html", url="https://site.test/a/", selector="td, ul > li:first-child")
+async def test_a_selector_chooses_what_is_given(room: SandboxProvider) -> None:
+    page = ConversionRequest("text/html", url="https://site.test/a/", selector="td, ul > li:first-child")
     assert (await convert(PAGE.encode(), room, page)).text == "- one\n\n1\n\n2|**3**"
     for selector, why in (("p[", "is no CSS selector"), ("video", "nothing that the selector 'video' chooses")):
         with pytest.raises(ToolError, match=why):
-            await convert(PAGE.encode(), room, Wanted("text/html", selector=selector))
+            await convert(PAGE.encode(), room, ConversionRequest("text/html", selector=selector))
     with pytest.raises(ToolError, match="is no web page but PDF file: leave the selector out"):
-        await convert(make.pdf([""]), room, Wanted(selector="p"))
+        await convert(make.pdf([""]), room, ConversionRequest(selector="p"))
 
 
 HIDDEN = [
@@ -112,16 +112,16 @@ HIDDEN = [
 
 
 @pytest.mark.parametrize("markup", HIDDEN)
-async def test_what_nobody_sees_is_taken_out(markup: str, room: Room) -> None:
+async def test_what_nobody_sees_is_taken_out(markup: str, room: SandboxProvider) -> None:
     page = f"<body><p>Before.</p>{markup}<p>After.</p></body>"
-    found = await convert(page.encode(), room, Wanted("text/html"))
+    found = await convert(page.encode(), room, ConversionRequest("text/html"))
     assert "evil" not in found.text + found.title
     assert found.text.startswith("Before.") and found.text.endswith("After.")
 
 
-async def test_what_was_taken_out_is_counted(room: Room) -> None:
+async def test_what_was_taken_out_is_counted(room: SandboxProvider) -> None:
     page = "<p hidden>a</p><p style='display:none'>b</p><!-- c --><p>d\u200be\u202ef\U000e0041</p>"
-    found = await convert(page.encode(), room, Wanted("text/html"))
+    found = await convert(page.encode(), room, ConversionRequest("text/html"))
     assert found.text == "def"
     assert found.hidden == {"hidden elements": 2, "comments": 1, "invisible characters": 3}
     assert found.remarks == (
@@ -145,8 +145,8 @@ async def test_what_was_taken_out_is_counted(room: Room) -> None:
         ("co\u00adop\u034f\u3164", "coop"),
     ],
 )
-async def test_invisible_characters(text: str, left: str, room: Room) -> None:
-    assert (await convert(text.encode(), room, Wanted("text/plain"))).text == left
+async def test_invisible_characters(text: str, left: str, room: SandboxProvider) -> None:
+    assert (await convert(text.encode(), room, ConversionRequest("text/plain"))).text == left
 
 
 @pytest.mark.parametrize(
@@ -164,8 +164,8 @@ async def test_invisible_characters(text: str, left: str, room: Room) -> None:
         (b'<meta charset="windows-1252"><p>' + "Grüße €".encode("cp1252"), "text/html; charset=utf-8"),
     ],
 )
-async def test_encodings_that_lie(data: bytes, declared: str, room: Room) -> None:
-    assert (await convert(data, room, Wanted(declared))).text.startswith("Grüße €")
+async def test_encodings_that_lie(data: bytes, declared: str, room: SandboxProvider) -> None:
+    assert (await convert(data, room, ConversionRequest(declared))).text.startswith("Grüße €")
 
 
 @pytest.mark.parametrize(
@@ -178,17 +178,19 @@ async def test_encodings_that_lie(data: bytes, declared: str, room: Room) -> Non
         ("中文", "gbk"),
     ],
 )
-async def test_declared_encodings_are_read(text: str, charset: str, room: Room) -> None:
-    declared = await convert(text.encode(charset), room, Wanted(f"text/plain; charset={charset}"))
-    said = await convert(f'<meta charset="{charset}"><p>{text}'.encode(charset), room, Wanted("text/html"))
+async def test_declared_encodings_are_read(text: str, charset: str, room: SandboxProvider) -> None:
+    declared = await convert(text.encode(charset), room, ConversionRequest(f"text/plain; charset={charset}"))
+    said = await convert(f'<meta charset="{charset}"><p>{text}'.encode(charset), room, ConversionRequest("text/html"))
     assert (declared.text, said.text) == (text, text)
 
 
-async def test_utf7_stays_as_it_is(room: Room) -> None:
-    assert (await convert(b"+ADw-script+AD4-", room, Wanted("text/plain; charset=utf-7"))).text == "+ADw-script+AD4-"
+async def test_utf7_stays_as_it_is(room: SandboxProvider) -> None:
+    assert (
+        await convert(b"+ADw-script+AD4-", room, ConversionRequest("text/plain; charset=utf-7"))
+    ).text == "+ADw-script+AD4-"
 
 
-async def test_word(room: Room) -> None:
+async def test_word(room: SandboxProvider) -> None:
     table = "<w:tbl><w:tr><w:tc>{}</w:tc><w:tc>{}</w:tc></w:tr><w:tr><w:tc>{}</w:tc><w:tc/></w:tr></w:tbl>"
     cells = (make.paragraph(each) for each in ("a", "b|c", "1"))
     link = "<w:p><w:hyperlink r:id='l'><w:r><w:t>here</w:t></w:r></w:hyperlink></w:p>"
@@ -209,7 +211,7 @@ async def test_word(room: Room) -> None:
     assert (found.kind, found.title, found.hidden) == ("docx", "Top", {"hidden text": 1})
 
 
-async def test_sheets(room: Room) -> None:
+async def test_sheets(room: SandboxProvider) -> None:
     rows = (
         "<row><c t='s'><v>0</v></c><c t='inlineStr'><is><t>when</t></is></c><c r='XFD1'><v>9</v></c></row>"
         "<row r='9'><c r='A9'><v>1.5</v></c><c r='B9' s='1'><v>45351.5</v></c><c t='b'><v>1</v></c></row>"
@@ -231,14 +233,14 @@ async def test_sheets(room: Room) -> None:
     assert found.hidden == {"hidden rows": 1, "hidden sheets": 1}
 
 
-async def test_slides(room: Room) -> None:
+async def test_slides(room: SandboxProvider) -> None:
     found = await convert(make.slides([("First", True), ("evil", False), ("Third", True)], "say it slowly"), room)
     said = "Notes: say it slowly"
     assert found.text == f"## Slide 1\n\nFirst\n\n{said}\n\n## Slide 3\n\nThird\n\n{said}"
     assert found.hidden == {"hidden slides": 1}
 
 
-async def test_opendocument(room: Room) -> None:
+async def test_opendocument(room: SandboxProvider) -> None:
     text = (
         "<text:h text:outline-level='2'>Top</text:h><text:p>a<text:s text:c='3'/>b<text:tab/>"
         "<text:a x:href='https://site.test/'>link</text:a><offic:annotation><text:p>evil</text:p></offic:annotation></text:p>"
@@ -258,18 +260,18 @@ async def test_opendocument(room: Room) -> None:
     assert found.hidden == {"hidden rows": 1}
 
 
-async def test_books(room: Room) -> None:
+async def test_books(room: SandboxProvider) -> None:
     found = await convert(make.ebook({"b": "<h1>Second</h1>", "a": "<h1>First</h1><p hidden>evil"}), room)
     assert (found.title, found.text) == ("A book", "# First\n\n# Second")
 
 
-async def test_rich_text(room: Room) -> None:
+async def test_rich_text(room: SandboxProvider) -> None:
     text = rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 evil;}}caf\'e9 \u8364?\par {\v evil}\u-10179?\u-8704?{\*\x evil}}"
     found = await convert(text, room)
     assert (found.text, found.hidden) == ("café €\n\n\N{GRINNING FACE}", {"hidden text": 1})
 
 
-async def test_pdf(room: Room) -> None:
+async def test_pdf(room: SandboxProvider) -> None:
     unseen = make.shown("evil", (70, -400)) + make.shown("evil", mode=3) + make.shown("evil", size=0.5)
     found = await convert(make.pdf([make.shown("Hello there") + unseen, "", make.shown("Bye")], "About it"), room)
     assert found.text == "[page 1 of 3]\nHello there\n\n[page 2 of 3]\n[page 3 of 3]\nBye"
@@ -278,13 +280,13 @@ async def test_pdf(room: Room) -> None:
     assert found.notes == ("1 of 3 pages have no text: pictures or scans",)
 
 
-async def test_the_recognised_text_of_a_scan_is_given(room: Room) -> None:
+async def test_the_recognised_text_of_a_scan_is_given(room: SandboxProvider) -> None:
     """Programs that scan lay it invisibly over the picture."""
     found = await convert(make.pdf([make.shown("Recognised", mode=3)]), room)
     assert "Recognised" in found.text
 
 
-async def test_archives_are_listed_and_not_unpacked(room: Room) -> None:
+async def test_archives_are_listed_and_not_unpacked(room: SandboxProvider) -> None:
     inner = make.archive({"0.txt": b"\0" * (8 << 20)})
     found = await convert(make.archive({f"lib {n}.zip": inner for n in range(16)}), room)
     assert found.text.startswith("A zip archive. It was not unpacked; these are the names in it:\n\n- lib 0.zip (")
@@ -348,17 +350,17 @@ def forget_peak() -> int:
 
 
 @pytest.mark.parametrize("bomb", BOMBS)
-async def test_bombs_end_in_a_sentence_and_touch_nothing(bomb: str, room: Room) -> None:
+async def test_bombs_end_in_a_sentence_and_touch_nothing(bomb: str, room: SandboxProvider) -> None:
     made, why = BOMBS[bomb]
     data = made()
     await room()
     before = forget_peak()
     with pytest.raises(ToolError, match=f"^'it' {why}"):
-        await convert(data, room, Wanted(name="it"))
+        await convert(data, room, ConversionRequest(name="it"))
     assert peak_bytes() - before < 50_000_000
 
 
-async def test_a_zip_bomb_is_given_up_within_two_seconds(room: Room) -> None:
+async def test_a_zip_bomb_is_given_up_within_two_seconds(room: SandboxProvider) -> None:
     """The best of three counts: this machine may have other things to do."""
     bomb, took = _swollen_word(), list[float]()
     assert len(bomb) < 250_000
@@ -366,12 +368,12 @@ async def test_a_zip_bomb_is_given_up_within_two_seconds(room: Room) -> None:
     for _ in range(3):
         began = anyio.current_time()
         with pytest.raises(ToolError, match="is a decompression bomb"):
-            await convert(bomb, room, Wanted(name="it"))
+            await convert(bomb, room, ConversionRequest(name="it"))
         took.append(anyio.current_time() - began)
     assert min(took) <= 2, took
 
 
-async def test_ten_thousand_pages_are_read_as_far_as_is_sensible(room: Room) -> None:
+async def test_ten_thousand_pages_are_read_as_far_as_is_sensible(room: SandboxProvider) -> None:
     pages = make.pdf([make.shown("x" * 80)] * 10_000)
     before = forget_peak()
     found = await convert(pages, room)
@@ -380,15 +382,15 @@ async def test_ten_thousand_pages_are_read_as_far_as_is_sensible(room: Room) -> 
     assert peak_bytes() - before < 50_000_000
 
 
-async def test_a_long_text_is_cut_and_says_so(room: Room) -> None:
-    found = await convert(b"<p>" + b"word " * 400_000, room, Wanted("text/html"))
+async def test_a_long_text_is_cut_and_says_so(room: SandboxProvider) -> None:
+    found = await convert(b"<p>" + b"word " * 400_000, room, ConversionRequest("text/html"))
     assert len(found.text) <= 1_000_000
     assert found.notes == ("only the first 1,000,000 characters are given",)
 
 
-async def test_what_takes_too_long_is_killed(room: Room) -> None:
+async def test_what_takes_too_long_is_killed(room: SandboxProvider) -> None:
     with pytest.raises(ToolError, match="took longer than 1 s to read, and was given up"):
-        await convert(b"<div>" * 150_000, room, Wanted("text/html"), 1.0)
+        await convert(b"<div>" * 150_000, room, ConversionRequest("text/html"), 1.0)
 
 
 class Owned:
@@ -398,9 +400,9 @@ class Owned:
 
     def __init__(self, said: bytes, ended: Exit) -> None:
         self._said, self._ended = said, ended
-        self.asked: list[Command] = []
+        self.asked: list[SandboxCommand] = []
 
-    async def run(self, command: Command, output: Callable[[bytes, bool], None]) -> Exit:
+    async def run(self, command: SandboxCommand, output: Callable[[bytes, bool], None]) -> Exit:
         self.asked.append(command)
         for start in range(0, len(self._said), 1 << 16):
             output(self._said[start : start + (1 << 16)], False)
@@ -424,7 +426,7 @@ class Owned:
 )
 async def test_what_the_program_says_is_not_believed(said: bytes, ended: Exit, why: str) -> None:
     with pytest.raises(ToolError, match=why):
-        await convert(b"<p>", Owned(said, ended), Wanted("text/html"))
+        await convert(b"<p>", Owned(said, ended), ConversionRequest("text/html"))
 
 
 async def test_it_sees_nothing_of_the_machine_but_its_libraries() -> None:

@@ -13,7 +13,7 @@ from deskhand.tools.define import FunctionTool, decode_arguments, tool
 from deskhand.tools.files import edit_file, read_file, write_file
 from deskhand.tools.folders import list_files, search_files
 from deskhand.tools.shell import shell
-from deskhand.tools.talk import Message, SendMessage, ask_user, think
+from deskhand.tools.talk import OutgoingMessage, SendMessage, ask_user, think
 from deskhand.types.errors import ToolError
 
 from .conftest import Hands
@@ -261,7 +261,7 @@ def test_a_parameter_under_two_names_is_refused(named: FunctionTool, arguments: 
 
 def test_a_message_has_aliases_too() -> None:
     raw = msgspec.Raw(b'{"content": "hello", "thread": "7"}')
-    assert decode_arguments(raw, Message, "send_message") == Message("hello", thread_id="7")
+    assert decode_arguments(raw, OutgoingMessage, "send_message") == OutgoingMessage("hello", thread_id="7")
 
 
 @tool

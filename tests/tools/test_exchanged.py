@@ -11,14 +11,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from deskhand.skills.skill import Skills, Source
+from deskhand.skills.skill import Skills, SkillSource
 from deskhand.skills.tools import skill_tools
 from deskhand.tools.attempt import attempt
 from deskhand.tools.base import Context, Done, Tool
 from deskhand.tools.files import edit_file, read_file, write_file
 from deskhand.tools.folders import list_files, search_files
 from deskhand.tools.label_marks import marks_of
-from deskhand.tools.paths import Listed, Opened, Workspace, openat2_beneath
+from deskhand.tools.paths import Listed, OpenedFile, Workspace, openat2_beneath
 from deskhand.tools.send_file import SendFile
 from deskhand.tools.symbols import find_references, list_symbols
 from deskhand.tools.watch import Watch
@@ -65,7 +65,7 @@ class Exchanging(Workspace):
             exchange(*self._names)
             self._away = False
 
-    def read_opened(self, path: str, limit_bytes: int = 1000, offset: int = 0, *, to_write: bool = False) -> Opened:
+    def read_opened(self, path: str, limit_bytes: int = 1000, offset: int = 0, *, to_write: bool = False) -> OpenedFile:
         found = super().read_opened(path, limit_bytes, offset, to_write=to_write)
         if self._back:
             self._as_before()
@@ -183,7 +183,7 @@ async def test_a_skill_is_judged_by_the_file_that_was_read(hands: Hands) -> None
     row = (f"{hands.folder}/other/SKILL.md", msgspec.json.encode(label), "s", 0.0)
     await hands.store.change((Change("file_label_set", row),))
     one, other = hands.folder / "skills/helper", hands.folder / "other"
-    skills = Skills((Source("agent", hands.folder, "skills"),))
+    skills = Skills((SkillSource("agent", hands.folder, "skills"),))
     list_skills, _ = skill_tools(skills)
     hands.label = LOCAL
     async with await Watch.of(await hands.context(), "make"):

@@ -25,25 +25,25 @@ from hypothesis import strategies as st
 from deskhand.assembly.file_cache import Texts
 from deskhand.assembly.knowledge_index import Knowledge
 from deskhand.config.clock import RandomIds, SystemClock
-from deskhand.skills.skill import Skills, Source
+from deskhand.skills.skill import Skills, SkillSource
 from deskhand.skills.tools import skill_tools
 from deskhand.store.blobs import Blobs
 from deskhand.tools import tree
 from deskhand.tools.attempt import attempt
-from deskhand.tools.base import Done, Reach, Tool
+from deskhand.tools.base import Done, Tool, ToolScope
 from deskhand.tools.files import edit_file, read_file, write_file
 from deskhand.tools.folders import list_files, search_files
 from deskhand.tools.program.tools import survey_files
 from deskhand.tools.symbols import list_symbols
 from deskhand.tools.watch import Watch
-from deskhand.tools.watched_folder import Looked
+from deskhand.tools.watched_folder import FolderLook
 from deskhand.types.commit import Change
 from deskhand.types.identity import Principal
 from deskhand.types.labels import LOCAL, Label, join
 from deskhand.types.messages import Text
 from deskhand.workspace.change_tools import change_tools
 from deskhand.workspace.quarantine import Quarantine
-from deskhand.workspace.scope import Reaches, Room
+from deskhand.workspace.scope import SandboxProvider, ToolScopes
 from deskhand.workspace.undo_journal import Effects
 
 from .conftest import Hands
@@ -71,16 +71,16 @@ class Command:
 class House:
     """A workspace, its conversations, and what runs there. Nothing that is marked untrusted is in it but a page."""
 
-    def __init__(self, home: Path, room: Room) -> None:
+    def __init__(self, home: Path, room: SandboxProvider) -> None:
         self.room, self.home, self.hands = room, home, Hands(home, room)
         self.work, self.count = self.hands.folder, 0
         self.running: list[Command] = []
-        self.owed: list[Looked] = []
-        self.skills = Skills((Source("agent", self.work, "skills"),))
+        self.owed: list[FolderLook] = []
+        self.skills = Skills((SkillSource("agent", self.work, "skills"),))
         self._begun()
 
     def _begun(self) -> None:
-        async def reach(agent: str) -> Reach:
+        async def reach(agent: str) -> ToolScope:
             return await self.hands.reaches.of(agent, self.work)
 
         self.effects = Effects(self.hands.store, reach, SystemClock(), RandomIds())
@@ -120,7 +120,7 @@ class House:
         self.hands.label = label
         self.running.append(Command(await Watch.of(await self.hands.context(), "make"), label))
 
-    async def over(self, command: Command) -> Looked:
+    async def over(self, command: Command) -> FolderLook:
         self.running.remove(command)
         looked = await command.watch.over()
         label = join((command.label, looked.label))
@@ -149,7 +149,7 @@ class House:
         self.hands.reaches.shadow(str(self.work)).notes.close()  # as the kernel does
         self.hands.reaches.close()
         self.hands.reaches, self.running, self.owed = (
-            Reaches(self.hands.store, Blobs(self.home / "blobs"), self.room),
+            ToolScopes(self.hands.store, Blobs(self.home / "blobs"), self.room),
             [],
             [],
         )
@@ -449,7 +449,7 @@ async def _of_a_command(house: House, act: str, what: object, n: int) -> None:
 @example([(("taint", "a file"), 0), (("kill", True), 0)])
 @example(BACK)
 async def test_no_word_and_no_name_of_a_page_is_ever_our_own(
-    room: Room, steps: list[tuple[tuple[str, object], int]]
+    room: SandboxProvider, steps: list[tuple[tuple[str, object], int]]
 ) -> None:
     note(f"{steps}")
     with TemporaryDirectory() as folder:

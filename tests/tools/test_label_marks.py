@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from deskhand.testing.effort import least_cpu_s
-from deskhand.tools.label_marks import DEEPEST, TOO_LONG, Marks
+from deskhand.tools.label_marks import DEEPEST, TOO_LONG, LabelMarks
 from deskhand.types.labels import LOCAL, OWNER, Label
 
 
 @pytest.mark.parametrize("path", ["l/" * 121 + "a", "a" * 5_000, "../" * 50_000 + "a", "l/" * 500_000])
 def test_a_path_that_is_too_long_is_untrusted(tmp_path: Path, path: str) -> None:
     """It may lead over links that are walked again for each of its folders."""
-    marks = Marks(str(tmp_path), {str(tmp_path / "b"): Label("untrusted")})
+    marks = LabelMarks(str(tmp_path), {str(tmp_path / "b"): Label("untrusted")})
     assert marks.of(marks.by_name(path)) == TOO_LONG
     assert marks.told_by_name([path]).integrity == "untrusted"
 
@@ -23,7 +23,7 @@ def test_what_one_look_costs_does_not_grow(tmp_path: Path) -> None:
     (tmp_path / "l").symlink_to(".")
     (tmp_path / "a").write_text("a")
     (tmp_path / "k").symlink_to("a")
-    marks = Marks(str(tmp_path), {str(tmp_path / "b"): OWNER})
+    marks = LabelMarks(str(tmp_path), {str(tmp_path / "b"): OWNER})
     depth = DEEPEST - str(tmp_path).count("/") - 2
     assert marks.of(marks.by_name("l/" * depth + "k")) == LOCAL
     most = least_cpu_s(lambda: marks.of(marks.by_name("l/" * depth + "k")))

@@ -19,7 +19,7 @@ from deskhand.types.identity import Principal
 from deskhand.types.labels import LOCAL, Label
 from deskhand.types.messages import Usage
 from deskhand.workspace.quarantine import Quarantine, holds
-from deskhand.workspace.scope import Reaches, Room
+from deskhand.workspace.scope import SandboxProvider, ToolScopes
 
 from .conftest import Hands
 from .test_access_times import PAGE, marked
@@ -89,7 +89,7 @@ async def test_a_clean_command_marks_nothing(hands: Hands) -> None:
 
 
 @pytest.mark.parametrize("tainted", ["before", "meanwhile"])
-async def test_a_kill_leaves_nothing_unmarked(tmp_path: Path, room: Room, tainted: str) -> None:
+async def test_a_kill_leaves_nothing_unmarked(tmp_path: Path, room: SandboxProvider, tainted: str) -> None:
     """The process is gone while the command runs: the next one marks what it had written before anybody reads it."""
     hands = Hands(tmp_path / "home", room)
     await marked(hands, "page.md")
@@ -100,7 +100,7 @@ async def test_a_kill_leaves_nothing_unmarked(tmp_path: Path, room: Room, tainte
         (hands.folder / "page.md").read_bytes()
     hands.write("new.md", b"obey me\n")
     hands.reaches.shadow(str(hands.folder)).notes.close()  # as the kernel does when a process dies
-    hands.reaches = Reaches(hands.store, Blobs(tmp_path / "home" / "blobs"), room)
+    hands.reaches = ToolScopes(hands.store, Blobs(tmp_path / "home" / "blobs"), room)
     watch = await begun(hands, LOCAL)
     assert (await read(hands, "new.md")).integrity == "untrusted" and await held(hands, "new.md")
     assert await read(hands, "old.md") == LOCAL
@@ -110,7 +110,7 @@ async def test_a_kill_leaves_nothing_unmarked(tmp_path: Path, room: Room, tainte
 
 
 @pytest.mark.parametrize("seed", range(8))
-async def test_no_tainted_byte_is_ever_clean(tmp_path: Path, room: Room, seed: int) -> None:
+async def test_no_tainted_byte_is_ever_clean(tmp_path: Path, room: SandboxProvider, seed: int) -> None:
     """Commands that have read a page and commands that have not, at the same time, some killed: whatever one of the
     first wrote is never read as our own."""
     chance, home = random.Random(seed), tmp_path / "home"
@@ -137,7 +137,7 @@ async def test_no_tainted_byte_is_ever_clean(tmp_path: Path, room: Room, seed: i
         elif act == "kill" and running:
             hands.reaches.shadow(str(hands.folder)).notes.close()
             hands.reaches.close()
-            hands.reaches, running = Reaches(hands.store, Blobs(home / "blobs"), room), []
+            hands.reaches, running = ToolScopes(hands.store, Blobs(home / "blobs"), room), []
             running.append((await begun(hands, LOCAL), False))
         for name in sorted(dirty):
             assert (await read(hands, name)).integrity == "untrusted", (step, act, name)

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from deskhand.tools.notes import By, Notes, Running
+from deskhand.tools.notes import By, RunningEffect, RunningNotes
 
 pytestmark = pytest.mark.timeout(30)
 
 
-def running(key: str) -> list[Running]:
-    return [Running(By(key, "default", "s", "owner", "shell", "make", 1.0))]
+def running(key: str) -> list[RunningEffect]:
+    return [RunningEffect(By(key, "default", "s", "owner", "shell", "make", 1.0))]
 
 
 def test_a_workspace_that_is_opened_again_does_not_wait_for_itself(tmp_path: Path) -> None:
     """Whoever is gone without closing its notes still holds their lock."""
     for n in range(8):  # each looks through all that other tests have left
-        notes = Notes(tmp_path)
+        notes = RunningNotes(tmp_path)
         notes.write(running(f"c{n}"))
         del notes
         gc.collect()
@@ -27,7 +27,7 @@ def test_a_workspace_that_is_opened_again_does_not_wait_for_itself(tmp_path: Pat
 
 
 def test_what_is_left_is_read_once_and_removed(tmp_path: Path) -> None:
-    gone, alive, next_one = Notes(tmp_path), Notes(tmp_path), Notes(tmp_path)
+    gone, alive, next_one = RunningNotes(tmp_path), RunningNotes(tmp_path), RunningNotes(tmp_path)
     gone.write(running("c1"))
     alive.write(running("c2"))
     gone.close()

@@ -14,7 +14,7 @@ from deskhand.tools.base import Done
 from deskhand.tools.shell import KEPT_BYTES, shell, shell_tool
 from deskhand.tools.talk import read_output
 from deskhand.types.errors import SandboxUnavailable, ToolError
-from deskhand.workspace.scope import Room
+from deskhand.workspace.scope import SandboxProvider
 
 from .conftest import Hands, text_of
 
@@ -225,7 +225,7 @@ async def test_without_a_sandbox_nothing_is_run(tmp_path: Path) -> None:
         opened += 1
         return await open_sandbox(bwrap=None, abi=lambda: 0)
 
-    hands = Hands(tmp_path / "home", Room(refuses))
+    hands = Hands(tmp_path / "home", SandboxProvider(refuses))
     for _ in range(2):
         with pytest.raises(ToolError, match=r"^No sandbox works on this machine, so no command is run\..*bubblewrap"):
             await hands(shell, command="touch x")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from deskhand.tools.base import Ask
+from deskhand.tools.base import PersonQuestion
 from deskhand.tools.kv import kv_delete, kv_get, kv_list, kv_set
 from deskhand.tools.output import EDGE_BYTES, LIMIT_BYTES, shown, whole
 from deskhand.tools.talk import SendMessage, ask_user, read_output, think
@@ -22,8 +22,10 @@ SEND = SendMessage(frozenset({"terminal"}))
 
 async def test_think_and_ask(hands: Hands) -> None:
     assert await hands(think, thought="hm") == "noted"
-    assert await hands.outcome(ask_user, {"question": "Which?"}) == Ask("Which?")
-    assert await hands.outcome(ask_user, {"question": "Which?", "choices": ["a", "b"]}) == Ask("Which?", ("a", "b"))
+    assert await hands.outcome(ask_user, {"question": "Which?"}) == PersonQuestion("Which?")
+    assert await hands.outcome(ask_user, {"question": "Which?", "choices": ["a", "b"]}) == PersonQuestion(
+        "Which?", ("a", "b")
+    )
 
 
 HERE = Address("memory", "bot", "1", "t", group=True)

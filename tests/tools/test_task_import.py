@@ -9,16 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deskhand.tools import task_graph as graphs
-from deskhand.tools.task_import import Imported, of_computer, of_openagent
+from deskhand.tools.task_import import ImportedTasks, of_computer, of_openagent
 from deskhand.tools.task_words import listed
 from deskhand.types.tasks import Task
 
 
-def computer(*rows: Any) -> Imported:
+def computer(*rows: Any) -> ImportedTasks:
     return of_computer(json.dumps({"next_id": 9, "tasks": rows}).encode())
 
 
-def openagent(*rows: Any) -> Imported:
+def openagent(*rows: Any) -> ImportedTasks:
     return of_openagent(json.dumps(row).encode() for row in rows)
 
 

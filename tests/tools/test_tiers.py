@@ -11,8 +11,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from deskhand.net.client import Limits
-from deskhand.net.egress import Host, check_target
+from deskhand.net.client import NetLimits
+from deskhand.net.egress import EgressHost, check_target
 from deskhand.net.egress_door import Slots, opened
 from deskhand.net.egress_proxy import Gate, Use
 from deskhand.testing.site import PRIVATE, PUBLIC, Site
@@ -40,7 +40,7 @@ class Web:
 
     def __init__(self, hands: Hands, site: Site) -> None:
         self._hands, self._site = hands, site
-        self.net = site.net({"other.test": (PUBLIC,), "evil.test": (PRIVATE,)}, Limits(total_s=10))
+        self.net = site.net({"other.test": (PUBLIC,), "evil.test": (PRIVATE,)}, NetLimits(total_s=10))
         self.tool = WebFetch(WebFetchConfig(pause_s=0.0, cache_min=0.0), further_tiers())
         self.uses: list[Use] = []
         self.travellers: list[Traveller] = []
@@ -52,7 +52,9 @@ class Web:
         way = Way(reached={}, refused={})
 
         async def permit(host: str, port: int) -> str:
-            entries = [Host(name, ports=(self._site.port,)) for name in (self._site.host, "other.test", "evil.test")]
+            entries = [
+                EgressHost(name, ports=(self._site.port,)) for name in (self._site.host, "other.test", "evil.test")
+            ]
             return check_target(host, port, public=traveller.public, entries=entries)
 
         def told(use: Use) -> None:

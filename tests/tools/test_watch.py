@@ -16,11 +16,11 @@ import pytest
 
 from deskhand.store.blobs import Blobs
 from deskhand.tools import tree
-from deskhand.tools.file_snapshots import Shadow, UndoConfig
+from deskhand.tools.file_snapshots import FileSnapshots, UndoConfig
 from deskhand.tools.files import write_file
 from deskhand.tools.shell import shell
 from deskhand.tools.watch import Watch
-from deskhand.workspace.scope import Room
+from deskhand.workspace.scope import SandboxProvider
 
 from .conftest import Hands
 
@@ -148,7 +148,7 @@ anyio.run(main)
 
 @pytest.mark.parametrize("when", ["under way", "so_far", "over"])
 async def test_a_kill_loses_nothing(tmp_path: Path, when: str) -> None:
-    hands = Hands(tmp_path / "home", Room())
+    hands = Hands(tmp_path / "home", SandboxProvider())
     for name in ("a", "gone", "RULES.md"):
         hands.write(name, b"before")
     code = textwrap.dedent(CHILD).format(tests=str(Path(__file__).parents[2]))
@@ -170,7 +170,7 @@ async def test_a_kill_loses_nothing(tmp_path: Path, when: str) -> None:
 
 
 async def test_limits_are_told(tmp_path: Path) -> None:
-    hands = Hands(tmp_path / "home", Room())
+    hands = Hands(tmp_path / "home", SandboxProvider())
     limits = UndoConfig(workspace_mb=1, files=5, file_mb=1)
     hands.reaches._limits = lambda: limits
     for n in range(8):
@@ -200,7 +200,7 @@ def test_links_swapped_under_way_lead_neither_looks_nor_undo_out(tmp_path: Path)
         secret.mkdir()
         (secret / "key").write_text("TOPSECRET")
         (folder / "evil").symlink_to("../secret")
-        shadow = Shadow(tmp_path / "shadow", Blobs(tmp_path / "blobs"), _nothing)
+        shadow = FileSnapshots(tmp_path / "shadow", Blobs(tmp_path / "blobs"), _nothing)
         root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         state, outside = shadow.add(b"harmless", "0644"), sha256(b"TOPSECRET").hexdigest()
         command = [sys.executable, "-c", SWAP, str(folder / "real"), str(folder / "evil")]

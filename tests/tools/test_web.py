@@ -11,13 +11,13 @@ import pytest
 from msgspec.structs import replace
 
 from deskhand.models.side_completion import Aside
-from deskhand.net.client import Fetched, Limits, Net
+from deskhand.net.client import Fetched, Net, NetLimits
 from deskhand.net.url import Url
 from deskhand.policy.gate import given
 from deskhand.testing.site import PRIVATE, Site, on_one_port
 from deskhand.tools.aliases import called
 from deskhand.tools.base import Context, Done
-from deskhand.tools.pages import Page, Pages
+from deskhand.tools.pages import FetchedPage, Pages
 from deskhand.tools.web import ASKED_CHARS, WebFetch, WebFetchConfig, Wish
 from deskhand.types.errors import ToolError
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult
@@ -39,7 +39,7 @@ class Web:
     """Calls the tool with a client for which the site is public. `asked` keeps what the cheap model was asked."""
 
     def __init__(self, hands: Hands, site: Site, tool: WebFetch | None = None) -> None:
-        self.hands, self.net, self.tool = hands, site.net(limits=Limits(total_s=5)), tool or WebFetch(QUICK)
+        self.hands, self.net, self.tool = hands, site.net(limits=NetLimits(total_s=5)), tool or WebFetch(QUICK)
         self.asked: list[Aside] = []
         self.reply: Callable[[Aside], Awaitable[str]] = self._reply
 
@@ -161,7 +161,7 @@ async def test_what_is_no_address_of_the_web_is_refused(web: Web, url: str, says
 async def test_no_spelling_of_a_private_address_is_fetched(web: Web) -> None:
     trap, site = Site(PRIVATE), Site()
     async with on_one_port(trap, site):
-        web.net = site.net({"localhost": (PRIVATE,), "example.com": (PRIVATE,)}, Limits(total_s=5))
+        web.net = site.net({"localhost": (PRIVATE,), "example.com": (PRIVATE,)}, NetLimits(total_s=5))
         for number, written in enumerate(EVERYTHING):
             url = written.format(port=site.port)
             site.page(f"/{number}", status=302, headers={"Location": url.replace("\0", "%00")})
@@ -304,11 +304,11 @@ async def test_without_the_web_it_says_so(hands: Hands, site: Site) -> None:
 def test_what_is_kept_is_bounded_in_bytes_and_minutes() -> None:
     pages = Pages(600, 100_000)
     for n in range(100):
-        pages.put((str(n),), Page(f"http://{n}/", "x" * 5000), "max-age=99999", 0)
+        pages.put((str(n),), FetchedPage(f"http://{n}/", "x" * 5000), "max-age=99999", 0)
     kept = [n for n in range(100) if pages.get((str(n),), 1)]
     assert kept == [96, 97, 98, 99]
     assert pages.get(("99",), 599) and not pages.get(("99",), 600)
-    pages.put(("short",), Page("http://x/", "x"), "public, max-age=5", 0)
+    pages.put(("short",), FetchedPage("http://x/", "x"), "public, max-age=5", 0)
     assert pages.get(("short",), 4) and not pages.get(("short",), 5)
-    pages.put(("large",), Page("http://x/", "x" * 50_000), "", 0)
+    pages.put(("large",), FetchedPage("http://x/", "x" * 50_000), "", 0)
     assert not pages.get(("large",), 1) and pages.get(("short",), 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deskhand.types.program_words import changed, outcome
-from deskhand.types.programs import Call, FileChange, Rehearsed
+from deskhand.types.programs import FileChange, ProgramCall, Rehearsed
 
 NEW, OTHER = FileChange("a.txt", "new"), FileChange("b/c.txt", "new")
 EDIT, GONE = FileChange("notes.txt", "changed"), FileChange("old.txt", "deleted")
@@ -33,13 +33,13 @@ def test_changes(changes: tuple[FileChange, ...], words: str) -> None:
     ("came", "words"),
     [
         (Rehearsed("Done.", changes=(EDIT,)), "would change notes.txt"),
-        (Rehearsed(calls=(Call("cron", {}), Call("cron", {}))), "would use cron"),
-        (Rehearsed(changes=(EDIT,), calls=(Call("cron", {}),)), "would change notes.txt, and use cron"),
+        (Rehearsed(calls=(ProgramCall("cron", {}), ProgramCall("cron", {}))), "would use cron"),
+        (Rehearsed(changes=(EDIT,), calls=(ProgramCall("cron", {}),)), "would change notes.txt, and use cron"),
         (Rehearsed("It is 4.\nNo more."), "says It is 4."),
         (Rehearsed("\n  \n"), "comes to nothing"),
         (Rehearsed("x", stopped="there is no a.txt"), "stopped: there is no a.txt"),
         (Rehearsed("x", failed="line 1: no"), "failed: line 1: no"),
-        (Rehearsed(needs=Call("web_fetch", {"url": "https://a.test"})), "needs web_fetch first"),
+        (Rehearsed(needs=ProgramCall("web_fetch", {"url": "https://a.test"})), "needs web_fetch first"),
     ],
 )
 def test_outcomes(came: Rehearsed, words: str) -> None:

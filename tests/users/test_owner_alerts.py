@@ -18,7 +18,7 @@ from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel
 from deskhand.types.commit import Change, Outgoing
 from deskhand.types.errors import SendRefused
-from deskhand.types.health import Fact
+from deskhand.types.health import HealthFact
 from deskhand.types.identity import Address, Command, Inbound, Principal, Said
 from deskhand.types.messages import Message, Text
 from deskhand.types.people import Identity
@@ -83,7 +83,7 @@ async def _true(value: bool) -> bool:
     return value
 
 
-async def fact(app: App) -> Fact | None:
+async def fact(app: App) -> HealthFact | None:
     return next((each for each in (await app.health()).facts if each.name == "alerts"), None)
 
 

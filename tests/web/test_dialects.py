@@ -9,7 +9,7 @@ import pytest
 
 from deskhand.agent.state import State as Session
 from deskhand.agent.tracing import trace
-from deskhand.models.base import Request, Shown, ToolSchema
+from deskhand.models.base import ContextMessage, Request, ToolSchema
 from deskhand.types import events as e
 from deskhand.types.door import Progress
 from deskhand.types.identity import Address, Principal
@@ -346,7 +346,7 @@ def test_a_call_of_the_model_is_shown_before_its_text() -> None:
     request = Request(
         model="x",
         system=("Be brief.", "It is Monday."),
-        messages=tuple(Shown(n, message) for n, message in enumerate(talk)),
+        messages=tuple(ContextMessage(n, message) for n, message in enumerate(talk)),
         tools=(SHELL,),
         max_output_tokens=500,
         thinking="high",

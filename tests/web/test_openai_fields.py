@@ -11,7 +11,7 @@ import openai
 import pytest
 
 from deskhand.models.base import Reply, Request
-from deskhand.net.client import Answer, Limits, Net
+from deskhand.net.client import Answer, Net, NetLimits
 from deskhand.net.client import Request as NetRequest
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.errors import BudgetSpent, ContextOverflow, ModelError, ModelKeyRefused, ModelOverloaded
@@ -296,7 +296,7 @@ def visiting() -> tuple[Net, list[str]]:
     """The web: one picture, one page, and nothing else."""
     asked: list[str] = []
 
-    async def exchange(request: NetRequest, addresses: Sequence[str], limits: Limits) -> Answer:
+    async def exchange(request: NetRequest, addresses: Sequence[str], limits: NetLimits) -> Answer:
         asked.append(request.url.target)
         if request.url.target == "/p.png":
             return 200, {"content-type": "image/png"}, b"\x89PNG\r\n\x1a\n" + bytes(20)

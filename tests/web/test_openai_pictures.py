@@ -10,7 +10,7 @@ import anyio
 import openai
 import pytest
 
-from deskhand.net.client import Answer, Limits, Net
+from deskhand.net.client import Answer, Net, NetLimits
 from deskhand.net.client import Request as NetRequest
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.messages import Image
@@ -43,7 +43,7 @@ async def test_many_pictures_have_one_limit_of_bytes(tmp_path: Path, monkeypatch
 async def test_many_pictures_have_one_limit_of_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pictures, "PICTURES_S", 0.5)
 
-    async def exchange(request: NetRequest, addresses: Sequence[str], limits: Limits) -> Answer:
+    async def exchange(request: NetRequest, addresses: Sequence[str], limits: NetLimits) -> Answer:
         if request.url.target == "/slow.png":
             await anyio.sleep_forever()
         return 200, {"content-type": "image/png"}, HEAD
@@ -57,7 +57,7 @@ async def test_many_pictures_have_one_limit_of_time(tmp_path: Path, monkeypatch:
 
 
 async def test_the_source_of_a_picture_is_where_it_was_found(tmp_path: Path) -> None:
-    async def exchange(request: NetRequest, addresses: Sequence[str], limits: Limits) -> Answer:
+    async def exchange(request: NetRequest, addresses: Sequence[str], limits: NetLimits) -> Answer:
         match request.url.target:
             case "/moved.png":
                 return 302, {"location": "https://other.test/p.png"}, b""

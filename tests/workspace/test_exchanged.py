@@ -17,8 +17,8 @@ from deskhand.assembly.factory import Able
 from deskhand.assembly.file_cache import Texts
 from deskhand.assembly.knowledge_index import Knowledge
 from deskhand.config.clock import SystemClock
-from deskhand.skills.skill import Skills, Source
-from deskhand.tools.notes import Word
+from deskhand.skills.skill import Skills, SkillSource
+from deskhand.tools.notes import PendingLabel
 from deskhand.types.labels import Label
 from deskhand.workspace.quarantine import Held
 
@@ -68,7 +68,7 @@ def furnished(work: Path) -> Held:
             path.write_text(text.format(said))
     stood = {str(path.relative_to(work)): path.lstat().st_ino for path in work.rglob("*")}
     time.sleep(0.05)  # what comes next is later by the kernel's clock too
-    word = Word(time.time_ns(), None, Label("untrusted"), root=str(work), stood=lambda path: stood.get(path, 0))
+    word = PendingLabel(time.time_ns(), None, Label("untrusted"), root=str(work), stood=lambda path: stood.get(path, 0))
     return Held(frozenset(str(work / "other" / name) for name in FILES), (word,))
 
 
@@ -77,7 +77,7 @@ def test_prompts_hear_nothing_that_is_held_back(tmp_path: Path, way: str) -> Non
     work = tmp_path.resolve()
     held = furnished(work)
     texts, knowledge = Texts(work), Knowledge(work, SystemClock())
-    able = Able(Skills((Source("agent", work, "skills"),)), "")
+    able = Able(Skills((SkillSource("agent", work, "skills"),)), "")
     prompts: tuple[Callable[[], str], ...] = (
         lambda: texts("SOUL.md", held),
         lambda: knowledge.index(held),

@@ -36,7 +36,7 @@ from deskhand.types.events import AnyEvent, CommandRun, Undone
 from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import OWNER, Label
 from deskhand.types.tasks import Task
-from deskhand.workspace.scope import Reaches, Room
+from deskhand.workspace.scope import SandboxProvider, ToolScopes
 from deskhand.workspace.undo_journal import Effects, summary
 
 ANN, BOB = Principal("ann", ("owner",)), Principal("bob")
@@ -57,7 +57,7 @@ class World:
         self.blobs = Blobs(self.home / "blobs")
         self.store._statements["test_kv"] = "SELECT * FROM kv ORDER BY 1, 2, 3"
         self.store._statements["test_after"] = "UPDATE effect_item SET after = ? WHERE effect = ?"
-        self.reaches = Reaches(self.store, self.blobs, Room())
+        self.reaches = ToolScopes(self.store, self.blobs, SandboxProvider())
         self.effects = Effects(
             self.store, lambda agent: self.reaches.of(agent, self.folder), SystemClock(), RandomIds()
         )

@@ -11,14 +11,14 @@ from msgspec.structs import replace
 
 from ..models.side_completion import Aside, Paying, ask_aside, cheapest
 from ..policy import approval
-from ..policy.approval import Setting, shown
+from ..policy.approval import CallSetting, shown
 from ..policy.consent import grant, remembered
 from ..policy.gate import Given, as_heard, given, shown_to, trusting
 from ..policy.rules import Case
-from ..policy.together import Wanted, about, reason_of, together
+from ..policy.together import JointAsk, about, reason_of, together
 from ..tools.aliases import TOOLS, called
-from ..tools.attempt import Ready, attempt
-from ..tools.base import Ask, Context, Done, Tool, judged_by
+from ..tools.attempt import ReadyCall, attempt
+from ..tools.base import Context, Done, PersonQuestion, Tool, judged_by
 from ..types.budget import charge_of
 from ..types.commit import Change
 from ..types.door import PREVIEW_CHARS, Progress
@@ -49,7 +49,7 @@ SOON_S = 0.02
 """A tool that may run again and is done sooner has its call and its result written in one commit."""
 
 
-Verdict = Ready | ToolResult | Wanted | CallClosed
+Verdict = ReadyCall | ToolResult | JointAsk | CallClosed
 
 
 class Calls:
@@ -65,7 +65,7 @@ class Calls:
         Afterwards each of them has a result or waits for a person, and the log says so.
         """
         await self._journal.settle()
-        group: list[Ready] = []
+        group: list[ReadyCall] = []
         ours, theirs = split(step.calls, turn.request)
         if turn.request is not None and theirs and not ours:
             ports, now = self._journal.ports, self._journal.ports.clock.now()
@@ -73,12 +73,12 @@ class Calls:
             return
         for i, call in enumerate(ours):
             verdict = await self._judge(call, turn)
-            if group and not (isinstance(verdict, Ready) and verdict.tool.spec.parallel):
+            if group and not (isinstance(verdict, ReadyCall) and verdict.tool.spec.parallel):
                 break
             match verdict:
                 case ToolResult():
                     self._journal.record(ToolFinished(verdict))
-                case Wanted():
+                case JointAsk():
                     asked = await self._asking(verdict, ours[i + 1 :], turn)
                     self._journal.record(asked, at=asked.until - approval.ASK_WAIT_S)
                     return
@@ -86,7 +86,7 @@ class Calls:
                     if turn.asked == approval.ASKS_PER_TURN:
                         self._journal.say(turn.address, (Text(verdict.reason),))
                     self._journal.record(verdict)
-                case Ready():
+                case ReadyCall():
                     group.append(verdict)
                     if not verdict.tool.spec.parallel:
                         break
@@ -126,20 +126,20 @@ class Calls:
                 return failed(call, "denied", void)
             allowed = False  # those before it took long, or have read something: it is asked about again
         if decision.verdict == "allow" or allowed:
-            return Ready(call, tool, "" if allowed else decision.reason)
+            return ReadyCall(call, tool, "" if allowed else decision.reason)
         question = f"{spec.name} {shown(call.call)}"
         if len(question) > approval.SHOWN_ARGUMENT_CHARS:
             return failed(call, "denied", "too long for a person to approve: do it in smaller steps")
         if turn.asked >= approval.ASKS_PER_TURN and not call.counted:
             return CallClosed(call.call.id, "denied", approval.TOO_MANY)
-        return Wanted(BoundCall(call.call.id, binds), question, decision.reason, case, call.alone)
+        return JointAsk(BoundCall(call.call.id, binds), question, decision.reason, case, call.alone)
 
-    async def _asking(self, first: Wanted, behind: Sequence[OpenCall], turn: Turn) -> ApprovalAsked:
+    async def _asking(self, first: JointAsk, behind: Sequence[OpenCall], turn: Turn) -> ApprovalAsked:
         """The question about this call, and about those behind it that may be asked about with it."""
         journal, wanted = self._journal, [first]
         for call in behind:
             verdict = await self._judge(call, turn) if first.shares else None
-            if not isinstance(verdict, Wanted):
+            if not isinstance(verdict, JointAsk):
                 break
             wanted.append(verdict)
         wanted = together(wanted, approval.ASKS_PER_TURN - turn.asked)
@@ -181,27 +181,27 @@ class Calls:
         state = self._journal.state
         return as_heard(state.label, state.turn.principal) if state.turn is not None else state.label
 
-    def setting(self) -> Setting:
+    def setting(self) -> CallSetting:
         """What an approval binds beside the call."""
         agent = self._journal.agent
         untrusted = self._label.integrity == "untrusted"
-        return Setting(self._journal.session, agent.name, agent.folder, agent.profile, untrusted)
+        return CallSetting(self._journal.session, agent.name, agent.folder, agent.profile, untrusted)
 
     def grant(self, answered: ApprovalAnswered, call: ToolCall, turn: Turn) -> Change:
         """The row that remembers `always` or `never` for exactly this call."""
         return grant(answered, call, self.setting(), turn.principal, self._journal.ports.clock.now())
 
-    async def _run_group(self, group: list[Ready], turn: Turn) -> None:
+    async def _run_group(self, group: list[ReadyCall], turn: Turn) -> None:
         never = [ToolStarted(ready.call.call.id) for ready in group if ready.tool.spec.replay == "never"]
         if never:
             self._journal.record(*never)
             await self._journal.flush()
-        outcomes: list[Done | Ask | None] = [None] * len(group)
+        outcomes: list[Done | PersonQuestion | None] = [None] * len(group)
         clock = self._journal.ports.clock
         began = clock.monotonic()
         ended: list[float | None] = [None] * len(group)
 
-        async def run(i: int, ready: Ready) -> None:
+        async def run(i: int, ready: ReadyCall) -> None:
             journal, call, one = self._journal, ready.call.call, partial(self._run_one, ready, turn)
             if (hooks := journal.agent.hooks) is None:
                 outcomes[i] = await one()
@@ -224,7 +224,7 @@ class Calls:
         for ready, outcome, at in zip(group, outcomes, ended, strict=True):
             self._settle(ready, outcome, round((over if at is None else at) - began, 3))
 
-    async def _run_one(self, ready: Ready, turn: Turn) -> Done | Ask:
+    async def _run_one(self, ready: ReadyCall, turn: Turn) -> Done | PersonQuestion:
         return await attempt(ready.tool, ready.call.call.arguments, partial(self._context, ready.call, turn))
 
     async def _context(self, call: OpenCall, turn: Turn) -> Context:
@@ -254,7 +254,7 @@ class Calls:
         who = (self._heard, ask, state.audience, call.yes_at is not None, state.person)
         return Context(*place, ports.clock, ports.ids, emit, key, *who, state.options)
 
-    def _settle(self, ready: Ready, outcome: Done | Ask | None, took_s: float) -> None:
+    def _settle(self, ready: ReadyCall, outcome: Done | PersonQuestion | None, took_s: float) -> None:
         journal, call_id = self._journal, ready.call.call.id
         match outcome:
             case Done(parts=parts, status=status, end_turn=end_turn):
@@ -266,7 +266,7 @@ class Calls:
                 journal.record(ToolFinished(result, end_turn, ready.why, took_s))
                 if outcome.options is not None and (turn := journal.state.turn) is not None:
                     journal.record(OptionsSet(0, turn.principal, outcome.options))
-            case Ask(question=question, choices=choices, wait_s=wait_s):
+            case PersonQuestion(question=question, choices=choices, wait_s=wait_s):
                 now, ask_id = journal.ports.clock.now(), journal.ports.ids.new("ask")
                 journal.record(QuestionAsked(ask_id, call_id, clean(question), choices, now + wait_s), at=now)
             case None:

@@ -27,7 +27,7 @@ from .calls import Calls
 from .compact import shortened
 from .journal import Journal
 from .profile import Agent, Ports
-from .rewind import MANY, Past, branched, rewound, widened
+from .rewind import MANY, RewindView, branched, rewound, widened
 from .state import State, asked, fold
 from .step import answer, next_step
 
@@ -246,7 +246,7 @@ class Driver:
         """What needs the log: to rewind, or to branch. Written at once after a crash, it is found done."""
         await journal.flush()
         state, store, body = journal.state, self._ports.store, row.inbound.body
-        past = Past(self.session, await store.events(self.session), state.zone)
+        past = RewindView(self.session, await store.events(self.session), state.zone)
         try:
             if isinstance(body, Command) and body.name == "branch":
                 taken = {other.title for other in await store.titled(row.principal, past.heading, MANY)}

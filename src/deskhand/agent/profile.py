@@ -14,12 +14,12 @@ from msgspec.structs import replace
 from ..models.answer_schema import checkers
 from ..models.base import Model, ToolSchema
 from ..models.base import Thinking as ThinkingLevel
-from ..models.meter import Meter
+from ..models.meter import UsageMeter
 from ..policy.rules import Case, Decision
 from ..store.base import Store
-from ..tools.base import Reach, Tools
+from ..tools.base import Tools, ToolScope
 from ..tools.deferred import schemas_of
-from ..tools.hooks import Hooks
+from ..tools.hooks import PluginHooks
 from ..types.budget import Budgets, no_budget
 from ..types.clock import Clock, Ids
 from ..types.commit import Change, Outgoing
@@ -52,14 +52,14 @@ class Agent(msgspec.Struct, frozen=True, dict=True):
     prompt: Callable[[State], tuple[str, ...]]
     tools: Tools
     decide: Callable[[Case], Decision]
-    reach: Callable[[], Awaitable[Reach]]
+    reach: Callable[[], Awaitable[ToolScope]]
     folder: str
     limits: Limits = Limits()
     thinking: ThinkingLevel = "off"
     temperature: float | None = None
     zone: tzinfo | None = None
     profile: str = "default"
-    hooks: Hooks | None = None
+    hooks: PluginHooks | None = None
     commands: Commands = lambda state, waiting: None
     fit: Callable[[str], Limits] | None = None
     cheap_model: str = ""
@@ -135,7 +135,7 @@ class Ports(msgspec.Struct, frozen=True):
     elsewhere: Callable[[str], Awaitable[tuple[str, ...]]] | None = None
     secrets: Hiding = NoSecrets()
     back: Callable[[str, Principal, list[AnyEvent]], Awaitable[list[AnyEvent]]] | None = None
-    meter: Meter = msgspec.field(default_factory=Meter)
+    meter: UsageMeter = msgspec.field(default_factory=UsageMeter)
     checkers: CapacityLimiter = msgspec.field(default_factory=checkers)
     budgets: Budgets = no_budget
     owners_at: Callable[[], Awaitable[Sequence[Address]]] | None = None

@@ -36,20 +36,20 @@ MANY = 1000
 _NUMBERED = re.compile(r"(?<=.) \(\d+\)$")
 
 
-class Taken(msgspec.Struct):
+class RewoundMessages(msgspec.Struct):
     """A turn that was opened by event `n`, with what people said in it. `before` is the turn that it followed, by its
-    place in `Past.turns`; -1: none that was still in view."""
+    place in `RewindView.turns`; -1: none that was still in view."""
 
     n: int
     before: int
     said: list[MessageReceived]
 
 
-class Past:
+class RewindView:
     """The whole log of a session, gone through once. `now` is the state after it."""
 
     def __init__(self, session: str, log: Sequence[Recorded], zone: tzinfo | None = None) -> None:
-        self.session, self.log, self.now, self.turns = session, log, State(session, zone=zone), list[Taken]()
+        self.session, self.log, self.now, self.turns = session, log, State(session, zone=zone), list[RewoundMessages]()
         self.erased, self.title, self._last, self._rest = 0, "", [-1], [True]
         last = -1
         for recorded in log:
@@ -60,7 +60,7 @@ class Past:
                     self.turns[last].said.append(event)
                 case MessageReceived():
                     last, before = len(self.turns), last
-                    self.turns.append(Taken(recorded.n, before, [event]))
+                    self.turns.append(RewoundMessages(recorded.n, before, [event]))
                     self.title = self.title or " ".join(event.message.text.split())[:TITLE_CHARS]
                 case Undone():
                     last = self._last[event.to_n]
@@ -79,7 +79,7 @@ class Past:
         """The title, without the number of a branch."""
         return _NUMBERED.sub("", self.now.options.title or self.title)
 
-    def in_view(self, n: int) -> list[Taken]:
+    def in_view(self, n: int) -> list[RewoundMessages]:
         """The turns that the conversation consisted of after event n, the latest first."""
         found, i = [], self._last[n]
         while i >= 0:
@@ -100,7 +100,7 @@ class Past:
         return fold(State(self.session, zone=self.now.zone), self.log[:n])
 
 
-def rewound(state: State, row: Waiting, past: Past) -> list[AnyEvent]:
+def rewound(state: State, row: Waiting, past: RewindView) -> list[AnyEvent]:
     """The events with which the conversation goes back as this row wants: a `Rewind`, /undo or /retry. What is open
     ends before. Raises Refused with the reason where it cannot."""
     body, n, who, message = row.inbound.body, len(past.log), row.principal, None
@@ -146,7 +146,7 @@ def rewound(state: State, row: Waiting, past: Past) -> list[AnyEvent]:
     return [*events, *(event for event in (next_, reply) if event is not None)]
 
 
-def widened(state: State, row: Waiting, past: Past) -> list[AnyEvent]:
+def widened(state: State, row: Waiting, past: RewindView) -> list[AnyEvent]:
     """The events with which all is in view again that was shortened to save room. Raises Refused."""
     if state.calls:
         raise Refused("something is still going on; try it again when I am done")
@@ -160,7 +160,9 @@ def widened(state: State, row: Waiting, past: Past) -> list[AnyEvent]:
     return [Compacted(compacted(full), "", 0, then), CommandRun(row.inbox_id, row.principal, "uncompact", "", said)]
 
 
-def branched(past: Past, principal: Principal, at_n: int, to: str, at: float, taken: Collection[str] = ()) -> Commit:
+def branched(
+    past: RewindView, principal: Principal, at_n: int, to: str, at: float, taken: Collection[str] = ()
+) -> Commit:
     """A session `to` ('': named after this one) that goes on from the last rest up to event `at_n`. Its title is none
     of those that are `taken`. Raises Refused."""
     n = past.rest(at_n)
@@ -176,7 +178,7 @@ def branched(past: Past, principal: Principal, at_n: int, to: str, at: float, ta
     return Commit(to or f"{past.session}.b{n}", 1, at, (begun, Compacted(kept, "", 0, then)), close=True)
 
 
-def _times(past: Past, kept: Sequence[int]) -> tuple[float, ...]:
+def _times(past: RewindView, kept: Sequence[int]) -> tuple[float, ...]:
     """When the messages of these events were said. A branch begins with some that are events of another log."""
     brought: list[tuple[int, float]] = []
     match [recorded.event for recorded in past.log[:2]]:

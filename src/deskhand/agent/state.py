@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ..models.base import Shown
+from ..models.base import ContextMessage
 from ..models.message_variants import FORMS, as_shown
 from ..models.pending_annotations import note, remember
 from ..types import events as e
@@ -49,7 +49,7 @@ class Conversation(msgspec.Struct, kw_only=True):
     said what becomes of an edit that comes too late.
     """
 
-    messages: list[Shown] = []
+    messages: list[ContextMessage] = []
     context_tokens: int = 0
     masked_up_to: int = 0
     compacted_at: int = 0
@@ -341,7 +341,7 @@ def _show(state: State, n: int, message: Message) -> None:
     if message.role != "assistant":
         for part in message.parts:
             _read(state, part)
-    state.messages.append(Shown(n * FORMS, message))
+    state.messages.append(ContextMessage(n * FORMS, message))
 
 
 def _read(state: State, part: Part) -> None:
@@ -402,7 +402,7 @@ _FOLDS: dict[type[e.AnyEvent], Callable[[State, e.Recorded, Any], None]] = {
 """What each kind of event does; by kind, since a cold start goes through thousands."""
 
 
-def view(state: State) -> tuple[Shown, ...]:
+def view(state: State) -> tuple[ContextMessage, ...]:
     """The messages of a request. They only grow at their end, except where a `Masked` or `Compacted` event moved them,
     or a newer picture took the pixels of an older one."""
     return as_shown(state.messages, state.pictures, state.masked_up_to)

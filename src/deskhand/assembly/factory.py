@@ -15,7 +15,7 @@ from ..agent.profile import Agent
 from ..config.config import AgentConfig, Settings, workspace_of
 from ..models.base import Model
 from ..skills.skill import FILE_NAME, Skill, Skills, index
-from ..tools.base import Reach, Tools
+from ..tools.base import Tools, ToolScope
 from ..tools.paths import Allowed
 from ..types.clock import Clock
 from ..types.identity import Address, Principal
@@ -23,7 +23,7 @@ from ..types.limits import Limits
 from ..types.options import SessionOptions
 from ..types.people import People
 from ..workspace.quarantine import NOTHING, Held, holds
-from ..workspace.scope import Reaches, shared_folder, without_secrets
+from ..workspace.scope import ToolScopes, shared_folder, without_secrets
 from .chat_commands import Check, beyond, run, unusable
 from .features import Features
 from .judge import judge_of
@@ -37,12 +37,12 @@ from .workspace_templates import lay_out
 log = logging.getLogger(__name__)
 
 
-class House(msgspec.Struct, frozen=True):
+class AgentParts(msgspec.Struct, frozen=True):
     """What agents have in common. Without `tools` each has those that its settings allow. `told` is what a channel has
     to say about a place, by the channel's name. `model` opens `provider/name`. `beside` says what runs beside a
     session, `works` what goes on when nobody writes."""
 
-    reaches: Reaches
+    reaches: ToolScopes
     plugins: Plugins
     clock: Clock
     tools: Tools | None
@@ -57,7 +57,7 @@ class House(msgspec.Struct, frozen=True):
         return "\n".join(filter(None, (self.works.shown(session), self.beside(session))))
 
 
-def make_agent(settings: Settings, name: str, house: House, tried: Tried | None = None) -> Agent:
+def make_agent(settings: Settings, name: str, house: AgentParts, tried: Tried | None = None) -> Agent:
     """The agent of this name. Raises ConfigError."""
     config = settings.agent(name)
     try:
@@ -76,7 +76,7 @@ def make_agent(settings: Settings, name: str, house: House, tried: Tried | None 
             return allowed
         return *allowed, *await anyio.to_thread.run_sync(without_secrets, home, settings.home.root)
 
-    async def reach() -> Reach:
+    async def reach() -> ToolScope:
         return await house.reaches.of(name, workspace, beside)
 
     tools = house.tools if house.tools is not None else _tools(settings, name, house, skills)
@@ -101,7 +101,7 @@ def make_agent(settings: Settings, name: str, house: House, tried: Tried | None 
     )
 
 
-def _tools(settings: Settings, name: str, house: House, skills: Skills) -> Tools:
+def _tools(settings: Settings, name: str, house: AgentParts, skills: Skills) -> Tools:
     beside, plugins = house.works.tools(name), house.plugins.tools
     own = house.works.own.tools(settings, name, taken(settings, name, skills, (*beside, *plugins)))
     tools = toolbox(settings, name, skills, beside, house.people, plugins) | own
@@ -126,7 +126,7 @@ def check_of(settings: Settings, model: Callable[[str], Model]) -> Check:
     return check
 
 
-def _prompt(settings: Settings, name: str, house: House, given: tuple[Skills, str]) -> Prompting:
+def _prompt(settings: Settings, name: str, house: AgentParts, given: tuple[Skills, str]) -> Prompting:
     config, home, (skills, system) = settings.agent(name), settings.home, given
     sources = Sources(
         home.root,

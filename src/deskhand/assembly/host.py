@@ -18,7 +18,7 @@ from ..store.blobs import Blobs
 from ..types.clock import Clock, Ids
 from ..types.identity import Principal
 from ..users.owner_alerts import Alerts
-from ..workspace.scope import Room
+from ..workspace.scope import SandboxProvider
 
 
 class Host(msgspec.Struct, frozen=True):
@@ -28,7 +28,7 @@ class Host(msgspec.Struct, frozen=True):
 
     store: Store
     blobs: Blobs
-    room: Room
+    room: SandboxProvider
     net: Net
     clock: Clock
     ids: Ids

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..models.chain import Cooldowns, Failure, Link, Try, cooled, decide
+from ..models.chain import ChainLink, Cooldowns, ModelFailure, ModelTry, cooled, decide
 from ..types.events import ModelFailed
 
 
@@ -18,8 +18,8 @@ class Retries:
     def next(self, models: Sequence[str], failures: Sequence[ModelFailed], now: float) -> tuple[str, float] | None:
         """The model to try after these failures of one step, and when, by the clock that says `now`; None: no more."""
         tick = self._monotonic()
-        failed = [Failure(failure.model, failure.error, tick, failure.retry_after_s) for failure in failures]
+        failed = [ModelFailure(failure.model, failure.error, tick, failure.retry_after_s) for failure in failures]
         if failed:
             self._cooldowns = cooled(self._cooldowns, failed[-1], tick)
-        chosen = decide([Link(model) for model in models], failed, self._cooldowns, tick, self._random())
-        return (chosen.model, now + chosen.at - tick) if isinstance(chosen, Try) else None
+        chosen = decide([ChainLink(model) for model in models], failed, self._cooldowns, tick, self._random())
+        return (chosen.model, now + chosen.at - tick) if isinstance(chosen, ModelTry) else None

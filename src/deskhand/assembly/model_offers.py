@@ -10,9 +10,9 @@ import msgspec
 from ..config.config import Settings
 from ..models.catalogue import Catalogue
 from ..models.engine import installed
-from ..models.local_servers import Found, find_servers
+from ..models.local_servers import LocalServer, find_servers
 from ..models.settings import Catalogued
-from ..models.weights import PROVIDER, Shelf, free_memory
+from ..models.weights import PROVIDER, WeightsFolder, free_memory
 from ..net.download import OnProgress, ignore
 from ..types.errors import ConfigError
 from .models import catalogue_of
@@ -48,7 +48,7 @@ class Offer(msgspec.Struct, frozen=True):
 class Machine(msgspec.Struct, frozen=True):
     """What was found of this machine. `engine`: the extra `[local]` is installed."""
 
-    servers: tuple[Found, ...] = ()
+    servers: tuple[LocalServer, ...] = ()
     free_bytes: int = 0
     engine: bool = False
 
@@ -61,10 +61,10 @@ async def look_around(limit_s: float = 1.0, addresses: dict[str, str] | None = N
 
 async def offers(settings: Settings, progress: OnProgress = ignore) -> list[Offer]:
     """What can be offered on this machine now. `progress` is told of a download that an offer starts."""
-    return offers_of(settings, await look_around(), Shelf(settings.cache / "models"), progress)
+    return offers_of(settings, await look_around(), WeightsFolder(settings.cache / "models"), progress)
 
 
-def offers_of(settings: Settings, machine: Machine, shelf: Shelf, progress: OnProgress = ignore) -> list[Offer]:
+def offers_of(settings: Settings, machine: Machine, shelf: WeightsFolder, progress: OnProgress = ignore) -> list[Offer]:
     """The offers, the strongest first; at the end always the embedded model, which needs nothing."""
     return [
         *_by_key(settings, catalogue_of(settings)),
@@ -100,7 +100,7 @@ def usual_model(provider: Catalogued) -> str:
     return next(iter(exact + [name for name in families if name]), "")
 
 
-def _by_server(servers: Sequence[Found]) -> list[Offer]:
+def _by_server(servers: Sequence[LocalServer]) -> list[Offer]:
     return [
         _found("server", f"{server.provider}/{name}", f"{name} on {server.provider}", "it runs on this machine already")
         for server in servers
@@ -108,13 +108,13 @@ def _by_server(servers: Sequence[Found]) -> list[Offer]:
     ]
 
 
-def _embedded(machine: Machine, shelf: Shelf, progress: OnProgress) -> list[Offer]:
+def _embedded(machine: Machine, shelf: WeightsFolder, progress: OnProgress) -> list[Offer]:
     """Those that are here; else the one that fits into memory. The engine itself may still be missing."""
     names = shelf.present() or [shelf.choose(machine.free_bytes)]
     return [_embedded_offer(name, machine, shelf, progress) for name in names]
 
 
-def _embedded_offer(name: str, machine: Machine, shelf: Shelf, progress: OnProgress) -> Offer:
+def _embedded_offer(name: str, machine: Machine, shelf: WeightsFolder, progress: OnProgress) -> Offer:
     weights, here, model = shelf.find(name), shelf.has(name), f"{PROVIDER}/{name}"
     install = "" if machine.engine else "pip install 'deskhand[local]'"
     get = f"deskhand model {f'use {model}' if here else f'pull {name}'}"

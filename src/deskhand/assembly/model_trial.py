@@ -8,7 +8,7 @@ import anyio
 from msgspec.structs import replace
 
 from ..config.config import ProviderConfig, Settings
-from ..models.base import Reply, Request, Shown, TextDelta, ToolSchema
+from ..models.base import ContextMessage, Reply, Request, TextDelta, ToolSchema
 from ..types.errors import ConfigError, ModelError
 from ..types.labels import OWNER
 from ..types.messages import Message, Text
@@ -31,7 +31,7 @@ async def try_model(models: Models, model: str) -> ProbeView:
     said, tools = "", False
     text = "Say hello in one short sentence, then call the tool `weather` for Paris."
     asked = Message("user", (Text(text, OWNER),))
-    request = Request(model.partition("/")[2], (), (Shown(4, asked),), (_TOOL,), max_output_tokens=300)
+    request = Request(model.partition("/")[2], (), (ContextMessage(4, asked),), (_TOOL,), max_output_tokens=300)
     try:
         with anyio.fail_after(PROBE_S):
             async for item in models.open(model).reply(request):

@@ -23,13 +23,13 @@ from ..models.prefix import Prefixes
 from ..models.settings import Catalogued, Facts
 from ..models.shim import Shim
 from ..models.sight import OPENROUTER, Sighted, asked_of_server
-from ..models.transport import Limits, Transport
-from ..models.weights import PROVIDER, Shelf
+from ..models.transport import Transport, TransportLimits
+from ..models.weights import PROVIDER, WeightsFolder
 from ..store.base import Store
 from ..types.errors import ConfigError, ModelUnknown
 
 MEMORY_INSTALLED = find_spec("numpy") is not None
-LOCAL_LIMITS = Limits(first_s=600, idle_s=120, total_s=1800)
+LOCAL_LIMITS = TransportLimits(first_s=600, idle_s=120, total_s=1800)
 """A processor reads a prompt slowly, and one request waits for the other."""
 
 
@@ -38,12 +38,17 @@ class Models:
     `demo` is what answers as long as no model is chosen."""
 
     def __init__(
-        self, settings: Settings, limits: Limits | None = None, shelf: Shelf | None = None, *, demo: str = ""
+        self,
+        settings: Settings,
+        limits: TransportLimits | None = None,
+        shelf: WeightsFolder | None = None,
+        *,
+        demo: str = "",
     ) -> None:
         self._settings, self._demo = settings, demo
         self._catalogue = catalogue_of(settings)
         self._transport, self._local = Transport(limits), Transport(limits or LOCAL_LIMITS, keep=False)
-        self._shelf = shelf or Shelf(settings.cache / "models")
+        self._shelf = shelf or WeightsFolder(settings.cache / "models")
         self._opened: dict[str, Model] = {}
         self._old: list[Model] = []
         self._engines: dict[str, Engine] = {}

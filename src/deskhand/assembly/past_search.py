@@ -41,7 +41,7 @@ OWN = ("search_past", "read_past")
 NOTHING = "There is no conversation of that name that everybody here may read: search_past shows those that there are."
 
 
-class Line(msgspec.Struct, frozen=True):
+class PastLine(msgspec.Struct, frozen=True):
     """Something that was said in a conversation. `label` is whose word it is: of what the model said, that of all that
     it had read."""
 
@@ -53,14 +53,14 @@ class Line(msgspec.Struct, frozen=True):
     kind: Literal["said", "result"] = "said"
 
 
-class Talk(msgspec.Struct, frozen=True):
+class PastConversation(msgspec.Struct, frozen=True):
     """What was said in a conversation, and whose word its title is."""
 
-    lines: list[Line]
+    lines: list[PastLine]
     titled: Label
 
 
-class Past:
+class PastSearch:
     """Looks into the log for one conversation, and no further than all of its readers may. `zone` is where times are
     told."""
 
@@ -151,7 +151,7 @@ class Past:
         rows = await self._store.rows("past_of_place", (context.agent, base, THREADS))
         return list(dict.fromkeys((context.session, *(str(row[0]) for row in rows))))
 
-    def _label(self, lines: Sequence[Line], session: str, context: Context) -> Label:
+    def _label(self, lines: Sequence[PastLine], session: str, context: Context) -> Label:
         """Never a person's own word here; and where nobody is asked, it stays with the person whose it is."""
         label = join((LOCAL, *(line.label for line in lines)))
         if session != context.session and context.principal.kind != "person" and self._alone(context):
@@ -160,7 +160,7 @@ class Past:
 
     # What was said
 
-    async def _talk(self, session: str) -> Talk:
+    async def _talk(self, session: str) -> PastConversation:
         """All that was said in it. A long one is gone through in a thread: others go on meanwhile."""
         talk = await anyio.to_thread.run_sync(_talk_of, session, await self._store.events(session))
         return replace(talk, titled=join((talk.titled, await label_of_name(self._store, session))))
@@ -169,7 +169,7 @@ class Past:
         """After which number the turn that goes on now began."""
         return int((await self._store.rows("event_last_of_kind", (session, "turn_ended")))[0][0])
 
-    def _window(self, session: str, talk: Talk, hit: Hit, context: Context) -> Text:
+    def _window(self, session: str, talk: PastConversation, hit: Hit, context: Context) -> Text:
         lines = talk.lines
         at = next((i for i, line in enumerate(lines) if line.n == hit.n), None)
         if at is None:
@@ -185,7 +185,7 @@ class Past:
         label = join((self._label((*around, *ends), session, context), talk.titled))
         return Text(clean("\n".join(told)) + "\n", label)
 
-    def _told(self, line: Line, most: int) -> str:
+    def _told(self, line: PastLine, most: int) -> str:
         when = datetime.fromtimestamp(line.at, ZoneInfo(self._zone())).strftime("%Y-%m-%d %H:%M")
         text, most = " ".join(line.text.split()), RESULT_CLIPPED if line.kind == "result" else most
         return f"{when} {line.who}: {text[:most]}{'…' if len(text) > most else ''}"
@@ -194,9 +194,9 @@ class Past:
 _ALL = Principal("search_past", ("owner",), "system")
 
 
-def _talk_of(session: str, log: Sequence[Recorded]) -> Talk:
+def _talk_of(session: str, log: Sequence[Recorded]) -> PastConversation:
     """What was said, by the log. The labels follow from it, as they did when it was said."""
-    state, names, lines, titled = State(session), dict[str, str](), list[Line](), OWNER
+    state, names, lines, titled = State(session), dict[str, str](), list[PastLine](), OWNER
     for recorded in log:
         fold(state, (recorded,))
         if (line := _line(recorded, state.label, names)) is not None:
@@ -214,22 +214,22 @@ def _talk_of(session: str, log: Sequence[Recorded]) -> Talk:
                 titled = join((titled, state.label, Label("owner", by=state.options.title_by or ())))
             case _:
                 pass
-    return Talk(lines, titled)
+    return PastConversation(lines, titled)
 
 
-def _line(recorded: Recorded, label: Label, names: dict[str, str]) -> Line | None:
+def _line(recorded: Recorded, label: Label, names: dict[str, str]) -> PastLine | None:
     n, at = recorded.n, recorded.at
     match recorded.event:
         case MessageReceived(message=message, principal=principal) if message.text.strip():
             own = join(part.label for part in message.parts if isinstance(part, Text))
-            return Line(n, at, acts_for(principal), message.text, own)
+            return PastLine(n, at, acts_for(principal), message.text, own)
         case ModelReplied(message=message):
             names |= {call.id: call.name for call in message.calls}
-            return Line(n, at, "you", message.text, label) if message.text.strip() else None
+            return PastLine(n, at, "you", message.text, label) if message.text.strip() else None
         case ToolFinished(result=result) if result.text.strip() and names.get(result.call_id) not in OWN:
             read = join((label, *(part.label for part in result.parts)))  # it repeats what the call said
-            return Line(n, at, f"[{names.get(result.call_id, 'a tool')}]", result.text, read, "result")
+            return PastLine(n, at, f"[{names.get(result.call_id, 'a tool')}]", result.text, read, "result")
         case TurnEnded(said=said) if said.strip():
-            return Line(n, at, "you", said, label)
+            return PastLine(n, at, "you", said, label)
         case _:
             return None

@@ -19,7 +19,7 @@ from ..config.config import Home, Settings
 from ..tools.aliases import TOOLS
 from ..tools.base import Tool
 from ..tools.documents.invisible import written_out
-from ..tools.hooks import HOOKS, Handler, HookName, Hooks
+from ..tools.hooks import HOOKS, Handler, HookName, PluginHooks
 from ..tools.plugin import Plugin
 from ..types.errors import ConfigError
 
@@ -30,7 +30,7 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 PROMPT_CHARS = 20_000
 
 
-class Loaded(msgspec.Struct, frozen=True):
+class LoadedPlugins(msgspec.Struct, frozen=True):
     """A plugin that works, and what it gives. `place` is its file, or the package's entry point."""
 
     name: str
@@ -40,7 +40,7 @@ class Loaded(msgspec.Struct, frozen=True):
     hooks: dict[HookName, Handler] = {}
 
 
-class Failed(msgspec.Struct, frozen=True):
+class FailedPlugin(msgspec.Struct, frozen=True):
     """A plugin that is named and does not work. `why` is a sentence with the next step, if there is one."""
 
     name: str
@@ -54,8 +54,8 @@ class Failed(msgspec.Struct, frozen=True):
 class Plugins(msgspec.Struct, frozen=True):
     """What the plugins of the configuration give together, in the order in which it names them."""
 
-    loaded: tuple[Loaded, ...] = ()
-    failed: tuple[Failed, ...] = ()
+    loaded: tuple[LoadedPlugins, ...] = ()
+    failed: tuple[FailedPlugin, ...] = ()
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -65,22 +65,22 @@ class Plugins(msgspec.Struct, frozen=True):
     def prompt(self) -> str:
         return "\n\n".join(f"# Plugin {p.name}\n{p.prompt}" for p in self.loaded if p.prompt)
 
-    def hooks(self, agent: str) -> Hooks | None:
+    def hooks(self, agent: str) -> PluginHooks | None:
         """None where no plugin has any."""
         by_name = {name: [p.hooks[name] for p in self.loaded if name in p.hooks] for name in HOOKS}
-        return Hooks(agent, by_name) if any(by_name.values()) else None
+        return PluginHooks(agent, by_name) if any(by_name.values()) else None
 
 
 def load_plugins(settings: Settings, taken: Collection[str], known: Plugins) -> Plugins:
     """Load what the configuration names. What fails is left out and says why; `taken` are names of tools that none
     may have. Plugins that are `known` stay as they are."""
     kept = {plugin.name: plugin for plugin in known.loaded}
-    loaded: list[Loaded] = []
-    failed: list[Failed] = []
+    loaded: list[LoadedPlugins] = []
+    failed: list[FailedPlugin] = []
     names = {*taken, *TOOLS}  # a rule for `bash` is one for `shell`, so a plugin may not have a `bash` beside it
     for name in dict.fromkeys(settings.config.plugins):
         found = kept.get(name) or load(name, settings.home, names)
-        if isinstance(found, Failed):
+        if isinstance(found, FailedPlugin):
             log.warning("%s", found)
             failed.append(found)
         else:
@@ -89,7 +89,7 @@ def load_plugins(settings: Settings, taken: Collection[str], known: Plugins) -> 
     return Plugins(tuple(loaded), tuple(failed))
 
 
-def load(name: str, home: Home, taken: Collection[str]) -> Loaded | Failed:
+def load(name: str, home: Home, taken: Collection[str]) -> LoadedPlugins | FailedPlugin:
     """One plugin, whatever its code does."""
     place = str(home.plugins)
     try:
@@ -98,10 +98,10 @@ def load(name: str, home: Home, taken: Collection[str]) -> Loaded | Failed:
         made = source.load() if isinstance(source, EntryPoint) else getattr(_run(source), "plugin", None)
         return _given(name, place, made, taken)
     except ConfigError as error:
-        return Failed(name, place, str(error))
+        return FailedPlugin(name, place, str(error))
     except (Exception, SystemExit) as error:
         log.exception("the plugin %r failed to load", name)
-        return Failed(name, place, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")
+        return FailedPlugin(name, place, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")
 
 
 def find(name: str, home: Home) -> Path | EntryPoint:
@@ -158,7 +158,7 @@ def _check(path: Path, found: os.stat_result) -> None:
         raise ConfigError(f"others can write {what if what == 'it' else 'its folder'}; run: chmod go-w {path}")
 
 
-def _given(name: str, place: str, made: Any, taken: Collection[str]) -> Loaded:
+def _given(name: str, place: str, made: Any, taken: Collection[str]) -> LoadedPlugins:
     """What a plugin gives, as far as anybody can check it. Raises ConfigError, or whatever its methods raise."""
     plugin = made() if isinstance(made, type) else made
     if not isinstance(plugin, Plugin):
@@ -171,7 +171,7 @@ def _given(name: str, place: str, made: Any, taken: Collection[str]) -> Loaded:
         raise ConfigError(f"there is no hook {unknown[0]!r}; there are: {', '.join(HOOKS)}")
     if not isinstance(prompt, str) or not all(map(callable, hooks.values())):
         raise ConfigError("get_system_prompt gives text, and get_hooks async functions")
-    return Loaded(name, place, tools, written_out(prompt.strip())[:PROMPT_CHARS], hooks)
+    return LoadedPlugins(name, place, tools, written_out(prompt.strip())[:PROMPT_CHARS], hooks)
 
 
 def named(settings: Settings, add: str = "", drop: str = "") -> Sequence[str]:

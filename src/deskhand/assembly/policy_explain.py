@@ -9,9 +9,9 @@ import msgspec
 from msgspec.structs import replace
 
 from ..config.config import Settings, workspace_of
-from ..policy.approval import Setting
+from ..policy.approval import CallSetting
 from ..policy.consent import remembered
-from ..policy.explain import Looked, looked_at
+from ..policy.explain import ExplainedRules, looked_at
 from ..policy.rules import Case, Decision, Rule, Verdict
 from ..store.base import Store
 from ..tools.aliases import TOOLS
@@ -28,7 +28,7 @@ HERE = "here"
 """The chat of a call that nobody makes."""
 
 
-class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ExplainedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A call, and where it would be made. `arguments` may be JSON, or the one text that the tool needs. `as_` is a
     user, a role, or NAME:ROLE; `untrusted` that something from outside was read, or what."""
 
@@ -43,7 +43,7 @@ class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     planning: bool = False
 
 
-class Expected(Call, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Expected(ExplainedCall, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A call and its verdict. `because` is part of the reason."""
 
     expect: Verdict
@@ -56,7 +56,7 @@ class Why(msgspec.Struct, frozen=True):
 
     case: Case
     decision: Decision
-    looked: tuple[Looked, ...]
+    looked: tuple[ExplainedRules, ...]
     said: Decision | None = None
     opens: Rule | None = None
 
@@ -74,7 +74,7 @@ def principal_of(settings: Settings, who: str, users: Sequence[User] = ()) -> Pr
     return Principal("somebody", (name,)) if name in ROLE_SCOPES or name in settings.config.roles else Principal(name)
 
 
-def case_of(settings: Settings, tools: Tools, call: Call, users: Sequence[User] = ()) -> Case:
+def case_of(settings: Settings, tools: Tools, call: ExplainedCall, users: Sequence[User] = ()) -> Case:
     """The call as the judge would get it. Raises ConfigError for a tool that the agent does not have."""
     agent = settings.choose(call.agent)
     tool = tools.get(call.tool) or tools.get(TOOLS.get(call.tool, call.tool))
@@ -112,7 +112,7 @@ async def why(settings: Settings, case: Case, store: Store | None = None) -> Why
     if store is not None and decision.verdict == "ask" and case.arguments:
         call = ToolCall("", case.tool, msgspec.Raw(case.arguments))
         untrusted = case.context.integrity == "untrusted"
-        setting = Setting("", case.agent, str(workspace_of(settings, case.agent)), "default", untrusted)
+        setting = CallSetting("", case.agent, str(workspace_of(settings, case.agent)), "default", untrusted)
         said = await remembered(store.rows, call, setting, case.principal)
     opens = _opening(settings, case) if (said or decision).verdict != "allow" and said is None else None
     return Why(case, said or decision, looked, said, opens)

@@ -13,7 +13,7 @@ import msgspec
 
 from ..agent.state import State
 from ..models import shim_tasks
-from ..tools.notes import Word
+from ..tools.notes import PendingLabel
 from ..types.clock import Clock
 from ..types.errors import ConfigError
 from ..types.identity import EVERYBODY, Address, Principal
@@ -75,7 +75,7 @@ class Sources(msgspec.Struct, frozen=True):
     machine: str = ""
     quarantine: Quarantine | None = None
     system: str = ""
-    words: Callable[[], Sequence[Word]] = tuple
+    words: Callable[[], Sequence[PendingLabel]] = tuple
 
 
 class Prompt:

@@ -22,7 +22,7 @@ async def nowhere(changes: Sequence[Change]) -> list[int]:
     return []
 
 
-class Thinking(msgspec.Struct, frozen=True):
+class SideQueries(msgspec.Struct, frozen=True):
     """`agent` gives an agent by its name, `model` opens `provider/name`. Every call is held and settled in `budgets`,
     whose rows `change` writes."""
 

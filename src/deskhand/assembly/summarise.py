@@ -20,7 +20,7 @@ from ..types.messages import Audio, File, Image, Message, Text, ToolCall, ToolRe
 from ..types.options import ALL
 from ..types.steps import Condensed
 from ..types.turn import LEFT_OUT
-from .side_queries import Thinking
+from .side_queries import SideQueries
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ it are for nobody now. At most 600 words, as plain sentences under short heading
 class Condense:
     """Sums up for conversations. `store` knows what was changed and is open, `thinking` asks a cheap model."""
 
-    def __init__(self, store: Store, thinking: Thinking, clock: Clock) -> None:
+    def __init__(self, store: Store, thinking: SideQueries, clock: Clock) -> None:
         self._store = store
         self._thinking = thinking
         self._clock = clock

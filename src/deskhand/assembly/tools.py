@@ -10,7 +10,7 @@ import msgspec
 
 from ..config.config import Settings, workspace_of
 from ..policy.profiles import CORE, DEFERRED, Offered, covered, named, offers
-from ..skills.skill import BUNDLED, Skills, Source
+from ..skills.skill import BUNDLED, Skills, SkillSource
 from ..skills.tools import skill_tools
 from ..tools import context, extract, files, folders, kv, network, plan, shell, symbols, talk, task_board, tasks
 from ..tools.base import Tool
@@ -41,10 +41,10 @@ BY_PROGRAM = frozenset({RUN, REHEARSE, SURVEY})
 _BUNDLED = Allowed(str(BUNDLED.resolve()))
 
 
-def skill_sources(settings: Settings, agent: str) -> tuple[Source, ...]:
+def skill_sources(settings: Settings, agent: str) -> tuple[SkillSource, ...]:
     """Where the skills of an agent are looked for, the strongest last."""
-    shared = Source("shared", settings.skills_folder, links=True)
-    return (Source("bundled", BUNDLED), shared, Source("agent", workspace_of(settings, agent), "skills"))
+    shared = SkillSource("shared", settings.skills_folder, links=True)
+    return (SkillSource("bundled", BUNDLED), shared, SkillSource("agent", workspace_of(settings, agent), "skills"))
 
 
 def skills_of(settings: Settings, agent: str, tried: Path | None = None) -> Skills:
@@ -52,7 +52,7 @@ def skills_of(settings: Settings, agent: str, tried: Path | None = None) -> Skil
     sources = skill_sources(settings, agent)
     if tried is None:
         return Skills(sources, settings.skills(agent))
-    more = Source("tried", tried, links=True)
+    more = SkillSource("tried", tried, links=True)
     return Skills((*sources, more), (*settings.skills(agent), *Skills((more,)).find()))
 
 

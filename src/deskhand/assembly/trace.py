@@ -20,7 +20,7 @@ _ASIDE = (e.MessageDelivered, e.MessageEdited, e.Reacted, e.CommandRun, e.Erased
 SpanKind = Literal["agent_run", "llm_call", "tool_call"]
 
 
-class Span(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
+class TraceSpan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
     """A turn (`agent_run`), or one call in it. The ids are the same each time that a log is read: `trace_id` is that of
     the turn, `parent_id` is '' for a turn, the turn for a call of a model, the call of the model for what it called,
     and the call of the tool for what that asked a model.
@@ -96,7 +96,7 @@ class Trace:
         self._run: _Run | None = None
         self._open: dict[str, _Open] = {}
 
-    def add(self, recorded: e.Recorded) -> Iterator[Span]:
+    def add(self, recorded: e.Recorded) -> Iterator[TraceSpan]:
         """What this event ended."""
         event = recorded.event
         if isinstance(event, _ASIDE):
@@ -144,7 +144,7 @@ class Trace:
             case _:
                 pass
 
-    def running(self, session: str) -> list[Span]:
+    def running(self, session: str) -> list[TraceSpan]:
         """What has not ended yet."""
         spans = [self._still(session, each) for each in self._open.values()]
         if self._run is not None:
@@ -154,14 +154,14 @@ class Trace:
 
     # ------------------------------------------------------------------ turns
 
-    def _ended(self, recorded: e.Recorded, run: _Run, reason: str, said: str = "") -> Span:
+    def _ended(self, recorded: e.Recorded, run: _Run, reason: str, said: str = "") -> TraceSpan:
         self._run = None
         self._open = {}
         run.said = said or run.said
         return self._of_run(recorded.session, run, reason, seq=recorded.seq, n=recorded.n, at=recorded.at)
 
-    def _of_run(self, session: str, run: _Run, status: str, *, seq: int, n: int, at: float | None = None) -> Span:
-        return Span(
+    def _of_run(self, session: str, run: _Run, status: str, *, seq: int, n: int, at: float | None = None) -> TraceSpan:
+        return TraceSpan(
             kind="agent_run",
             trace_id=_trace_id(session, run.n),
             span_id=_span_id(session, run.n),
@@ -187,7 +187,7 @@ class Trace:
 
     # ------------------------------------------------------------------ calls of models
 
-    def _llm_call(self, recorded: e.Recorded, event: e.ModelReplied | e.ModelFailed | e.AskedAside) -> Span:
+    def _llm_call(self, recorded: e.Recorded, event: e.ModelReplied | e.ModelFailed | e.AskedAside) -> TraceSpan:
         made = _llm_call_of(event)
         if self._run is not None:
             self._run.usage += made.usage
@@ -201,7 +201,7 @@ class Trace:
             began = recorded.at - made.took_s
         self._retry_at = made.retry_at
 
-        return Span(
+        return TraceSpan(
             kind="llm_call",
             trace_id=trace_id,
             span_id=_span_id(recorded.session, recorded.n, "llm"),
@@ -225,7 +225,7 @@ class Trace:
 
     def _tool(
         self, recorded: e.Recorded, call_id: str, status: str, text: str, measured_s: float = 0.0
-    ) -> Iterator[Span]:
+    ) -> Iterator[TraceSpan]:
         known = self._open.pop(call_id, None)
         if known is None:
             return
@@ -233,7 +233,7 @@ class Trace:
         if status != "ok" and (why := _first_line(text)):
             detail = f"{detail}  {self._redact(why)[:DETAIL_CHARS]}".strip()
         began = recorded.at - measured_s if measured_s else min(max(self._before, known.began), recorded.at)
-        yield Span(
+        yield TraceSpan(
             kind="tool_call",
             trace_id=self._turn_of(recorded)[0],
             span_id=_span_id(recorded.session, known.n, call_id),
@@ -251,9 +251,9 @@ class Trace:
             preview=self._preview(text),
         )
 
-    def _still(self, session: str, each: _Open) -> Span:
+    def _still(self, session: str, each: _Open) -> TraceSpan:
         turn = self._run.n if self._run is not None else each.n
-        return Span(
+        return TraceSpan(
             kind="tool_call",
             trace_id=_trace_id(session, turn),
             span_id=_span_id(session, each.n, each.call.id),

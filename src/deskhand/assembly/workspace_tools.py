@@ -9,16 +9,16 @@ from typing import Any
 
 from ..config.config import Settings, workspace_of
 from ..policy.profiles import offers
-from ..skills.python import Found, PythonSkill, PythonSkills, python_tools
+from ..skills.python import PythonSkill, PythonSkills, PythonSkillScan, python_tools
 from ..store.base import Store
 from ..tools.base import Tool
-from ..tools.notes import Word
+from ..tools.notes import PendingLabel
 from ..types.clock import Clock
 from ..workspace.quarantine import Held, Quarantine, holds
 
 log = logging.getLogger(__name__)
 
-Words = Callable[[Path], Sequence[Word]]
+Words = Callable[[Path], Sequence[PendingLabel]]
 
 
 class OwnTools:
@@ -57,10 +57,12 @@ class OwnTools:
             return (0,)
         return (self._quarantine.version, *self._words(workspace_of(settings, agent)), *files)
 
-    def _free(self, settings: Settings, agent: str) -> Found:
+    def _free(self, settings: Settings, agent: str) -> PythonSkillScan:
         found, workspace = self._of(settings, agent).find(self._clock.now()), workspace_of(settings, agent)
         held = self._quarantine.held(words=self._words(workspace))
-        return Found(tuple(each for each in found.skills if not _is_held(each, workspace, held)), found.problems)
+        return PythonSkillScan(
+            tuple(each for each in found.skills if not _is_held(each, workspace, held)), found.problems
+        )
 
     def _of(self, settings: Settings, agent: str) -> PythonSkills:
         folder = workspace_of(settings, agent)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ..assembly.models import catalogue_of
 from ..config.config import Settings
 from ..config.sections import Per
-from ..gateway.inject import Waker
+from ..gateway.inject import InboundInjector
 from ..models.weights import PROVIDER
 from ..store.base import Store, Used
 from ..types.budget import Budgets, Charge
@@ -27,11 +27,11 @@ from ..types.identity import SYSTEM, Address, Command, Inbound, Principal, acts_
 from ..types.messages import Usage
 from .limits import (
     WARN_AT,
-    Forecast,
+    BudgetForecast,
     Learned,
     Limit,
+    LimitStanding,
     Of,
-    Standing,
     amount,
     day_of,
     forecast,
@@ -145,11 +145,11 @@ class BudgetLedger:
 
     # What there is
 
-    def standings(self, charge: Charge) -> list[Standing]:
+    def standings(self, charge: Charge) -> list[LimitStanding]:
         """Every limit that holds for this call, and how much of it is gone."""
         return self._standings(self._limits(of_charge(charge), self._now()[1]))
 
-    def standing(self, of: Of, name: str) -> list[Standing]:
+    def standing(self, of: Of, name: str) -> list[LimitStanding]:
         """The limits of one person, agent, job, conversation, or of all."""
         return self._standings(self._limits([(of, name)], self._now()[1]))
 
@@ -176,7 +176,7 @@ class BudgetLedger:
         """Who of that kind has used anything from that day on, the most first."""
         return [name for name, *_ in await self._store.rows("budget_names", (of, since, limit))]
 
-    async def lift(self, of: Of, name: str, by: Principal, per: Per | Literal[""] = "") -> list[Standing]:
+    async def lift(self, of: Of, name: str, by: Principal, per: Per | Literal[""] = "") -> list[LimitStanding]:
         """Allow as much once more: until the budget is fresh again, or for good where it never is. Of all its limits,
         or of those for that time. Returns how they stand then; [] where there is none."""
         chosen = [each.limit for each in self.standing(of, name) if per in ("", each.limit.per)]
@@ -187,7 +187,7 @@ class BudgetLedger:
         await self._store.change([note, *rows])
         return [each for each in self.standing(of, name) if each.limit in chosen]
 
-    def forecast(self, job: str, runs_per_month: float, tokens_per_run: int = 0) -> Forecast:
+    def forecast(self, job: str, runs_per_month: float, tokens_per_run: int = 0) -> BudgetForecast:
         """What a month of a job may come to, by what its runs of the last 30 days have used; before its first run by
         `tokens_per_run`, what one run may use."""
         today = self._now()[1]
@@ -205,7 +205,7 @@ class BudgetLedger:
         budgets = self._settings().config.budgets
         return [limit for kind, name in of for limit in limits_of(budgets, kind, name, today)] if budgets else []
 
-    def _standings(self, limits: Sequence[Limit]) -> list[Standing]:
+    def _standings(self, limits: Sequence[Limit]) -> list[LimitStanding]:
         rows = self._store.look("budget_holds")
         for _ in range(LOOKS):
             found = self._look(limits, {row[0]: row for row in rows})
@@ -214,7 +214,7 @@ class BudgetLedger:
                 break  # else something was committed in between, which may have been counted twice, never not at all
         return found
 
-    def _look(self, limits: Sequence[Limit], rows: Mapping[str, tuple[Any, ...]]) -> list[Standing]:
+    def _look(self, limits: Sequence[Limit], rows: Mapping[str, tuple[Any, ...]]) -> list[LimitStanding]:
         holds, found = self._holds(rows), []
         for limit in limits:
             usd, place = limit.unit == "usd", (limit.of, limit.name)
@@ -222,7 +222,7 @@ class BudgetLedger:
             held = sum(each.micros if usd else each.tokens for each in mine)
             lifted = self._store.look("budget_lifted", (*place, limit.field, limit.since))
             used = self.used(*place, limit.since)[usd]
-            found.append(Standing(limit, used, held, int(lifted[0][0]) if lifted else 0))
+            found.append(LimitStanding(limit, used, held, int(lifted[0][0]) if lifted else 0))
         return found
 
     def _holds(self, rows: Mapping[str, tuple[Any, ...]]) -> list[Hold]:
@@ -270,7 +270,7 @@ class BudgetLedger:
             case _:
                 pass
 
-    async def run(self, waker: Waker) -> None:
+    async def run(self, waker: InboundInjector) -> None:
         """Count what a process held that is gone; then warn those whose budget is nearly spent."""
         await self.take_over()
         while True:
@@ -288,7 +288,7 @@ class BudgetLedger:
                 used = _counted(msgspec.json.decode(charge, type=Charge), day, tokens, micros)
                 await self._store.change((used, Change("budget_drop", (id_,))))
 
-    async def _warn(self, waker: Waker) -> None:
+    async def _warn(self, waker: InboundInjector) -> None:
         near, self._near = self._near, set()
         zone, today = self._now()
         for charge in near:
@@ -306,7 +306,7 @@ class BudgetLedger:
                     self._near.add(charge)  # again, soon
                     log.warning("nobody was warned of it: %s", error)
 
-    async def _tell(self, waker: Waker, session: str, name: str, words: str) -> None:
+    async def _tell(self, waker: InboundInjector, session: str, name: str, words: str) -> None:
         """Once, at the place where somebody talks to the agent alone."""
         place = self._places.get(session)
         if place is not None and not place.group:

@@ -44,7 +44,7 @@ class Limit(msgspec.Struct, frozen=True):
         return f"{self.of}:{self.name}" if self.name else self.of
 
 
-class Standing(msgspec.Struct, frozen=True):
+class LimitStanding(msgspec.Struct, frozen=True):
     """A limit and how much of it is gone: what was used, and what calls that go on hold. `extra` was added to it."""
 
     limit: Limit
@@ -112,7 +112,7 @@ class Learned(msgspec.Struct, frozen=True):
     micros: float
 
 
-class Forecast(msgspec.Struct, frozen=True):
+class BudgetForecast(msgspec.Struct, frozen=True):
     """What a month of a job may come to. `known`: there is something to go by."""
 
     runs: float
@@ -122,12 +122,12 @@ class Forecast(msgspec.Struct, frozen=True):
     words: str
 
 
-def forecast(job: str, each: Learned, runs: float, limits: Iterable[Limit]) -> Forecast:
+def forecast(job: str, each: Learned, runs: float, limits: Iterable[Limit]) -> BudgetForecast:
     """So many runs a month, as far as can be told, beside what `limits` allow."""
     tokens, micros = round(each.tokens * runs), round(each.micros * runs)
     if not each.tokens:
         words = f"{job} runs about {runs:,.0f} times a month; what a run uses is not known before the first one."
-        return Forecast(runs, 0, 0, False, words)
+        return BudgetForecast(runs, 0, 0, False, words)
     by = f"learned from {each.runs} run{'s' * (each.runs != 1)}" if each.runs else "as much as one run may use"
     dollars = f", about {amount('usd', micros)}" if micros else ""
     words = (
@@ -140,7 +140,7 @@ def forecast(job: str, each: Learned, runs: float, limits: Iterable[Limit]) -> F
         if comes > limit.most:
             per = f"a {limit.per}"
             words += f" That is more than {whose(limit)} allows: {amount(limit.unit, limit.most)} {per}."
-    return Forecast(runs, tokens, micros, True, words)
+    return BudgetForecast(runs, tokens, micros, True, words)
 
 
 # In words
@@ -163,7 +163,7 @@ def whose(limit: Limit) -> str:
 WHEN = {"day": " today", "month": " this month", "ever": ""}
 
 
-def gone(standing: Standing) -> str:
+def gone(standing: LimitStanding) -> str:
     """How much of it is used."""
     limit = standing.limit
     used = amount(limit.unit, standing.used).removesuffix(" tokens")
@@ -178,7 +178,7 @@ def fresh(limit: Limit, today: int, zone: ZoneInfo) -> str:
     return f"It is fresh again on {datetime.combine(on, hour(), zone):%A, %d %B at %H:%M} ({zone.key})."
 
 
-def spent(standing: Standing, wanted: int, today: int, zone: ZoneInfo) -> str:
+def spent(standing: LimitStanding, wanted: int, today: int, zone: ZoneInfo) -> str:
     """Why a call is not made, and what can be done."""
     limit = standing.limit
     if not standing.most:
@@ -192,7 +192,7 @@ def spent(standing: Standing, wanted: int, today: int, zone: ZoneInfo) -> str:
     )
 
 
-def warning(standing: Standing, today: int, zone: ZoneInfo) -> str:
+def warning(standing: LimitStanding, today: int, zone: ZoneInfo) -> str:
     """That it will soon be spent."""
     limit = standing.limit
     said = f"{whose(limit)} is at {standing.share:.0%}: {gone(standing)}. {fresh(limit, today, zone)}"

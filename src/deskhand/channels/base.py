@@ -133,7 +133,7 @@ class Closing(Protocol):
         ...
 
 
-class Health(msgspec.Struct, frozen=True, omit_defaults=True):
+class ChannelHealth(msgspec.Struct, frozen=True, omit_defaults=True):
     """Facts about a channel, times in seconds since the epoch, 0 for never. `error` is the last one, as a sentence."""
 
     ok_at: float = 0.0
@@ -145,7 +145,7 @@ class Health(msgspec.Struct, frozen=True, omit_defaults=True):
 class Healthy(Protocol):
     """A channel that remembers how it fared."""
 
-    def health(self) -> Health: ...
+    def health(self) -> ChannelHealth: ...
 
 
 @runtime_checkable

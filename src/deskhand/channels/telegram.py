@@ -31,9 +31,9 @@ from .base import (
     Acknowledging,
     Allowing,
     Channel,
+    ChannelHealth,
     Closing,
     Editing,
-    Health,
     Healthy,
     Instructing,
     Introduction,
@@ -95,7 +95,7 @@ class TelegramChannel:
         self._opening = anyio.Lock()
         self._opened = False
         self._me = telegram.User(int(token.partition(":")[0]), "", True)
-        self._health = Health()
+        self._health = ChannelHealth()
         self._known: dict[str, _Sent] = {}
         self._pressed: dict[str, list[tuple[str, str]]] = {}
 
@@ -333,7 +333,7 @@ class TelegramChannel:
             await self._open()
         return Introduction(self._me.username or self._me.first_name, f"https://t.me/{self._me.username}")
 
-    def health(self) -> Health:
+    def health(self) -> ChannelHealth:
         return self._health
 
     @property

@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from ..budgets.ledger import BudgetLedger
-from ..budgets.limits import OF, Of, Standing, amount, begin_of, day_of, fresh, gone, quoted
+from ..budgets.limits import OF, LimitStanding, Of, amount, begin_of, day_of, fresh, gone, quoted
 from ..config.clock import RandomIds, SystemClock
 from ..config.config import Settings
 from ..config.first_settings import store_key
@@ -79,7 +79,7 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     zone = ZoneInfo(settings.config.timezone)
     today = day_of(SystemClock().now(), zone)
 
-    async def use(ledger: BudgetLedger) -> list[Standing]:
+    async def use(ledger: BudgetLedger) -> list[LimitStanding]:
         whose = await _whose(ledger, settings, today)
         return [standing for of, name in whose for standing in ledger.standing(of, name)]
 
@@ -113,7 +113,7 @@ async def _whose(ledger: BudgetLedger, settings: Settings, today: int) -> list[t
     return list(found)
 
 
-def _as_json(standing: Standing) -> dict[str, Any]:
+def _as_json(standing: LimitStanding) -> dict[str, Any]:
     limit, scale = standing.limit, 1e6 if standing.limit.unit == "usd" else 1
     numbers = {"used": standing.used, "held": standing.held, "most": standing.most}
     return {"of": limit.key, "field": limit.field, **{name: number / scale for name, number in numbers.items()}}
@@ -181,7 +181,7 @@ def lift(whose: str, per: Per | None, config: str | None) -> None:
     if of != "all" and not name:
         fail(f"say whose: {of}:NAME; `deskhand budget` lists them", USAGE)
 
-    async def use(ledger: BudgetLedger) -> list[Standing]:
+    async def use(ledger: BudgetLedger) -> list[LimitStanding]:
         return await ledger.lift(of, name, ME, per or "")
 
     chosen = with_ledger(settings, lambda ledger: _chosen(ledger, of, name, per or ""))
@@ -203,7 +203,7 @@ def lift(whose: str, per: Per | None, config: str | None) -> None:
         click.echo(plain(f"deskhand: one budget of {whose} still {nothing}"), err=True)
 
 
-async def _chosen(ledger: BudgetLedger, of: Of, name: str, per: Per | Literal[""]) -> list[Standing]:
+async def _chosen(ledger: BudgetLedger, of: Of, name: str, per: Per | Literal[""]) -> list[LimitStanding]:
     """Its limits, or those for that time."""
     return [each for each in ledger.standing(of, name) if per in ("", each.limit.per)]
 

@@ -8,9 +8,9 @@ import click
 
 from ..config.config import Settings
 from ..config.parse import read_text
-from ..evals.cases import Case, Cases, Verdict, judge
+from ..evals.cases import Cases, SavedCase, Verdict, judge
 from ..evals.replay import REPLAY_TOKENS
-from ..evals.runner import Wanted
+from ..evals.runner import ReplayOptions
 from ..runtime.app import App
 from ..types.errors import ConfigError
 from .live import with_app
@@ -81,7 +81,7 @@ def run(names: tuple[str, ...], model: str, system: Path | None, again: bool, to
     wanted = list(names) or found.names()
     if not wanted:
         fail("there are no cases; make one of a turn: deskhand replay SESSION --save NAME", USAGE)
-    read, broken = dict[str, Case](), list[Verdict]()
+    read, broken = dict[str, SavedCase](), list[Verdict]()
     for name in wanted:
         try:
             read[name] = found.read(name)
@@ -90,7 +90,7 @@ def run(names: tuple[str, ...], model: str, system: Path | None, again: bool, to
                 fail(str(error), USAGE)
             broken.append(Verdict(name, (str(error),)))
     try:
-        trial = Wanted(model, read_text(system) if system else "", tokens=tokens)
+        trial = ReplayOptions(model, read_text(system) if system else "", tokens=tokens)
     except ConfigError as error:
         fail(str(error), USAGE)
 

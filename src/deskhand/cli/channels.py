@@ -15,7 +15,7 @@ from ..gateway.channel_loader import introduction
 from ..gateway.local_stream import ask_health
 from ..store.blobs import Blobs
 from ..types.errors import DeskhandError
-from ..types.health import Fact
+from ..types.health import HealthFact
 from .plain import plain
 from .run import USAGE, Listing, config_option, fail, limit_option, run, settings_of
 from .table import table
@@ -56,7 +56,7 @@ def list_(limit: int | None, config: str | None) -> None:
     table(("channel", "kind", "state", "why"), rows[:limit])
 
 
-def _state(config: ChannelConfig, fact: Fact | None) -> tuple[str, str]:
+def _state(config: ChannelConfig, fact: HealthFact | None) -> tuple[str, str]:
     if not config.enabled:
         return "off", ""
     if fact is None:

@@ -8,7 +8,7 @@ import click
 from ..config.clock import SystemClock
 from ..config.config import Settings
 from ..deepwork.progress import STATES, all_standing, goes_on, lines, standing_of
-from ..deepwork.state import Run
+from ..deepwork.state import LongRun
 from ..secrets.redaction import Redactor
 from ..store.sqlite import SqliteStore
 from ..tools.task_rows import read
@@ -94,7 +94,7 @@ def _follow(settings: Settings, key: str, as_json: bool) -> None:
     hide, config = Redactor(settings), settings.config.deep_work
 
     async def use(store: SqliteStore) -> str:
-        before, known, rests, clock, told = "", Run(key), False, SystemClock(), somebody_drives(settings)
+        before, known, rests, clock, told = "", LongRun(key), False, SystemClock(), somebody_drives(settings)
         while (work := await standing_of(store, key, config, known)) is not None:
             now = f"{work.done}/{work.tasks} {work.doing} {work.state} {work.round}"
             if now != before:

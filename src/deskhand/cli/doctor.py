@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from ..config.config import Settings, home_of, read_settings
-from ..supervision.doctor import Finding, examine
+from ..supervision.doctor import DoctorFinding, examine
 from ..types.errors import DeskhandError
 from .encoded import in_json
 from .init import make_home
@@ -52,7 +52,7 @@ def _settings(config: str | None) -> Settings:
             where = config or str(home_of().config)
         except DeskhandError:
             fail(str(error))
-        _show("configuration", Finding("bad", str(error), f"$EDITOR {where}"))
+        _show("configuration", DoctorFinding("bad", str(error), f"$EDITOR {where}"))
         sys.exit(FAILED)
 
 
@@ -70,7 +70,7 @@ def _fix(settings: Settings) -> None:
         click.echo(f"deskhand: not everything can be repaired: {error.filename}: {error.strerror}", err=True)
 
 
-def _show(name: str, finding: Finding) -> None:
+def _show(name: str, finding: DoctorFinding) -> None:
     mark, colour = MARKS[finding.level]
     click.echo(f"{click.style(mark, fg=colour, bold=True)}  {name:<14} {plain(finding.text)}")
     if finding.remedy:

@@ -16,12 +16,12 @@ import msgspec
 from ..config.clock import SystemClock
 from ..config.config import Settings
 from ..config.statements import statements
-from ..importers.apply import Taken, Taking
+from ..importers.apply import AppliedPlan, Taking
 from ..importers.broken import broken_home
 from ..importers.detect import LOOKS_FOR, read_home
 from ..importers.model import Found
 from ..importers.offer import homes, place, waiting
-from ..importers.plan import Plan, plan
+from ..importers.plan import ImportPlan, plan
 from ..importers.report import head, lines_of, report_of, summary
 from ..store.sqlite import SqliteStore
 from ..types.errors import DeskhandError
@@ -162,7 +162,7 @@ def _with_store(settings: Settings, yes: bool, use: Callable[[SqliteStore], Awai
 def _one(settings: Settings, found: Found, where: str, how: How) -> dict[str, object]:
     """Report on one home, and take it over where that is asked for. Returns the report for programs."""
 
-    async def use(store: SqliteStore) -> tuple[Plan, Taken | None]:
+    async def use(store: SqliteStore) -> tuple[ImportPlan, AppliedPlan | None]:
         planned = await plan(found, settings, store, how.me)
         if not how.write:
             return planned, None
@@ -211,7 +211,7 @@ def _wrapped(line: str) -> str:
     return "\n" * (len(line) - len(begins)) + text
 
 
-def _outcome(taken: Taken | None) -> Iterator[str]:
+def _outcome(taken: AppliedPlan | None) -> Iterator[str]:
     """What was taken over, and what is to be done now."""
     if taken is None:
         return

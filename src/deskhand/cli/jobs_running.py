@@ -12,7 +12,7 @@ import anyio
 import click
 
 from ..config.config import Settings
-from ..jobs.ledger import Entry
+from ..jobs.ledger import RunEntry
 from ..jobs.text import STATES, became, moment
 from ..jobs.wiring import Automation
 from ..runtime.app import App
@@ -117,7 +117,7 @@ async def run_here(app: App, name: str) -> Run:
     return ran[0]
 
 
-async def _show(app: App, entry: Entry, shown: anyio.Event, all_: anyio.CancelScope) -> None:
+async def _show(app: App, entry: RunEntry, shown: anyio.Event, all_: anyio.CancelScope) -> None:
     """Print what happens in its conversation until its turn ends."""
     session = entry.run.session
     head = await app.store.rows("event_head", (session,))

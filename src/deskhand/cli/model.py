@@ -37,7 +37,7 @@ def list_(provider: str, limit: int | None, config: str | None) -> None:
     """
     from ..assembly.model_offers import gigabytes
     from ..assembly.models import Models, catalogue_of
-    from ..models.weights import PROVIDER, Shelf
+    from ..models.weights import PROVIDER, WeightsFolder
 
     settings = settings_of(config)
     catalogue, models = catalogue_of(settings), Models(settings)
@@ -55,7 +55,7 @@ def list_(provider: str, limit: int | None, config: str | None) -> None:
             continue
         needs = "runs on this machine" if found.local else f"needs {found.keys[0]}" if found.keys else "needs base_url"
         providers.append((name, "key found" if models.key(name) else needs, found.base_url))
-    shelf = Shelf(settings.cache / "models")
+    shelf = WeightsFolder(settings.cache / "models")
     for name, weights in shelf.known.items():
         ready = "here" if shelf.has(name) else f"{gigabytes(weights.size_bytes)}: deskhand model pull {name}"
         providers.append((PROVIDER, ready, f"{PROVIDER}/{name}"))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 from msgspec.structs import replace
 
-from ..assembly.plugins import Failed, Loaded, available, named
+from ..assembly.plugins import FailedPlugin, LoadedPlugins, available, named
 from ..assembly.tools import plugins_of
 from ..config.config import Settings
 from ..config.parse import read_text
@@ -91,14 +91,14 @@ def disable(name: str, config: str | None) -> None:
     click.echo(f"{name} is off. A Deskhand that is running lets go of it now.")
 
 
-def _gives(plugin: Loaded) -> str:
+def _gives(plugin: LoadedPlugins) -> str:
     pieces = [tool.spec.name for tool in plugin.tools]
     pieces += ["a prompt"] if plugin.prompt else []
     pieces += [f"{len(plugin.hooks)} hook{'s' * (len(plugin.hooks) > 1)}"] if plugin.hooks else []
     return ", ".join(pieces) or "nothing"
 
 
-def _not_enabled(failed: Failed, settings: Settings) -> str:
+def _not_enabled(failed: FailedPlugin, settings: Settings) -> str:
     there = ", ".join(available(settings.home)) or "none"
     return f"{failed.name!r} is not enabled: {failed.place}: {failed.why}. Plugins here: {there}"
 

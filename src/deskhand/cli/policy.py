@@ -13,12 +13,12 @@ import click
 import msgspec
 
 from ..assembly.judge import rules_of
-from ..assembly.policy_explain import Call, Expected, Why, case_of, failing, principal_of, why
+from ..assembly.policy_explain import Expected, ExplainedCall, Why, case_of, failing, principal_of, why
 from ..assembly.policy_what_if import DAY_S, Could, Then, could, replayed, with_rules
 from ..config.clock import SystemClock
 from ..config.config import Settings
 from ..config.parse import read_any
-from ..policy.explain import Looked
+from ..policy.explain import ExplainedRules
 from ..policy.postures import POSTURES
 from ..policy.roles import may_talk
 from ..policy.rules import summary
@@ -89,7 +89,9 @@ def why_(
     """
     settings = settings_of(config)
     name = agent_of(settings, agent)
-    call = msgspec.convert({"as": place.pop("who"), "tool": tool, "arguments": arguments, "agent": name, **place}, Call)
+    call = msgspec.convert(
+        {"as": place.pop("who"), "tool": tool, "arguments": arguments, "agent": name, **place}, ExplainedCall
+    )
     tools = _tools(settings, name)
 
     async def use(store: SqliteStore | None, users: tuple[User, ...]) -> Why:
@@ -122,7 +124,7 @@ def _say_why(settings: Settings, found: Why) -> None:
         click.echo("No rule changes this.")
 
 
-def _say_rule(settings: Settings, looked: Looked) -> None:
+def _say_rule(settings: Settings, looked: ExplainedRules) -> None:
     own = looked.number <= len(settings.config.policy)
     told = summary(looked.rule) if own or not looked.rule.because else looked.rule.because
     sign = "  fits  " if not looked.misfit else "        "

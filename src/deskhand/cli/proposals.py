@@ -11,7 +11,7 @@ from ..config.config import Settings
 from ..learning.proposals.review import verdict
 from ..learning.proposals.store import Row
 from ..runtime.app import App
-from ..skills.scan import Finding
+from ..skills.scan import ScanFinding
 from .live import with_app
 from .plain import one_line, plain
 from .run import ME, config_option, fail, limit_option, settings_of
@@ -100,7 +100,7 @@ def _lines(row: Row, settings: Settings) -> Iterator[str]:
         yield f"Take it: deskhand skills accept {row.id}   Turn it down: deskhand skills reject {row.id}"
 
 
-def told(finding: Finding) -> str:
+def told(finding: ScanFinding) -> str:
     """A finding in a line."""
     return f"{finding.severity}: {finding.words}" + (f" (“{finding.excerpt}”)" if finding.excerpt else "")
 

@@ -15,7 +15,7 @@ from ..config.parse import read_text
 from ..evals.cases import Cases, case_of
 from ..evals.recordings import Course, Made, recordings
 from ..evals.replay import Replayed
-from ..evals.runner import Wanted, tried_skill
+from ..evals.runner import ReplayOptions, tried_skill
 from ..runtime.app import App
 from ..types.errors import ConfigError
 from .encoded import in_json
@@ -92,13 +92,13 @@ def replay(  # noqa: PLR0913 -- one parameter for each option
             folder = stack.enter_context(tried_skill(skill)) if skill else None
         except ConfigError as error:
             fail(str(error), USAGE)
-        wanted = Wanted(model, text, folder)
+        wanted = ReplayOptions(model, text, folder)
         code = with_app(settings, lambda app: _replay(app, asked, wanted), drive=False)
     if code:
         raise SystemExit(code)
 
 
-async def _replay(app: App, asked: _Asked, wanted: Wanted) -> int:
+async def _replay(app: App, asked: _Asked, wanted: ReplayOptions) -> int:
     replaying, zone = app.works.replaying, ZoneInfo(app.settings.config.timezone)
     if asked.listed:
         log = await app.store.events(asked.session)

@@ -13,7 +13,7 @@ import click
 
 from ..config.clock import SystemClock
 from ..config.config import Settings
-from ..importers.jsonl import Reader, before_compaction, lines_of, read_lines
+from ..importers.jsonl import JsonlReader, before_compaction, lines_of, read_lines
 from ..store.sqlite import SqliteStore
 from ..types.commit import Commit
 from ..types.errors import ConfigError
@@ -150,7 +150,7 @@ def import_(file: str, agent: str, config: str | None) -> None:
     name = f"import-{sha256(data).hexdigest()[:12]}"
     place = Address("terminal", chat=name)
     session = session_key(agent_of(settings, agent), place)
-    reader = Reader(ME, place, f"file {Path(file).name}", SystemClock().now())
+    reader = JsonlReader(ME, place, f"file {Path(file).name}", SystemClock().now())
     commits = reader.commits(lines)
 
     async def use(store: SqliteStore) -> int:

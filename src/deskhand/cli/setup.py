@@ -34,7 +34,7 @@ FLAGS = "--model PROVIDER/NAME, --timezone ZONE, --key NAME (its value on standa
 T = TypeVar("T")
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class SetupOptions(msgspec.Struct, frozen=True):
     """What was given on the command line; '' and () where it was not."""
 
     model: str = ""
@@ -65,10 +65,10 @@ def setup(  # noqa: PLR0913 -- one parameter for each option
       echo "$KEY" | deskhand setup --key OPENAI_API_KEY --model openai/gpt-5.4
     """
     root = click.get_current_context().find_root().params
-    wanted = Wanted(model or str(root.get("model") or ""), timezone, names, owner)
+    wanted = SetupOptions(model or str(root.get("model") or ""), timezone, names, owner)
     settings = settings_of(config)
     name = agent_of(settings, agent)
-    ask = wanted == Wanted()
+    ask = wanted == SetupOptions()
     if ask and not (sys.stdin.isatty() and sys.stdout.isatty()):
         fail(f"this asks in a terminal. Without one, say what you want: {FLAGS}", USAGE)
     try:
@@ -85,7 +85,7 @@ def setup(  # noqa: PLR0913 -- one parameter for each option
     click.echo("Talk to it: deskhand")
 
 
-def _obey(settings: Settings, agent: str, wanted: Wanted) -> None:
+def _obey(settings: Settings, agent: str, wanted: SetupOptions) -> None:
     """Set what was given; the keys first, since a model may need one. Raises DeskhandError, OSError."""
     for name in wanted.keys:
         value = click.prompt(name, hide_input=True, err=True) if sys.stdin.isatty() else sys.stdin.readline()
@@ -103,7 +103,7 @@ def _obey(settings: Settings, agent: str, wanted: Wanted) -> None:
         _done(f"Every agent uses {wanted.model}")
 
 
-def _ask(settings: Settings, agent: str, wanted: Wanted) -> None:
+def _ask(settings: Settings, agent: str, wanted: SetupOptions) -> None:
     """One question after the other, with what is set as the answer. Raises DeskhandError, OSError."""
     from .importing import hint
 

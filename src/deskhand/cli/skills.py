@@ -10,7 +10,7 @@ import click
 from ..assembly.tools import skill_sources, skills_of
 from ..config.clock import SystemClock
 from ..config.config import Settings
-from ..skills.skill import BUNDLED, Skill, Skills, Source
+from ..skills.skill import BUNDLED, Skill, Skills, SkillSource
 from .plain import one_line, plain
 from .proposals import accept, proposals, reject, revert, show, try_
 from .run import USAGE, Group, agent_of, agent_option, config_option, fail, limit_option, settings_of
@@ -59,7 +59,7 @@ def reset(name: str, every: bool, agent: str, config: str | None) -> None:
       deskhand skills reset --all
     """
     settings = settings_of(config)
-    bundled = Skills((Source("bundled", BUNDLED),)).find()
+    bundled = Skills((SkillSource("bundled", BUNDLED),)).find()
     if bool(name) == every:
         fail("name one skill, or say --all", USAGE)
     if name and name not in bundled:
@@ -76,14 +76,14 @@ for each in (proposals, show, try_, accept, reject, revert):
     skills.add_command(each)
 
 
-def _changed(settings: Settings, agent: str, name: str) -> list[tuple[Source, Skill]]:
+def _changed(settings: Settings, agent: str, name: str) -> list[tuple[SkillSource, Skill]]:
     """What stands in place of the bundled skill of this name."""
     sources = [source for source in skill_sources(settings, agent) if source.name != "bundled"]
     found = ((source, Skills((source,)).find().get(name)) for source in sources)
     return [(source, skill) for source, skill in found if skill is not None]
 
 
-def _put_aside(settings: Settings, source: Source, skill: Skill) -> str:
+def _put_aside(settings: Settings, source: SkillSource, skill: Skill) -> str:
     """Move it to where no skill is looked for. Returns the new place."""
     if skill.root != source.root:
         fail(f"{skill.name} is a link to {skill.folder}: remove the link from {source.root}", USAGE)

@@ -17,7 +17,7 @@ from ..runtime.held_files import Approving
 from ..store.sqlite import SqliteStore
 from ..supervision.lock import holder_of
 from ..types.errors import DeskhandError
-from ..types.health import Fact, Health
+from ..types.health import Health, HealthFact
 from ..users.users import open_people
 from .encoded import in_json
 from .failed import given_up
@@ -111,7 +111,7 @@ async def _waits(settings: Settings) -> list[str]:
     return [f"{count} {many if count > 1 else one}: {command}" for count, one, many, command in found if count]
 
 
-def _wrong(fact: Fact, zone: ZoneInfo) -> str:
+def _wrong(fact: HealthFact, zone: ZoneInfo) -> str:
     """What is wrong with a part, and what to do, in one line."""
     mark = click.style(plain(fact.name), fg=COLOURS[fact.state])
     said = [plain(" ".join(each.split())) for each in (fact.detail, fact.last_error) if each]
@@ -129,7 +129,7 @@ def _show_parts(settings: Settings, health: Health, zone: ZoneInfo) -> None:
             click.echo(line)
 
 
-def lines_of(fact: Fact, now: float, zone: ZoneInfo) -> list[str]:
+def lines_of(fact: HealthFact, now: float, zone: ZoneInfo) -> list[str]:
     """A part in one line, and what is wrong with it in another."""
     mark = click.style(f"{fact.state:<8}", fg=COLOURS[fact.state])
     said = [plain(fact.detail)] if fact.detail else []

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import anyio
 import click
 
-from ..assembly.trace import Span, Trace
+from ..assembly.trace import Trace, TraceSpan
 from ..config.config import Settings
 from ..secrets.redaction import Redactor
 from ..store.sqlite import SqliteStore
@@ -92,7 +92,7 @@ class _Lines:
             head = f"{'seq':>6}  {'time':<8}  {'call':<28}  {'took':>8}  {'tokens in/out':>15}  {'status':<11}  what"
             click.echo(click.style(head, dim=True))
 
-    def print(self, span: Span) -> None:
+    def print(self, span: TraceSpan) -> None:
         if self._json:
             click.echo(in_json(span))
             return
@@ -113,7 +113,7 @@ class _Lines:
         click.echo(line + (one_line(span.detail, room) if room > 8 else ""))
 
 
-def _sum(spans: Sequence[Span]) -> str:
+def _sum(spans: Sequence[TraceSpan]) -> str:
     models = [span for span in spans if span.kind == "llm_call"]
     tools = [span for span in spans if span.kind == "tool_call"]
     read, written = sum(span.input_tokens for span in models), sum(span.output_tokens for span in models)

@@ -35,7 +35,7 @@ ALL_KEYS = (("y", "once"), ("e", "one by one"), ("n", "no"))
 """What answers a question about one call, and about several."""
 
 
-class Running(msgspec.Struct):
+class RunningCall(msgspec.Struct):
     """A call without a result. `at` is when it was made, `output` the last line that it said. `status` and `ended` are
     set when it is over and those beside it are not."""
 
@@ -46,7 +46,7 @@ class Running(msgspec.Struct):
     ended: float | None = None
 
 
-class Asked(msgspec.Struct, frozen=True):
+class ShownAsk(msgspec.Struct, frozen=True):
     """What waits for a person: an approval, of several calls `together` or of one, or a question with these choices.
     `at`: when it appeared here."""
 
@@ -73,8 +73,8 @@ class View:
     ) -> None:
         self._paint, self._now, self._here, self._usage = paint, now, here, usage
         self._zone = zone
-        self.calls: dict[str, Running] = {}
-        self.ask: Asked | None = None
+        self.calls: dict[str, RunningCall] = {}
+        self.ask: ShownAsk | None = None
         self.working = False
         self.since = 0.0
         self.model = ""
@@ -200,7 +200,7 @@ class View:
         self._text, self._printed, self._thought, self.model = "", 0, "", event.model
         self._spent += event.usage
         now = self._now()
-        self.calls = {call.id: Running(call, now) for call in event.message.calls}
+        self.calls = {call.id: RunningCall(call, now) for call in event.message.calls}
         lines = [*self._paint.markdown(rest), ""] if rest.strip() else []
         if event.finish == "interrupted":
             lines.append(self._paint.line(("· stopped in mid-sentence", "warn")))
@@ -241,7 +241,7 @@ class View:
         approval = isinstance(event, e.ApprovalAsked)
         choices = () if isinstance(event, e.ApprovalAsked) else event.choices
         together = isinstance(event, e.ApprovalAsked) and bool(event.others)
-        self.ask = Asked(event.ask_id, event.call_id, approval, choices, self._now(), together)
+        self.ask = ShownAsk(event.ask_id, event.call_id, approval, choices, self._now(), together)
         if isinstance(event, e.ApprovalAsked):
             each = event.question.split("\n") if event.others else [event.question]
             asked = styled("\n\n".join(map(readable, each)))
@@ -296,14 +296,14 @@ class View:
         lines += [self._paint.line(("  waits its turn: ", "quiet"), (text, "quiet")) for text in self.queued.values()]
         return lines[-height:]
 
-    def _how_to_answer(self, ask: Asked) -> str:
+    def _how_to_answer(self, ask: ShownAsk) -> str:
         if not ask.approval:
             return self._paint.line(("Answer with a number or in words.", "warn"))
         keys = ALL_KEYS if ask.together else ONE_KEYS
         pieces = [piece for key, means in keys for piece in ((f"  {key} ", "tool"), (means, ""))]
         return self._paint.line(("Allow all of them?" if ask.together else "Allow?", "warn"), *pieces)
 
-    def _going_on(self, running: Running, spin: str) -> list[str]:
+    def _going_on(self, running: RunningCall, spin: str) -> list[str]:
         mark, style = MARKS.get(running.status, BAD) if running.status else (spin, "warn")
         lines = [self._paint.line((f"{mark} ", style), *self._named(running.call), self._took(running))]
         if running.output:
@@ -313,7 +313,7 @@ class View:
     def _named(self, call: ToolCall) -> tuple[tuple[str, str], tuple[str, str]]:
         return (call.name, "tool"), (f"  {brief(call, max(self._paint.width - len(call.name) - 14, 10))}", "")
 
-    def _took(self, running: Running) -> tuple[str, str]:
+    def _took(self, running: RunningCall) -> tuple[str, str]:
         took = self._seconds(running.at, running.ended)
         return (f"  {took}" if took else "", "quiet")
 

@@ -12,8 +12,8 @@ import click
 from ..assembly.model_offers import gigabytes
 from ..assembly.models import Models
 from ..config.config import Settings
-from ..models.base import Reply, Request, Shown, TextDelta
-from ..models.weights import PROVIDER, Shelf, free_memory
+from ..models.base import ContextMessage, Reply, Request, TextDelta
+from ..models.weights import PROVIDER, WeightsFolder, free_memory
 from ..types.errors import DeskhandError
 from ..types.labels import OWNER
 from ..types.messages import Message, Text
@@ -37,7 +37,7 @@ def pull(name: str, file: Path | None, config: str | None) -> None:
       deskhand model pull --file ~/Downloads/weights.gguf
     """
     settings = settings_of(config)
-    shelf = Shelf(settings.cache / "models")
+    shelf = WeightsFolder(settings.cache / "models")
     name = name.removeprefix(f"{PROVIDER}/") or shelf.choose(free_memory())
     bar = Bar(name)
 
@@ -77,7 +77,7 @@ def test(name: str, config: str | None) -> None:
 async def _try(settings: Settings, name: str) -> tuple[float, float, str]:
     """(seconds to the first piece, seconds in all, what it said). Raises ModelError."""
     asked = Message("user", (Text("Say hello in one short sentence.", OWNER),))
-    request = Request(name.partition("/")[2], (), (Shown(4, asked),), max_output_tokens=200)
+    request = Request(name.partition("/")[2], (), (ContextMessage(4, asked),), max_output_tokens=200)
     began, first_s, text = time.perf_counter(), 0.0, ""
     async with Models(settings) as models:
         with anyio.move_on_after(TEST_S):

@@ -12,7 +12,7 @@ from ..config.config import Settings
 from .plain import plain
 
 
-class Offer(Protocol):
+class WelcomeOffer(Protocol):
     """A way to get a model. `take` does what is needed and returns the model to talk to now, `provider/name`."""
 
     @property
@@ -39,7 +39,7 @@ class Scripted(msgspec.Struct, frozen=True):
         return take
 
 
-async def offers(settings: Settings) -> Sequence[Offer]:
+async def offers(settings: Settings) -> Sequence[WelcomeOffer]:
     """What can be done now, the best first; the look around is always the last."""
     from ..assembly.model_offers import offers as found
     from .weights import Bar
@@ -47,7 +47,7 @@ async def offers(settings: Settings) -> Sequence[Offer]:
     return (*await found(settings, Bar("weights")), Scripted())
 
 
-async def choose(found: Sequence[Offer], now: str = "") -> str:
+async def choose(found: Sequence[WelcomeOffer], now: str = "") -> str:
     """Show the offers and take one. Returns the model, `now` where the person keeps that, or '' when they want none of
     them."""
     click.echo(

@@ -17,7 +17,7 @@ from ..runtime.onboarding import DEMO
 from ..runtime.worker import end_with_parent, guarded, started_well, work
 from ..supervision.allocator import give_memory_back
 from ..supervision.rollback import mend_plugins
-from ..supervision.start_log import Ready, newer_startup_error
+from ..supervision.start_log import WorkerReady, newer_startup_error
 from ..supervision.supervise import CRASHED
 from .asks import somebody_drives
 from .plain import plain
@@ -46,7 +46,7 @@ def live(settings: Settings, parent: int, other: Callable[[Parts], Parts] = as_i
     if not end_with_parent(parent):
         return 0
     give_memory_back()
-    now, ready = SystemClock().now, Ready(settings.environment)
+    now, ready = SystemClock().now, WorkerReady(settings.environment)
 
     async def use(app: App) -> int:
         if somebody_drives(settings):

@@ -23,7 +23,7 @@ from ..policy.postures import Posture
 from ..policy.profiles import Offered, Profile
 from ..policy.roles import ALIASES, RoleConfig, check_roles
 from ..policy.rules import Rule
-from ..policy.validity import Known, check_rules
+from ..policy.validity import KnownNames, check_rules
 from ..skills.settings import SkillsReview
 from ..tools.aliases import TOOLS
 from ..tools.file_snapshots import UndoConfig
@@ -326,13 +326,13 @@ def rules_under_our_names(rules: Sequence[Rule]) -> tuple[Rule, ...]:
     return tuple(replace(rule, tool=TOOLS.get(rule.tool, rule.tool)) for rule in rules)
 
 
-def _known(config: Config) -> Known:
+def _known(config: Config) -> KnownNames:
     channels = (*sorted(OWN_SURFACES), *config.channels)
     roles = (*ROLE_SCOPES, *config.roles)
-    return Known(tuple(config.agents) or ("default",), channels, roles, ALIASES)
+    return KnownNames(tuple(config.agents) or ("default",), channels, roles, ALIASES)
 
 
-class Found(msgspec.Struct):
+class FoundConfig(msgspec.Struct):
     """The keys of a file, all of them ours; what was left over; and secrets that stood in it."""
 
     config: dict[str, Any]
@@ -341,12 +341,12 @@ class Found(msgspec.Struct):
     secrets: dict[str, str]
 
 
-def ours(data: Mapping[str, Any], path: Path) -> Found:
+def ours(data: Mapping[str, Any], path: Path) -> FoundConfig:
     """Whoever wrote this file, as our own keys. Raises ConfigError for what must not be said."""
     known, foreign = keys.split(data, Config)
     translation = translate(foreign)
     warnings = keys.complaints(translation.left, Config)
-    return Found(keys.with_defaults(known, translation.config), translation, warnings, translation.secrets)
+    return FoundConfig(keys.with_defaults(known, translation.config), translation, warnings, translation.secrets)
 
 
 def _read(path: Path, *, required: bool) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from .parse import read_data, read_env_file
 from .yaml_edit import dump, write_private
 
 
-class Imported(msgspec.Struct, frozen=True):
+class ImportedSettings(msgspec.Struct, frozen=True):
     """The text of our file, what was not understood, and secrets for `.env`."""
 
     text: str
@@ -22,7 +22,7 @@ class Imported(msgspec.Struct, frozen=True):
     secrets: dict[str, str]
 
 
-def read_foreign(path: Path) -> Imported:
+def read_foreign(path: Path) -> ImportedSettings:
     """Read the configuration of another system. Raises ConfigError."""
     is_env = path.suffix == ".env" or path.name == ".env"
     found = ours(dict(read_env_file(path)) if is_env else read_data(path), path)
@@ -33,7 +33,7 @@ def read_foreign(path: Path) -> Imported:
     if found.translation.left:
         text += "\n# Not used here yet, kept as it stood:\n"
         text += "".join(f"#   {line}\n" for key, value in found.translation.left for line in _lines(key, value))
-    return Imported(text, tuple(key for key, _ in found.translation.left), found.secrets)
+    return ImportedSettings(text, tuple(key for key, _ in found.translation.left), found.secrets)
 
 
 def _lines(key: str, value: Any) -> list[str]:

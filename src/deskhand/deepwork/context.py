@@ -8,13 +8,13 @@ from ..config.sections import DeepWorkConfig
 from ..tools.task_words import SHORT, listed, progress, there
 from ..types.tasks import Graph
 from ..types.turn import SESSION_SUMMARY, TASK_LIST
-from .state import Run, runs_low
+from .state import LongRun, runs_low
 
 TITLES = 20
 """So many of the tasks that are done are named in the summary: the newest."""
 
 
-def context_of(graph: Graph, run: Run, config: DeepWorkConfig, *, left_out: bool) -> str:
+def context_of(graph: Graph, run: LongRun, config: DeepWorkConfig, *, left_out: bool) -> str:
     """What was done, how the tasks stand, that the tokens run low, and that messages are `left_out`, in this order; ''
     without tasks."""
     return "\n".join(_parts(graph, run, config, left_out)) if there(graph) else ""
@@ -31,7 +31,7 @@ def session_summary(graph: Graph) -> str:
     return f"Done so far: {titles}{before}"
 
 
-def _parts(graph: Graph, run: Run, config: DeepWorkConfig, left_out: bool) -> Iterator[str]:
+def _parts(graph: Graph, run: LongRun, config: DeepWorkConfig, left_out: bool) -> Iterator[str]:
     if summary := session_summary(graph):
         yield f"{SESSION_SUMMARY}\n{summary}\n</session_summary>"
 

@@ -9,7 +9,7 @@ import anyio
 import msgspec
 
 from ..assembly.host import Host
-from ..gateway.inject import Waker
+from ..gateway.inject import InboundInjector
 from ..supervision.restart import RESTARTED
 from ..tools.base import Context, Done, Tool, own
 from ..tools.define import tool
@@ -29,7 +29,7 @@ class Continuing:
     """What is owed after a restart. A row says so from the commit of the call on, and it is handed in under the name of
     that call: so it comes exactly once, whatever dies in between."""
 
-    def __init__(self, ground: Host, waker: Waker) -> None:
+    def __init__(self, ground: Host, waker: InboundInjector) -> None:
         self._ground, self._waker = ground, waker
         self._run = ground.ids.new("run")
 

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from ..agent.compact import is_left_out
 from ..agent.state import State, fold
 from ..assembly.host import Host
-from ..assembly.side_queries import Thinking
+from ..assembly.side_queries import SideQueries
 from ..config.sections import DeepWorkConfig
-from ..gateway.inject import Waker
+from ..gateway.inject import InboundInjector
 from ..tools.task_rows import read
 from ..tools.task_words import SHORT, label_of, listed, percent, there
 from ..types.budget import Charge
@@ -28,7 +28,20 @@ from ..types.turn import TURN
 from .context import context_of
 from .judge import judged
 from .progress import lines, standing, standing_of
-from .state import DEEP, JUDGE, Ask, Compact, Halt, Later, Move, Note, Nudge, Run, fold_run, next_moves
+from .state import (
+    DEEP,
+    JUDGE,
+    AskPerson,
+    CompactContext,
+    Halt,
+    Later,
+    LongRun,
+    Move,
+    Nudge,
+    StateNote,
+    fold_run,
+    next_moves,
+)
 
 log = logging.getLogger(__name__)
 
@@ -47,9 +60,9 @@ class Deep:
     """All conversations that go on by themselves. What it remembers of them only spares it to read the log again; but
     what judges have used, which counts for their goals, is known to this process alone."""
 
-    def __init__(self, ground: Host, waker: Waker, thinking: Thinking) -> None:
+    def __init__(self, ground: Host, waker: InboundInjector, thinking: SideQueries) -> None:
         self._ground, self._waker, self._thinking = ground, waker, thinking
-        self._runs: dict[str, Run] = {}
+        self._runs: dict[str, LongRun] = {}
         self._due: dict[str, tuple[float, float]] = {}
         self._busy: set[str] = set()
         self._unjudged: dict[str, int] = {}
@@ -113,7 +126,7 @@ class Deep:
         if run is None and not await self._works(session):
             return
         if run is None:
-            run = self._runs[session] = Run(session)
+            run = self._runs[session] = LongRun(session)
         fold_run(run, await store.events(session, run.n))
         if not (run.deep or run.goal):
             del self._runs[session]
@@ -131,15 +144,15 @@ class Deep:
         """The tasks of a conversation."""
         return read(self._ground.store.look("task_of", (session,)))
 
-    async def _do(self, run: Run, move: Move) -> None:
+    async def _do(self, run: LongRun, move: Move) -> None:
         match move:
             case Nudge():
                 await self._push(run, move.key, move.by, Text(move.text, LOCAL))
-            case Note():
+            case StateNote():
                 await self._tell(run, move.key, move.name, move.text)
-            case Compact():
+            case CompactContext():
                 await self._tell(run, move.key, COMPACTED, move.text)
-            case Ask():
+            case AskPerson():
                 await self._judge(run, move.key)
             case Later(at=at):
                 self._later(run.session, at - self._ground.clock.now())
@@ -150,7 +163,7 @@ class Deep:
             case _:
                 assert_never(move)
 
-    async def _push(self, run: Run, key: str, by: str, said: Text) -> None:
+    async def _push(self, run: LongRun, key: str, by: str, said: Text) -> None:
         """Tell the agent to go on, for the person who began it, with no more rights than they still have."""
         who = run.goal_by if by == JUDGE else run.deep_by
         if who is None:
@@ -162,17 +175,17 @@ class Deep:
             return
         await self._hand_in(run, key, Said(Message("user", (said,))), Principal(by, roles, "agent", person.id))
 
-    async def _tell(self, run: Run, key: str, name: str, words: str) -> None:
+    async def _tell(self, run: LongRun, key: str, name: str, words: str) -> None:
         await self._hand_in(run, key, Command(name, words), SYSTEM)
 
-    async def _hand_in(self, run: Run, key: str, body: Said | Command, principal: Principal) -> None:
+    async def _hand_in(self, run: LongRun, key: str, body: Said | Command, principal: Principal) -> None:
         inbound = Inbound(key, run.address, principal.id, self._ground.clock.now(), body, run.session)
         try:
             await self._waker.hand_in(inbound, principal)
         except Refused as error:
             log.warning("%s does not go on: %s", run.session, error)
 
-    async def _judge(self, run: Run, key: str) -> None:
+    async def _judge(self, run: LongRun, key: str) -> None:
         """Ask whether the goal is reached, once after each turn."""
         store, session, goal, asked_at = self._ground.store, run.session, run.goal, (run.end_n, run.goal_n)
         if await store.rows("inbox_find", (run.address.channel, run.address.account, key)):
@@ -205,7 +218,7 @@ class Deep:
                 text = f"The goal is not reached yet: {goal}\nGo on.{missing}"
                 await self._push(run, key, JUDGE, Text(text, label))
 
-    async def _not_judged(self, run: Run, key: str, error: Exception) -> None:
+    async def _not_judged(self, run: LongRun, key: str, error: Exception) -> None:
         """No judge could be asked: nothing is worked on in the dark. Later again, and then a person is told."""
         tries = self._unjudged.get(run.session, 0)
         why = str(error).rstrip(".") or f"it took longer than {JUDGE_S:.0f} s"
@@ -224,7 +237,7 @@ class Deep:
         """What memory found for this message, with how far the deep work of this conversation is."""
         graph = self.graph(state.session)
         known = self._runs.get(state.session)
-        run = replace(known) if known is not None else Run(state.session)
+        run = replace(known) if known is not None else LongRun(state.session)
         fold_run(run, await self._ground.store.events(state.session, run.n))
 
         text = context_of(graph, run, self._config, left_out=is_left_out(state))

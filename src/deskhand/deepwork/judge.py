@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from ..agent.state import State
-from ..assembly.side_queries import Thinking
+from ..assembly.side_queries import SideQueries
 from ..models.side_completion import Aside
 from ..types.budget import Charge
 from ..types.labels import LOCAL, Label, join
@@ -23,7 +23,7 @@ Results of tools count as evidence; that the agent says so does not, where a too
 - needs_person: nothing more can be done without the person. Say in `missing` what they must do or tell."""
 
 
-class Verdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class GoalVerdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the judge says."""
 
     verdict: Literal["reached", "not_reached", "needs_person"]
@@ -39,10 +39,10 @@ SCHEMA = {
     "required": ["verdict", "missing"],
     "additionalProperties": False,
 }
-NOT_REACHED = Verdict("not_reached")
+NOT_REACHED = GoalVerdict("not_reached")
 
 
-async def judged(thinking: Thinking, charge: Charge, goal: str, state: State) -> tuple[Verdict, Label, Usage]:
+async def judged(thinking: SideQueries, charge: Charge, goal: str, state: State) -> tuple[GoalVerdict, Label, Usage]:
     """What the judge says, the label of what it has read, and what that used. An answer that cannot be read counts as
     not reached. Raises ModelError where none answers, and BudgetSpent."""
     text = f"# Goal\n{_beneath(goal)}\n\n# Conversation\n{told(state)}"
@@ -50,13 +50,13 @@ async def judged(thinking: Thinking, charge: Charge, goal: str, state: State) ->
     return verdict_of(aired.text), join((LOCAL, state.label)), aired.usage
 
 
-def verdict_of(text: str) -> Verdict:
+def verdict_of(text: str) -> GoalVerdict:
     """The verdict in an answer: one JSON value, in a fence or bare, and nothing else."""
     bare = text.strip()
     if bare.startswith("```"):
         bare = bare.strip("`").removeprefix("json").strip()
     try:
-        found = msgspec.json.decode(bare, type=Verdict)
+        found = msgspec.json.decode(bare, type=GoalVerdict)
     except (msgspec.DecodeError, RecursionError):
         return NOT_REACHED
     return msgspec.structs.replace(found, missing=" ".join(found.missing.split())[:MISSING_CHARS])

@@ -13,7 +13,7 @@ from ..tools.task_rows import read
 from ..tools.task_words import left, percent, there
 from ..types.goals import LongWork, State
 from ..types.tasks import Graph
-from .state import Note, Run, fold_run, is_spent, next_moves
+from .state import LongRun, StateNote, fold_run, is_spent, next_moves
 
 STATES: dict[State, str] = {
     "planning": "it makes a plan, and changes nothing before your yes",
@@ -27,7 +27,7 @@ STATES: dict[State, str] = {
 }
 
 
-def standing(run: Run, graph: Graph, config: DeepWorkConfig) -> LongWork:
+def standing(run: LongRun, graph: Graph, config: DeepWorkConfig) -> LongWork:
     """How it stands now."""
     tasks, open_ = there(graph), left(graph)
     doing = next((f"#{task.id} {task.active or task.title}" for task in open_ if task.status == "in_progress"), "")
@@ -37,7 +37,7 @@ def standing(run: Run, graph: Graph, config: DeepWorkConfig) -> LongWork:
     return replace(work, compactions=run.compactions, max_compactions=config.compactions) if run.deep else work
 
 
-def _state(run: Run, graph: Graph, config: DeepWorkConfig) -> State:
+def _state(run: LongRun, graph: Graph, config: DeepWorkConfig) -> State:
     if run.open:
         return "asking" if run.asks else "planning" if run.planning and run.deep else "working"
     if run.halted:
@@ -49,23 +49,25 @@ def _state(run: Run, graph: Graph, config: DeepWorkConfig) -> State:
     return "blocked" if stuck(graph) else "resting"
 
 
-async def standing_of(store: Store, session: str, config: DeepWorkConfig, known: Run | None = None) -> LongWork | None:
+async def standing_of(
+    store: Store, session: str, config: DeepWorkConfig, known: LongRun | None = None
+) -> LongWork | None:
     """As the log and the rows say it, whoever drives; None for a conversation that does not go on by itself. What is
     `known` of it is taken further, and not read again."""
-    run = known or Run(session)
+    run = known or LongRun(session)
     graph = await _read(store, run)
     return standing(run, graph, config) if graph is not None else None
 
 
-async def goes_on(store: Store, run: Run, config: DeepWorkConfig, now: float) -> bool:
+async def goes_on(store: Store, run: LongRun, config: DeepWorkConfig, now: float) -> bool:
     """Whether more will come of it without a word of a person, but for an answer that it waits for."""
     graph = await _read(store, run)
     if graph is None:
         return False
-    return run.open or any(not isinstance(move, Note) for move in next_moves(run, graph, config, now))
+    return run.open or any(not isinstance(move, StateNote) for move in next_moves(run, graph, config, now))
 
 
-async def _read(store: Store, run: Run) -> Graph | None:
+async def _read(store: Store, run: LongRun) -> Graph | None:
     """Its tasks, with the run taken further; None where it does not go on by itself."""
     rows = await store.rows("long_work_of", (run.session,))
     if not rows or not any(rows[0]):

@@ -29,7 +29,7 @@ AGAIN_S = (60.0, 600.0, 3600.0)
 """After a turn that failed it is tried again so much later: the model may be back then."""
 
 
-class Run(msgspec.Struct):
+class LongRun(msgspec.Struct):
     """What the log of one conversation says about it. Its tokens are `used` since it began or was summed up, which was
     done so often as `compactions` says. `deep_by` and `goal_by` began them: it goes on for these, whoever
     else speaks there. `address` is where somebody spoke last, `spoke`: they did in the last turn. `pushes` are the
@@ -79,7 +79,7 @@ class Nudge(msgspec.Struct, frozen=True):
     text: str
 
 
-class Note(msgspec.Struct, frozen=True):
+class StateNote(msgspec.Struct, frozen=True):
     """The person is told something; the model does not see it."""
 
     key: str
@@ -87,14 +87,14 @@ class Note(msgspec.Struct, frozen=True):
     text: str
 
 
-class Compact(msgspec.Struct, frozen=True):
+class CompactContext(msgspec.Struct, frozen=True):
     """What was said before is summed up, and the tokens count anew. The person is told `text`."""
 
     key: str
     text: str
 
 
-class Ask(msgspec.Struct, frozen=True):
+class AskPerson(msgspec.Struct, frozen=True):
     """The judge is asked whether the goal is reached."""
 
     key: str
@@ -112,10 +112,10 @@ class Halt(msgspec.Struct, frozen=True):
     key: str
 
 
-Move = Nudge | Note | Compact | Ask | Later | Halt
+Move = Nudge | StateNote | CompactContext | AskPerson | Later | Halt
 
 
-def fold_run(run: Run, events: Iterable[e.Recorded]) -> Run:
+def fold_run(run: LongRun, events: Iterable[e.Recorded]) -> LongRun:
     """Apply events in order, in place."""
     for recorded in events:
         _fold(run, recorded)
@@ -123,7 +123,7 @@ def fold_run(run: Run, events: Iterable[e.Recorded]) -> Run:
     return run
 
 
-def _fold(run: Run, recorded: e.Recorded) -> None:
+def _fold(run: LongRun, recorded: e.Recorded) -> None:
     match recorded.event:
         case e.MessageReceived():
             _received(run, recorded.event)
@@ -161,7 +161,7 @@ def _asks(before: bool, event: e.AnyEvent) -> bool:
             return before
 
 
-def _received(run: Run, event: e.MessageReceived) -> None:
+def _received(run: LongRun, event: e.MessageReceived) -> None:
     who = event.principal
     if not run.open:
         run.open, run.spoke, run.said = True, False, ""
@@ -174,12 +174,12 @@ def _received(run: Run, event: e.MessageReceived) -> None:
         run.spoke, run.halted, run.pushes, run.address = event.inbox_id != run.begins, False, [], event.address
 
 
-def _spend(run: Run, usage: Usage) -> None:
+def _spend(run: LongRun, usage: Usage) -> None:
     tokens = usage.input_tokens + usage.output_tokens
     run.used, run.goal_used = run.used + tokens, run.goal_used + tokens
 
 
-def _options(run: Run, recorded: e.Recorded) -> None:
+def _options(run: LongRun, recorded: e.Recorded) -> None:
     event = recorded.event
     if not isinstance(event, e.OptionsSet):
         return
@@ -192,7 +192,7 @@ def _options(run: Run, recorded: e.Recorded) -> None:
         run.touched = True
 
 
-def _command(run: Run, recorded: e.Recorded) -> None:
+def _command(run: LongRun, recorded: e.Recorded) -> None:
     event = recorded.event
     if not isinstance(event, e.CommandRun) or event.refused:
         return
@@ -219,7 +219,7 @@ def state_of(graph: Graph) -> str:
 # What is next
 
 
-def next_moves(run: Run, graph: Graph, config: DeepWorkConfig, now: float) -> tuple[Move, ...]:
+def next_moves(run: LongRun, graph: Graph, config: DeepWorkConfig, now: float) -> tuple[Move, ...]:
     """What is to be done now, in this order. Doing it twice does no harm: each has a key that is the same again."""
     if run.halted:
         return ()
@@ -235,31 +235,31 @@ def next_moves(run: Run, graph: Graph, config: DeepWorkConfig, now: float) -> tu
     return _goal(run, config, now)
 
 
-def is_due_for_compaction(run: Run, config: DeepWorkConfig) -> bool:
+def is_due_for_compaction(run: LongRun, config: DeepWorkConfig) -> bool:
     """Whether so much is used that it is summed up, and that may be done once more."""
     return run.deep and run.compactions < config.compactions and run.used >= config.compact_at * config.tokens
 
 
-def is_spent(run: Run, config: DeepWorkConfig) -> bool:
+def is_spent(run: LongRun, config: DeepWorkConfig) -> bool:
     """Whether nothing is left for this deep work."""
     return run.deep and run.compactions >= config.compactions and run.used >= config.tokens
 
 
-def runs_low(run: Run, config: DeepWorkConfig) -> bool:
+def runs_low(run: LongRun, config: DeepWorkConfig) -> bool:
     """Whether the last of its tokens are being used."""
     return run.deep and run.compactions >= config.compactions and run.used >= config.warn_at * config.tokens
 
 
-def _compact(run: Run, config: DeepWorkConfig) -> Compact:
+def _compact(run: LongRun, config: DeepWorkConfig) -> CompactContext:
     number = run.compactions + 1
     words = (
         f"{run.used / config.tokens:.0%} of the tokens for this work are used: I sum up what was said before, and they"
         f" count anew (time {number} of {config.compactions})."
     )
-    return Compact(f"deep:{run.session}:compact:{run.deep_n}:{number}", words)
+    return CompactContext(f"deep:{run.session}:compact:{run.deep_n}:{number}", words)
 
 
-def _halt(run: Run, config: DeepWorkConfig) -> tuple[Move, ...]:
+def _halt(run: LongRun, config: DeepWorkConfig) -> tuple[Move, ...]:
     """The turn goes on: it is stopped where it has just used up what there was. What a person asks in between of a goal
     that is not deep work is answered; and deep work may use its own, whatever is left of the goal's."""
     if is_spent(run, config) and run.used_before < config.tokens:
@@ -269,12 +269,12 @@ def _halt(run: Run, config: DeepWorkConfig) -> tuple[Move, ...]:
     return ()
 
 
-def _deep(run: Run, graph: Graph, config: DeepWorkConfig, now: float) -> tuple[Move, ...]:
+def _deep(run: LongRun, graph: Graph, config: DeepWorkConfig, now: float) -> tuple[Move, ...]:
     state, open_ = state_of(graph), left(graph)
     if is_spent(run, config):
         words = f"The {config.tokens:,} tokens of this deep work are used up. {_told(graph)}"
         again = "Write /deep on for as many again, or /deep off." if open_ else ""
-        return (Note(f"deep:{run.session}:spent:{run.deep_n}", SPENT, f"{words}\n{again}".strip()),)
+        return (StateNote(f"deep:{run.session}:spent:{run.deep_n}", SPENT, f"{words}\n{again}".strip()),)
     pushed = run.pushes.count(state) >= config.nudges
     if not open_:
         if not run.said.strip() and not pushed and not run.failures:
@@ -313,7 +313,7 @@ PLAN = "The plan is not approved yet: show it with exit_plan_mode, or ask with a
 REPORT = "All tasks are done. Tell the person what was done, what came of it and what is left."
 
 
-def _rest(run: Run, now: float, left_: str) -> tuple[Move, ...]:
+def _rest(run: LongRun, now: float, left_: str) -> tuple[Move, ...]:
     """After a turn that did not end well: later, or when somebody writes. () where nothing speaks against going on."""
     if run.reason not in ("failed", "dead", "loop", "stopped"):
         return ()
@@ -328,27 +328,27 @@ def _rest(run: Run, now: float, left_: str) -> tuple[Move, ...]:
     return (_note(run, f"rest:{run.end_n}", words),)
 
 
-def _goal(run: Run, config: DeepWorkConfig, now: float) -> tuple[Move, ...]:
+def _goal(run: LongRun, config: DeepWorkConfig, now: float) -> tuple[Move, ...]:
     if not run.goal:
         return ()
     spent = run.goal_used >= config.goal_tokens
     if spent or run.rounds >= config.goal_rounds:
         what = f"{config.goal_tokens:,} tokens" if spent else f"{config.goal_rounds} rounds"
         words = f"I end the goal here, not reached: its {what} are used up. /goal TEXT sets it again."
-        return (Note(f"goal:{run.session}:ended:{run.goal_n}", ENDED, words),)
+        return (StateNote(f"goal:{run.session}:ended:{run.goal_n}", ENDED, words),)
     if rest := _rest(run, now, "The goal stays."):
         return rest
     if run.spoke and run.end_at <= now < (quiet := run.end_at + config.quiet_s):
         return (Later(quiet),)
-    return (Ask(f"goal:{run.session}:{run.end_n}"),)
+    return (AskPerson(f"goal:{run.session}:{run.end_n}"),)
 
 
-def _nudge(run: Run, state: str, text: str) -> Nudge:
+def _nudge(run: LongRun, state: str, text: str) -> Nudge:
     return Nudge(f"deep:{run.session}:{run.end_n}:{state}", DEEP, text)
 
 
-def _note(run: Run, key: str, text: str) -> Note:
-    return Note(f"deep:{run.session}:{key}", DEEP, text)
+def _note(run: LongRun, key: str, text: str) -> StateNote:
+    return StateNote(f"deep:{run.session}:{key}", DEEP, text)
 
 
 def _told(graph: Graph) -> str:

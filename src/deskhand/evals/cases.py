@@ -21,7 +21,7 @@ from ..types.errors import ConfigError, Refused
 from ..types.messages import Usage
 from .recordings import Course, Made
 from .replay import Replayed
-from .runner import Replaying, Wanted
+from .runner import Replaying, ReplayOptions
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 ASKED_CHARS, TELLING = 120, 5
@@ -32,7 +32,7 @@ HEADING = """# A test made of a recorded turn. Run it: deskhand cases run {name}
 _TELLING = re.compile(r"`([^`\n]{2,60})`|(?<![\w.])((?:/|\./|~/)[\w./-]{3,60})|(?<![\w.,:-])(\d[\d.,:]*\d)(?![\w-])")
 
 
-class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ExpectedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A call that must be made, with at least these arguments."""
 
     tool: str
@@ -43,14 +43,14 @@ class Expect(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     """What is expected of a turn. `ended` is why it is to end."""
 
     ended: str = "done"
-    calls: tuple[Call | str, ...] = ()
+    calls: tuple[ExpectedCall | str, ...] = ()
     words: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
     steps: int | None = None
     tokens: int | None = None
 
 
-class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class SavedCase(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A recorded turn and what is expected. `began` is the event that opened it; `prompt` stands for what the model was
     to be asked when the case was made: as long as that is so, its reply is the recorded one."""
 
@@ -83,7 +83,7 @@ def failing(expect: Expect, course: Course) -> tuple[str, ...]:
     """What is not as expected, in sentences."""
     wrong = [] if course.reason == expect.ended else [f"it ended with {course.reason}, not {expect.ended}"]
     for each in expect.calls:
-        call = Call(each) if isinstance(each, str) else each
+        call = ExpectedCall(each) if isinstance(each, str) else each
         if not any(_is(made, call) for made in course.calls):
             arguments = f" with {msgspec.json.encode(call.arguments).decode()}" if call.arguments else ""
             wrong.append(f"{call.tool} was not called{arguments}")
@@ -97,7 +97,7 @@ def failing(expect: Expect, course: Course) -> tuple[str, ...]:
     return tuple(wrong)
 
 
-def _is(made: Made, call: Call) -> bool:
+def _is(made: Made, call: ExpectedCall) -> bool:
     if made.tool != call.tool:
         return False
     try:
@@ -128,17 +128,17 @@ class Cases:
             raise ConfigError(f"{name[:80]!r} is no name of a case: lower case, digits and hyphens, such as disk-check")
         return self._folder / f"{name}.yaml"
 
-    def read(self, name: str) -> Case:
+    def read(self, name: str) -> SavedCase:
         """Raises ConfigError that names the file."""
         path = self.path(name)
         try:
-            return msgspec.convert(read_data(path), Case, strict=False)
+            return msgspec.convert(read_data(path), SavedCase, strict=False)
         except FileNotFoundError:
             raise ConfigError(f"there is no case {name!r}; `deskhand cases list` shows what there is") from None
         except msgspec.ValidationError as error:
             raise ConfigError(f"{str(path)!r}: {error}") from error
 
-    def write(self, name: str, case: Case) -> Path:
+    def write(self, name: str, case: SavedCase) -> Path:
         """Raises ConfigError where there is one of this name, OSError."""
         path = self.path(name)
         if path.exists():
@@ -156,7 +156,7 @@ class Cases:
             raise ConfigError(f"there is no case {name!r}; `deskhand cases list` shows what there is") from None
 
 
-def case_of(found: Replayed, model: str, redact: Callable[[str], str], words: Iterable[str] = ()) -> Case:
+def case_of(found: Replayed, model: str, redact: Callable[[str], str], words: Iterable[str] = ()) -> SavedCase:
     """The case that this turn makes, as its agent answers with `model` now. `words` must stand in the answer. Raises
     Refused for a turn that is not over, or from which no model was asked anything."""
     recorded = found.recording
@@ -166,10 +166,12 @@ def case_of(found: Replayed, model: str, redact: Callable[[str], str], words: It
     expect = replace(expect, ended=found.was.reason, words=tuple(dict.fromkeys((*words, *expect.words))))
     asked = redact(" ".join(recorded.asked.split()))[:ASKED_CHARS]
     prompt = stands_for(found.requests[0], model)
-    return Case(recorded.session, recorded.number, recorded.tape[0].n, asked, prompt, expect)
+    return SavedCase(recorded.session, recorded.number, recorded.tape[0].n, asked, prompt, expect)
 
 
-async def judge(name: str, case: Case, replaying: Replaying, wanted: Wanted, *, again: bool = False) -> Verdict:
+async def judge(
+    name: str, case: SavedCase, replaying: Replaying, wanted: ReplayOptions, *, again: bool = False
+) -> Verdict:
     """Replay a case. Where a model would be asked what it was asked when the case was made, nothing is spent; else, or
     to have it asked `again`, it is asked for real, by default the first model of the agent."""
     try:

@@ -21,7 +21,7 @@ from ..agent.state import State, fold
 from ..agent.step import next_step
 from ..models.base import Model, Reply, Request
 from ..models.message_variants import mask_due
-from ..models.meter import Meter
+from ..models.meter import UsageMeter
 from ..models.usable import usable
 from ..models.window import fit
 from ..tools.deferred import schemas_of
@@ -80,7 +80,7 @@ class Trial(msgspec.Struct, frozen=True):
     hide: Callable[[e.AnyEvent], e.AnyEvent] = lambda event: event
     steps: int = REPLAY_STEPS
     tokens: int = REPLAY_TOKENS
-    meter: Meter = msgspec.field(default_factory=Meter)
+    meter: UsageMeter = msgspec.field(default_factory=UsageMeter)
 
 
 def _request(agent: Agent, state: State, model: str, trial: Trial, *, tools: bool) -> Request:

@@ -16,10 +16,10 @@ from ..agent.profile import Agent
 from ..assembly.host import Host
 from ..assembly.overrides import Tried
 from ..models.base import Model, Reply, Request
-from ..models.pictures import Pictures
+from ..models.pictures import PictureStore
 from ..models.side_completion import Paying, paid
 from ..secrets.inbound_redaction import hidden
-from ..skills.skill import FILE_NAME, Skill, Skills, Source, read_skill
+from ..skills.skill import FILE_NAME, Skill, Skills, SkillSource, read_skill
 from ..tools.define import decoded
 from ..types.budget import Budgets, Charge, no_budget
 from ..types.commit import Change
@@ -29,7 +29,7 @@ from .recordings import Recording, key_of, recording, recordings
 from .replay import REPLAY_STEPS, REPLAY_TOKENS, Replayed, Trial, replay
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class ReplayOptions(msgspec.Struct, frozen=True):
     """What to try on a turn: another `model`, another text in place of SYSTEM.md, the skills in this folder. `steps`
     and `tokens` are what the replay may use of models."""
 
@@ -66,16 +66,16 @@ class Replaying(msgspec.Struct, frozen=True):
         """The models of the agent of a conversation, the first one first; ('',) where none is chosen."""
         return self.ground.agent_of(session).models or ("",)
 
-    async def run(self, recorded: Recording, wanted: Wanted | None = None) -> Replayed:
+    async def run(self, recorded: Recording, wanted: ReplayOptions | None = None) -> Replayed:
         """Replay it, as it was where nothing is to be tried. Raises ConfigError for what cannot be."""
-        wanted = wanted or Wanted()
+        wanted = wanted or ReplayOptions()
         ground = self.ground
         agent = self.driving(recorded.session, ground.agent_of(recorded.session))
         other: Agent | None = None
         served = dict[str, Skill]()
         if wanted.system or wanted.skills is not None:
             other = self.driving(recorded.session, self.trying(agent.name, Tried(wanted.system, wanted.skills)))
-            served = Skills((Source("tried", wanted.skills, links=True),)).find() if wanted.skills else {}
+            served = Skills((SkillSource("tried", wanted.skills, links=True),)).find() if wanted.skills else {}
 
         def serve(call: ToolCall) -> str | None:
             return _served(call, served)
@@ -96,7 +96,7 @@ class Replaying(msgspec.Struct, frozen=True):
     async def ask(self, agent: str, model: str, request: Request) -> Reply:
         """One call of a model, which this agent pays. Raises ModelError."""
         ground, rows = self.ground, list[Change]()
-        request = replace(request, blob=Pictures(ground.blobs.get, ground.blobs.path).get)
+        request = replace(request, blob=PictureStore(ground.blobs.get, ground.blobs.path).get)
         paying = Paying(self.budgets, Charge("", "", agent), partial(ground.ids.new, "replay"), rows.extend)
         try:
             return await paid(model, request, paying, self.model)

@@ -36,7 +36,7 @@ Troubled = Callable[[str, DeskhandError, bool], None]
 comes in."""
 
 
-class Slot:
+class SessionSlot:
     """A session's driver and when to wake it: at `wake_at` by the time of day, or at `tick` by the clock that nobody
     sets, whichever comes first. Its task stays as long as the driver is warm: to wake one that waits is a tenth of the
     cost of a new one."""
@@ -55,7 +55,7 @@ class Dispatch:
 
     def __init__(self, store: Store, make: Callable[[str], Driver], clock: Clock, troubled: Troubled) -> None:
         self._store, self._make, self._clock, self._troubled = store, make, clock, troubled
-        self._slots: OrderedDict[str, Slot] = OrderedDict()
+        self._slots: OrderedDict[str, SessionSlot] = OrderedDict()
         self.most_sessions, self.most_bytes, self._warm_bytes = WARM_SESSIONS, WARM_BYTES, 0
         self._tasks: TaskGroup | None = None
         self._alarm = anyio.Event()
@@ -163,7 +163,7 @@ class Dispatch:
             return
         self.start(self._reserved(session))
 
-    def reserve(self, session: str, inbound: Inbound, principal: Principal) -> tuple[Slot, First] | None:
+    def reserve(self, session: str, inbound: Inbound, principal: Principal) -> tuple[SessionSlot, First] | None:
         """A warm session at rest and the commit that takes this message in, held until `start` or `release`."""
         slot = self._slots.get(session)
         if self._tasks is None or self._draining or slot is None or slot.running or slot.stale:
@@ -171,7 +171,7 @@ class Dispatch:
         first = slot.driver.first(inbound, principal)
         return (self._reserved(session), first) if first is not None else None
 
-    def start(self, slot: Slot) -> None:
+    def start(self, slot: SessionSlot) -> None:
         """Drive a reserved slot."""
         slot.go.set()
         if self._tasks is None:
@@ -206,10 +206,10 @@ class Dispatch:
         for slot in self._slots.values():
             slot.stale = True
 
-    def _slot(self, session: str) -> Slot:
+    def _slot(self, session: str) -> SessionSlot:
         slot = self._slots.get(session)
         if slot is None:
-            slot = self._slots[session] = Slot(self._make(session))
+            slot = self._slots[session] = SessionSlot(self._make(session))
             if len(self._slots) > self.most_sessions:
                 self._make_room(slot)
         elif slot.stale and not slot.running:
@@ -217,12 +217,12 @@ class Dispatch:
         self._slots.move_to_end(session)
         return slot
 
-    def _reserved(self, session: str) -> Slot:
+    def _reserved(self, session: str) -> SessionSlot:
         slot = self._slot(session)
         slot.running, slot.wake_at = True, None
         return slot
 
-    def _weigh(self, slot: Slot) -> None:
+    def _weigh(self, slot: SessionSlot) -> None:
         """Note how much memory a session takes that has been driven, and make room where it is too much."""
         size_bytes = slot.driver.size_bytes
         self._warm_bytes += size_bytes - slot.size_bytes
@@ -230,7 +230,7 @@ class Dispatch:
         if self._warm_bytes > self.most_bytes:
             self._make_room(slot)
 
-    def _make_room(self, keep: Slot) -> None:
+    def _make_room(self, keep: SessionSlot) -> None:
         """Let go of the sessions at rest that were driven longest ago, until the others fit. One that is to be woken at
         a time stays known, and is read from the log again then."""
         waiting = sum(1 for slot in self._slots.values() if slot.wake_at is not None)
@@ -248,7 +248,7 @@ class Dispatch:
             slot.forgotten = True
             slot.go.set()
 
-    async def _stay(self, slot: Slot) -> None:
+    async def _stay(self, slot: SessionSlot) -> None:
         """Drive whenever it is to go, until it is forgotten."""
         try:
             while not slot.forgotten:
@@ -258,7 +258,7 @@ class Dispatch:
         finally:
             slot.tasked = False
 
-    async def _drive(self, slot: Slot) -> None:
+    async def _drive(self, slot: SessionSlot) -> None:
         """Drive until nothing is owed, whatever the disk or our own bugs do meanwhile."""
         failures, parked, reason = 0, 0, ""
         try:

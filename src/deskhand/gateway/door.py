@@ -10,7 +10,7 @@ import anyio
 import msgspec
 from msgspec.structs import asdict, replace
 
-from ..agent.rewind import MANY, Past, branched
+from ..agent.rewind import MANY, RewindView, branched
 from ..agent.state import State
 from ..policy.approval import read_choice
 from ..policy.roles import may_send
@@ -48,7 +48,7 @@ from ..types.options import SessionOptions
 from ..types.turn import TURN
 from ..users.strangers import NO_ACCESS
 from .dispatch import Dispatch
-from .feed import Batch, Feed, Noting, Source, batches, follow, watch
+from .feed import Batch, Feed, FeedSource, Noting, batches, follow, watch
 from .machine_rounds import MachineRounds
 from .named_sessions import Places
 from .state_at import moment
@@ -90,7 +90,7 @@ class LocalDoor:
 
     def __init__(self, store: Store, dispatch: Dispatch, feed: Feed, access: Access, clock: Clock, ids: Ids) -> None:
         self._store, self._dispatch = store, dispatch
-        self._source = Source(store, feed, lambda: dispatch.driving, dispatch.snapshot, access.note)
+        self._source = FeedSource(store, feed, lambda: dispatch.driving, dispatch.snapshot, access.note)
         self._access, self._clock, self._ids = access, clock, ids
         self._places = Places(store)
         self._named: dict[str, None] = {}  # conversations whose names are known to hold no secret
@@ -286,7 +286,7 @@ class LocalDoor:
         if not await self._store.may_see(principal, session):
             await self._access.note(principal, "look at", session)
             raise Refused(f"{session!r} is not yours to see")
-        past = Past(session, await self._store.events(session), self._access.zone)
+        past = RewindView(session, await self._store.events(session), self._access.zone)
         return moment(past, n, self._access.prompt if "owner" in principal.roles else lambda state: ())
 
     async def branch(self, session: str, principal: Principal, at_n: int, to: str | None = None) -> Receipt:
@@ -299,7 +299,7 @@ class LocalDoor:
             return Receipt("refused", reason=wrong)
         if to and (wrong := self._told_by_its_name(to)):
             return Receipt("refused", reason=wrong)
-        past = Past(session, await self._store.events(session), self._access.zone)
+        past = RewindView(session, await self._store.events(session), self._access.zone)
         taken = {row.title for row in await self._store.titled(principal, past.heading, MANY)}
         try:
             commit = branched(past, principal, at_n, to or "", self._clock.now(), taken)

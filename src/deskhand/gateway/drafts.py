@@ -62,7 +62,7 @@ class Draft(msgspec.Struct, frozen=True):
     of_work: bool
 
 
-class Live:
+class LiveDraft:
     """A reply that is being written: event `n` of its session, so far. `of_work`: what is done before that event, while
     tools run."""
 
@@ -102,7 +102,7 @@ class Drafts:
         self.channels = {name: each for name, each in channels.items() if isinstance(each, Editing)}
         self._sending = channels
         self.first_s, self.work_s, self.mend_s = FIRST_S, WORK_S, MEND_S
-        self._live: dict[str, list[Live]] = {}
+        self._live: dict[str, list[LiveDraft]] = {}
         self._doing: dict[str, str] = {}
         self._stays: set[int] = set()
         self._free_at: dict[tuple[str, str, str], float] = {}
@@ -130,7 +130,7 @@ class Drafts:
             if live is not None and not live.of_work:
                 live.add(item)
 
-    def _open(self, session: str) -> Live | None:
+    def _open(self, session: str) -> LiveDraft | None:
         """What is being shown there and not over yet."""
         lives = self._live.get(session)
         return lives[-1] if lives and not lives[-1].over.is_set() else None
@@ -149,13 +149,13 @@ class Drafts:
             self._doing.pop(session, None)
         return ""
 
-    def _begin(self, session: str, n: int, *, of_work: bool = False) -> Live | None:
+    def _begin(self, session: str, n: int, *, of_work: bool = False) -> LiveDraft | None:
         """Show something from now on; None where that is not done at that place."""
         place = self._place(session)
         channel = self.channels.get(place[0].channel) if place is not None else None
         if self._tasks is None or place is None or channel is None or not channel.edits_at(place[0]):
             return None
-        live = Live(session, n, *place, of_work=of_work)
+        live = LiveDraft(session, n, *place, of_work=of_work)
         before = self._live.setdefault(session, [])
         self._tasks.start_soon(self._show, live, channel, tuple(before))
         before.append(live)
@@ -174,7 +174,7 @@ class Drafts:
 
     # ------------------------------------------------------------------ while it is written
 
-    async def _show(self, live: Live, channel: Editing, before: Sequence[Live]) -> None:
+    async def _show(self, live: LiveDraft, channel: Editing, before: Sequence[LiveDraft]) -> None:
         try:
             if not await _over(live, self.work_s if live.of_work else self.first_s):
                 for each in before:
@@ -192,7 +192,7 @@ class Drafts:
             if not lives:
                 self._live.pop(live.session, None)
 
-    async def _keep_showing(self, live: Live, channel: Editing, key: str) -> None:
+    async def _keep_showing(self, live: LiveDraft, channel: Editing, key: str) -> None:
         """Post it and change it until it is over. Raises ChannelError, TimeoutError."""
         draft: Draft | None = None
         shown = ""
@@ -224,7 +224,7 @@ class Drafts:
                     draft = replace(draft, platform_id=platform_id)
                     await self._store.change((Change("draft_posted", (platform_id, draft.id)),))
 
-    async def _post(self, live: Live, outgoing: Outgoing) -> tuple[Draft | None, bool]:
+    async def _post(self, live: LiveDraft, outgoing: Outgoing) -> tuple[Draft | None, bool]:
         """This session's draft, and whether it was posted just now; None while others come first. Raises
         ChannelError where it cannot be posted, or nobody knows whether it was."""
         session, address = live.session, live.address
@@ -369,7 +369,7 @@ def _ends(recorded: Recorded) -> bool:
     return isinstance(event, TurnEnded)
 
 
-async def _over(live: Live, seconds: float) -> bool:
+async def _over(live: LiveDraft, seconds: float) -> bool:
     """Wait so long, or until it is over. Returns whether it is."""
     with anyio.move_on_after(seconds):
         await live.over.wait()

@@ -189,7 +189,7 @@ Noting = Callable[[Principal, str, str], Awaitable[None]]
 """Writes down that somebody asked for what is not theirs: who, what, and of what."""
 
 
-class Source(msgspec.Struct, frozen=True):
+class FeedSource(msgspec.Struct, frozen=True):
     """Where a follower reads. `driving` tells whether this process writes the session's events; while another one
     does, the store is looked at, and what happens in between comes through a tap. `snapshot` is what the model has said
     in a call that is going on. `note` hears of who was refused."""
@@ -201,7 +201,9 @@ class Source(msgspec.Struct, frozen=True):
     note: Noting
 
 
-async def follow(source: Source, session: str, principal: Principal, after: int) -> AsyncGenerator[Recorded | Progress]:
+async def follow(
+    source: FeedSource, session: str, principal: Principal, after: int
+) -> AsyncGenerator[Recorded | Progress]:
     """The session's events after number `after`, then what comes, for ever: each event once, in order, without a gap.
 
     System prompts are shown to owners alone. Raises Refused when the session is not the principal's to see, and what
@@ -213,7 +215,7 @@ async def follow(source: Source, session: str, principal: Principal, after: int)
                 yield item
 
 
-async def batches(source: Source, session: str, principal: Principal, after: int) -> AsyncGenerator[Batch]:
+async def batches(source: FeedSource, session: str, principal: Principal, after: int) -> AsyncGenerator[Batch]:
     """The same, and each time all that there is: at most a page of the log, or what a follower may lag behind."""
     store, n, stale, told = source.store, after, True, False
     if not await store.may_see(principal, session):
@@ -252,7 +254,7 @@ async def batches(source: Source, session: str, principal: Principal, after: int
                 stale = not driving and version != store.version()
 
 
-async def watch(source: Source, principal: Principal, after_seq: int) -> AsyncGenerator[Recorded]:
+async def watch(source: FeedSource, principal: Principal, after_seq: int) -> AsyncGenerator[Recorded]:
     """What happened after `after_seq` in the sessions that the principal may see, then what happens, for ever. Each
     event once and in order; one of a session that they take part in only later is left out."""
     store, seq = source.store, after_seq

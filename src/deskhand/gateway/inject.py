@@ -14,7 +14,7 @@ from ..types.identity import Inbound, Principal
 from .dispatch import Dispatch
 
 
-class Waker(msgspec.Struct, frozen=True):
+class InboundInjector(msgspec.Struct, frozen=True):
     """Hands in for conversations. Whoever calls it has seen to it that it may. `redact` takes secrets out."""
 
     store: Store

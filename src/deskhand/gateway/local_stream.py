@@ -1,7 +1,7 @@
 """Live events for terminals beside the process that drives: a Unix socket that only the same user can reach.
 
-One line of JSON is asked (`Ask`), and lines of JSON (`Line`) are answered. The log stays the truth: whoever follows
-reads it too, so that nothing is lost or said twice when the socket is away, slow, or dies.
+One line of JSON is asked (`SocketRequest`), and lines of JSON (`SocketFrame`) are answered. The log stays the truth:
+whoever follows reads it too, so that nothing is lost or said twice when the socket is away, slow, or dies.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PATH_BYTES = 100
 """The kernel takes no longer path of a socket (108 on Linux, 104 on macOS)."""
 
 
-class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
+class SocketRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is wanted: the events of `session` after number `after`, as `principal` may see them; without a session,
     the health. The user who can open the socket can read the whole log, so the principal is believed."""
 
@@ -47,7 +47,7 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     after: int = 0
 
 
-class Line(msgspec.Struct, frozen=True, omit_defaults=True):
+class SocketFrame(msgspec.Struct, frozen=True, omit_defaults=True):
     """One thing that is answered. After an `error` there is nothing more."""
 
     recorded: Recorded | None = None
@@ -58,7 +58,7 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
 
 _TEXTS = ("text", "thinking", "snapshot")
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(Line).decode
+_decode = msgspec.json.Decoder(SocketFrame).decode
 Follow = Callable[[str, Principal, int], AsyncGenerator[Recorded | Progress]]
 
 
@@ -105,7 +105,7 @@ async def _answer(stream: UnixStream, follow: Follow, health: Callable[[], Await
     try:
         with anyio.fail_after(ASK_S):
             asked = await BufferedByteReceiveStream(stream).receive_until(b"\n", ASK_BYTES)
-        ask = msgspec.json.decode(asked, type=Ask)
+        ask = msgspec.json.decode(asked, type=SocketRequest)
     except (
         TimeoutError,
         anyio.EndOfStream,
@@ -116,7 +116,7 @@ async def _answer(stream: UnixStream, follow: Follow, health: Callable[[], Await
     ):
         return
     if ask.principal is None:
-        await _send(stream, Line(health=await health()))
+        await _send(stream, SocketFrame(health=await health()))
         return
     async with anyio.create_task_group() as tasks:
 
@@ -132,18 +132,18 @@ async def _answer(stream: UnixStream, follow: Follow, health: Callable[[], Await
         tasks.cancel_scope.cancel()
 
 
-async def _tell(stream: UnixStream, ask: Ask, follow: Follow) -> None:
+async def _tell(stream: UnixStream, ask: SocketRequest, follow: Follow) -> None:
     """What happens in the session that was asked for, until the other end is gone."""
     assert ask.principal is not None
     try:
         async with aclosing(follow(ask.session, ask.principal, ask.after)) as items:
             async for item in items:
-                await _send(stream, Line(item) if isinstance(item, Recorded) else Line(progress=item))
+                await _send(stream, SocketFrame(item) if isinstance(item, Recorded) else SocketFrame(progress=item))
     except DeskhandError as error:
-        await _send(stream, Line(error=str(error)))
+        await _send(stream, SocketFrame(error=str(error)))
 
 
-async def _send(stream: UnixStream, line: Line) -> None:
+async def _send(stream: UnixStream, line: SocketFrame) -> None:
     await stream.send(_encode(line) + b"\n")
 
 
@@ -210,7 +210,7 @@ class SocketTap:
         except OSError:
             return
         if lines.transport is not None:
-            lines.transport.write(_encode(Ask(self._session, self._principal, n)) + b"\n")
+            lines.transport.write(_encode(SocketRequest(self._session, self._principal, n)) + b"\n")
             self._lines = lines
 
     def close(self) -> None:
@@ -223,7 +223,7 @@ async def ask_health(path: Path) -> Health | None:
     try:
         with anyio.fail_after(ASK_S), _short(path) as short:
             async with connect_unix(short) as stream:
-                await stream.send(_encode(Ask()) + b"\n")
+                await stream.send(_encode(SocketRequest()) + b"\n")
                 return _decode(await BufferedByteReceiveStream(stream).receive_until(b"\n", LINE_BYTES)).health
     except (OSError, TimeoutError, anyio.EndOfStream, anyio.BrokenResourceError, anyio.IncompleteRead):
         return None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
-from ..agent.rewind import Past
+from ..agent.rewind import RewindView
 from ..agent.state import State, view
 from ..types import events as e
 from ..types.messages import ResultStatus
@@ -15,7 +15,7 @@ from ..types.moment import Judged, Moment, Outcome
 _OUTCOMES: dict[ResultStatus, Outcome] = {"denied": "refused", "expired": "expired", "unasked": "unasked"}
 
 
-def moment(past: Past, n: int, prompt: Callable[[State], tuple[str, ...]]) -> Moment:
+def moment(past: RewindView, n: int, prompt: Callable[[State], tuple[str, ...]]) -> Moment:
     """The conversation after event n of this log. Pure, but for the files that `prompt` reads. Raises Refused for an
     event that there is not, or whose words have been erased."""
     rest = past.rest(n)

@@ -11,14 +11,23 @@ from ..types.errors import JobInvalid
 from ..types.jobs import Job, checked
 from ..types.labels import Label
 from .agent_computer_tools import HANDLED, providers, rules
-from .jsonl import Line
-from .model import AgentFound, Folder, Found, JobFound, Memory, Talk, Tasks, in_words
+from .jsonl import JsonlRecord
+from .model import (
+    AgentFound,
+    Found,
+    ImportedConversation,
+    ImportedFolder,
+    ImportedMemory,
+    ImportedTaskList,
+    JobFound,
+    in_words,
+)
 from .notes import FOR_THE_MODEL, role_of
 from .operator_ai import WORKSPACE_FILES
 from .operator_use import job_name
 from .safe_files import COPY_IT, Tree, Unread, parsed, utf8
-from .settings import Keys, keys_of, variables
-from .sqlite_reader import Rows
+from .settings import ImportedKeys, keys_of, variables
+from .sqlite_reader import SqliteRows
 
 REASONS = {
     "logs*": ("logs of agent_computer", ""),
@@ -74,7 +83,7 @@ def read(tree: Tree, now: float) -> Found:
     )
 
 
-def _config(tree: Tree, keys: Keys, agent: str) -> dict[str, Any]:
+def _config(tree: Tree, keys: ImportedKeys, agent: str) -> dict[str, Any]:
     """Its keys as ours, with its rules about tools."""
     config = {key: value for key, value in keys.config.items() if key not in ("agents", "policy")}
     if keys.raw:
@@ -99,7 +108,7 @@ def _inner(tree: Tree, raw: Mapping[str, Any], section: str, key: str, *, usual:
 # ---------------------------------------------------------------------- conversations
 
 
-def _talks(tree: Tree, sessions: str, agent: str) -> Iterator[Talk]:
+def _talks(tree: Tree, sessions: str, agent: str) -> Iterator[ImportedConversation]:
     for entry in tree.entries(sessions) if sessions else ():
         key = entry.name.removesuffix(".jsonl")
         if not entry.name.endswith(".jsonl"):
@@ -109,12 +118,12 @@ def _talks(tree: Tree, sessions: str, agent: str) -> Iterator[Talk]:
             continue
         if lines := _read(tree, inner):
             job = key.removeprefix("cron-") if key.startswith("cron-") else ""
-            yield Talk(key, agent, tuple(lines), job=job)
+            yield ImportedConversation(key, agent, tuple(lines), job=job)
         else:
             tree.leave(inner, "there is no message in it")
 
 
-def _read(tree: Tree, inner: str) -> list[Line]:
+def _read(tree: Tree, inner: str) -> list[JsonlRecord]:
     try:
         return _lines(tree, tree.lines(inner))
     except Unread as error:
@@ -122,38 +131,38 @@ def _read(tree: Tree, inner: str) -> list[Line]:
         return []
 
 
-def _lines(tree: Tree, found: Iterator[dict[str, Any]]) -> list[Line]:
+def _lines(tree: Tree, found: Iterator[dict[str, Any]]) -> list[JsonlRecord]:
     """Its lines as ours: what a reply used stands before it there, and behind it with us."""
-    lines: list[Line] = []
-    used: Line | None = None
+    lines: list[JsonlRecord] = []
+    used: JsonlRecord | None = None
     for each in found:
         role, content = each.get("role"), each.get("content")
         when = each.get("timestamp")
         at = float(when) if isinstance(when, int | float) else None
         tree.notes.fields("messages in sessions", each, _LINE)
         if role == "meta":
-            used = Line("meta", content, at)
+            used = JsonlRecord("meta", content, at)
             tree.notes.fields("notes on replies in sessions", content if isinstance(content, Mapping) else {}, _USED)
         elif role == "assistant":
             inner = content if isinstance(content, Mapping) else {"content": content}
             tree.notes.fields("replies in sessions", inner, _REPLY)
             text = inner.get("content")
             lines.append(
-                Line("assistant", text if isinstance(text, str) else "", at, tool_calls=inner.get("tool_calls"))
+                JsonlRecord("assistant", text if isinstance(text, str) else "", at, tool_calls=inner.get("tool_calls"))
             )
             lines += [used] if used else []
             used = None
         elif role == "user":
-            lines.append(Line("user", content, at))
+            lines.append(JsonlRecord("user", content, at))
         elif role == "tool":
             call, tool = str(each.get("tool_call_id") or ""), str(each.get("tool_name") or "unknown")
-            lines.append(Line("tool", content, at, tool_call_id=call, tool_name=tool))
+            lines.append(JsonlRecord("tool", content, at, tool_call_id=call, tool_name=tool))
         else:
             tree.notes.count(role_of(role), FOR_THE_MODEL)
     return lines
 
 
-def _tasks(tree: Tree, sessions: str) -> Iterator[Tasks]:
+def _tasks(tree: Tree, sessions: str) -> Iterator[ImportedTaskList]:
     for entry in tree.entries(sessions) if sessions else ():
         inner = f"{sessions}/{entry.name}"
         if not entry.name.endswith(".tasks.json") or not tree.has_file(inner):
@@ -172,7 +181,7 @@ def _tasks(tree: Tree, sessions: str) -> Iterator[Tasks]:
         for row in rows if isinstance(rows, list) else ():
             tree.notes.fields("tasks", row if isinstance(row, Mapping) else {}, _TASK)
         if found.tasks:
-            yield Tasks(talk, found.tasks)
+            yield ImportedTaskList(talk, found.tasks)
 
 
 def _parsed(inner: str, data: bytes) -> Any:
@@ -185,7 +194,7 @@ def _parsed(inner: str, data: bytes) -> Any:
 # ---------------------------------------------------------------------- what it knows
 
 
-def _memories(tree: Tree, agent: str, folder: str) -> Iterator[Memory]:
+def _memories(tree: Tree, agent: str, folder: str) -> Iterator[ImportedMemory]:
     """The sections of knowledge.md and learnings.md, each once, and what only the index beside them still has."""
     facts: dict[str, str] = {}
     for name, text in tree.texts(folder, ("knowledge.md", "learnings.md")).items():
@@ -197,7 +206,7 @@ def _memories(tree: Tree, agent: str, folder: str) -> Iterator[Memory]:
     for title, fact in _indexed(tree, f"{folder}/memory.db"):
         if _words(title) not in titles:
             facts.setdefault(fact, title)
-    yield from (Memory(fact, "agent", agent) for fact in facts if fact)
+    yield from (ImportedMemory(fact, "agent", agent) for fact in facts if fact)
 
 
 def _sections(text: str) -> Iterator[tuple[str, str]]:
@@ -218,7 +227,7 @@ def _indexed(tree: Tree, inner: str) -> Iterator[tuple[str, str]]:
         return
     summaries = 0
     try:
-        rows = Rows(tree, inner)
+        rows = SqliteRows(tree, inner)
         try:
             for title, content, kind, *_ in rows.read(
                 "memories", ("title", "content", "source_type", "source_id", "embedding", "created_at", "id"), "id"
@@ -238,12 +247,12 @@ def _indexed(tree: Tree, inner: str) -> Iterator[tuple[str, str]]:
         )
 
 
-def _skills(tree: Tree, folder: str, agent: str) -> Iterator[Folder]:
+def _skills(tree: Tree, folder: str, agent: str) -> Iterator[ImportedFolder]:
     for entry in tree.entries(folder):
         inner = f"{folder}/{entry.name}"
         if entry.name.endswith(".py") and tree.has_file(inner):
             try:
-                yield Folder(entry.name.removesuffix(".py"), {entry.name: tree.data(inner)}, agent)
+                yield ImportedFolder(entry.name.removesuffix(".py"), {entry.name: tree.data(inner)}, agent)
             except Unread as error:
                 tree.give_up(inner, error)
 

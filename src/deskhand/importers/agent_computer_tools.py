@@ -7,8 +7,8 @@ from typing import Any
 
 from ..config.foreign_keys import TOOLS
 from ..policy.command_lists import AGENT_COMPUTER
-from .notes import Notes
-from .settings import Keys, is_plain
+from .notes import ImportNotes
+from .settings import ImportedKeys, is_plain
 
 HANDLED = (
     "agent.tools.non_interactive_approval_policy",
@@ -29,7 +29,7 @@ NOBODY = "agent_computer refused it where nobody could be asked"
 BLOCKED = "agent_computer refused such commands"
 
 
-def rules(notes: Notes, raw: Mapping[str, Any], agent: str) -> list[dict[str, Any]]:
+def rules(notes: ImportNotes, raw: Mapping[str, Any], agent: str) -> list[dict[str, Any]]:
     """The rules for this agent: none of them allows anything."""
     about = raw.get("agent")
     given = about.get("tools") if isinstance(about, Mapping) else None
@@ -57,7 +57,7 @@ def rules(notes: Notes, raw: Mapping[str, Any], agent: str) -> list[dict[str, An
     return found + [_rule("ask", agent, tool, ASKS) for tool in asked]
 
 
-def _blocked(notes: Notes, tools: Mapping[str, Any], agent: str) -> list[dict[str, Any]]:
+def _blocked(notes: ImportNotes, tools: Mapping[str, Any], agent: str) -> list[dict[str, Any]]:
     """A rule for the commands that its shell refuses by their text."""
     listed = [str(each) for each in _names(tools.get("shell_blocked_commands", list(AGENT_COMPUTER)))]
     preset = [each for each in listed if each in AGENT_COMPUTER]
@@ -84,7 +84,7 @@ def _names(given: Any) -> list[str]:
     return [str(each) for each in given if str(each).strip()] if isinstance(given, list) else []
 
 
-def providers(notes: Notes, keys: Keys, known: Mapping[str, Any]) -> dict[str, Any]:
+def providers(notes: ImportNotes, keys: ImportedKeys, known: Mapping[str, Any]) -> dict[str, Any]:
     """The providers with the address of LM Studio, and its key among the secrets. What the model's own block says about
     its address counts first."""
     found = dict(known)

@@ -31,25 +31,25 @@ from ..users.users import LocalPeople, open_people
 from .broken import broken_home
 from .conversations import voices_of, write_talk
 from .ledger import fact_key, note_key, tasks_key, value_key
-from .model import Left, Talk
+from .model import ImportedConversation, LeftOut
 from .notes import shown
-from .plan import Plan, skill_path
+from .plan import ImportPlan, skill_path
 
 FACTS_AT_ONCE = 500
 
 
-class Taken(msgspec.Struct):
+class AppliedPlan(msgspec.Struct):
     """What became of it: how many of each, what was not taken after all, and what is to be done now."""
 
     counts: dict[str, int] = {}
-    left: list[Left] = []
+    left: list[LeftOut] = []
     notes: list[str] = []
 
     def add(self, name: str, number: int = 1) -> None:
         self.counts[name] = self.counts.get(name, 0) + number
 
     def leave(self, what: str, error: Exception | str, todo: str = "") -> None:
-        self.left.append(Left(shown(what), shown(str(error)), todo))
+        self.left.append(LeftOut(shown(what), shown(str(error)), todo))
 
 
 class Taking:
@@ -58,7 +58,7 @@ class Taking:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: ImportPlan,
         settings: Settings,
         store: Store,
         clock: Clock,
@@ -68,10 +68,10 @@ class Taking:
     ) -> None:
         self._plan, self._settings, self._store, self._clock = plan, settings, store, clock
         self._start_jobs, self._skip_broken = start_jobs, skip_broken
-        self._taken = Taken()
+        self._taken = AppliedPlan()
         self._redact: Callable[[str], str] = str
 
-    async def take(self) -> Taken:
+    async def take(self) -> AppliedPlan:
         """Take everything that can be taken. Raises ConfigError, before anything is written, where the home is broken;
         ConfigError where our own configuration cannot be used, OSError, StoreUnavailable."""
         if self._plan.found.broken and not self._skip_broken:
@@ -326,7 +326,7 @@ class Taking:
         return replace(to, account=account)
 
 
-def _where_tasks_are(talks: Sequence[Talk]) -> str:
+def _where_tasks_are(talks: Sequence[ImportedConversation]) -> str:
     """The last conversation that had to do with tasks, else the last."""
     about = [each.key for each in talks if any(_made_a_task(line.tool_calls) for line in each.lines)]
     return next(reversed(about or [each.key for each in talks]), "")

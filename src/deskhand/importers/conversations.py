@@ -18,7 +18,7 @@ from ..types.labels import Label
 from ..types.options import SessionOptions
 from ..types.people import GUEST, OWNER_NAME
 from ..users.users import LocalPeople
-from .jsonl import Commits, Reader
+from .jsonl import Commits, JsonlReader
 from .ledger import Moved, mark_of
 from .model import Found
 from .plan import NewTalk
@@ -59,7 +59,7 @@ async def write_talk(
     out since nobody knows their role. Raises StaleSession where somebody else writes there at that moment."""
     (now, redact), talk = seen, new.talk
     source = f"{found.system}, {talk.key}"
-    reader = Reader(_nobody(found, talk.job), new.place, source, talk.at or now, voices)
+    reader = JsonlReader(_nobody(found, talk.job), new.place, source, talk.at or now, voices)
     read = reader.commits(talk.lines[new.first :])
     if new.options is not None and read:
         held = OptionsSet(0, _nobody(found, talk.job), _options_without_secrets(new.options, redact))

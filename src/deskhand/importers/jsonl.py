@@ -42,7 +42,7 @@ Commits = list[tuple[float, tuple[AnyEvent, ...]]]
 """(time, events) of each commit."""
 
 
-class Call(msgspec.Struct, frozen=True):
+class JsonlCall(msgspec.Struct, frozen=True):
     """A call as a line of the assistant has it; `arguments` is JSON."""
 
     id: str
@@ -50,7 +50,7 @@ class Call(msgspec.Struct, frozen=True):
     arguments: str = "{}"
 
 
-class Line(msgspec.Struct, frozen=True, omit_defaults=True):
+class JsonlRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """One line of the file. `content` may also be parts, of which the texts count, or an object. `by` names who spoke,
     where that is known, `before` is what was put before their words, by nobody known."""
 
@@ -116,7 +116,7 @@ def _is_compaction(event: AnyEvent) -> bool:
 def _spoken(message: Message, names: dict[str, str], when: dict[str, str]) -> dict[str, Any]:
     """What a person or the model said; the `names` of its calls are remembered for their results."""
     names |= {call.id: call.name for call in message.calls}
-    calls = [Call(each.id, each.name, bytes(each.arguments).decode()) for each in message.calls]
+    calls = [JsonlCall(each.id, each.name, bytes(each.arguments).decode()) for each in message.calls]
     made = {"tool_calls": msgspec.to_builtins(calls)} if calls else {}
     return {"role": message.role, "content": message.text, **when, **made}
 
@@ -128,14 +128,14 @@ def _tool(call_id: str, names: dict[str, str], text: str, when: dict[str, str]) 
 # ---------------------------------------------------------------------- in
 
 
-def read_lines(data: bytes, name: str) -> list[Line]:
+def read_lines(data: bytes, name: str) -> list[JsonlRecord]:
     """The lines of a file. Raises ConfigError that names the line."""
     found = []
     for number, raw in enumerate(data.decode(errors="replace").split("\n"), 1):
         if not raw.strip():
             continue
         try:
-            found.append(msgspec.convert(json.loads(raw), Line))
+            found.append(msgspec.convert(json.loads(raw), JsonlRecord))
         except (ValueError, RecursionError) as error:
             raise ConfigError(f"{name!r}, line {number}: {error}; a line is an object with role and content") from error
     if not any(line.role in ("user", "assistant") for line in found):
@@ -143,11 +143,11 @@ def read_lines(data: bytes, name: str) -> list[Line]:
     return found
 
 
-class Reader:
+class JsonlReader:
     """Makes the events of a conversation from its lines. The same lines always make the same events.
 
     What people and the model said becomes content of this machine, what tools returned stays untrusted: nobody knows
-    any more where it came from. `voices` are those of whom it is known, by `Line.by`: then it is their word.
+    any more where it came from. `voices` are those of whom it is known, by `JsonlRecord.by`: then it is their word.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class Reader:
         self._open: list[str] = []
         self.left_out = 0
 
-    def commits(self, lines: Sequence[Line]) -> Commits:
+    def commits(self, lines: Sequence[JsonlRecord]) -> Commits:
         """What is to be written, in order."""
         self._at = next((at for line in lines if (at := _time(line)) is not None), self._at)
         for number, line in enumerate(lines):
@@ -189,7 +189,7 @@ class Reader:
     def _write(self, *events: AnyEvent) -> None:
         self._commits.append((self._at, events))
 
-    def _hear(self, text: str, line: Line | None = None) -> None:
+    def _hear(self, text: str, line: JsonlRecord | None = None) -> None:
         self._close_calls("interrupted")
         if self._turn and self._answered:
             self._end()
@@ -199,7 +199,7 @@ class Reader:
         message = Message("user", (*before, Text(clean(text), label)))
         self._write(MessageReceived(0, principal, self._address, message))
 
-    def _reply(self, line: Line, after: Sequence[Line]) -> None:
+    def _reply(self, line: JsonlRecord, after: Sequence[JsonlRecord]) -> None:
         """A reply, with the calls that it or the results behind it name."""
         if not self._turn:
             self._hear(MISSING)
@@ -208,7 +208,7 @@ class Reader:
         after = list(takewhile(lambda each: each.role not in ("user", "assistant"), after))
         for each in after:
             if each.role == "tool":
-                calls.setdefault(_id(each), Call(_id(each), each.tool_name or "unknown"))
+                calls.setdefault(_id(each), JsonlCall(_id(each), each.tool_name or "unknown"))
         text = _text(line.content)
         parts = (*((Text(clean(text), self._said),) if text else ()), *map(_call, calls.values()))
         model, usage = _used(after)
@@ -216,9 +216,9 @@ class Reader:
         self._write(ModelReplied(Message("assistant", parts), model, finish, usage))
         self._open, self._answered = list(calls), not calls
 
-    def _return(self, line: Line) -> None:
+    def _return(self, line: JsonlRecord) -> None:
         if _id(line) not in self._open:  # nobody called it
-            self._reply(Line("assistant"), (line,))
+            self._reply(JsonlRecord("assistant"), (line,))
         self._open.remove(_id(line))
         text = Text(clean(_text(line.content)), self._read)
         self._write(ToolFinished(ToolResult(_id(line), (text,))))
@@ -235,11 +235,11 @@ class Reader:
         self._turn = False
 
 
-def _id(line: Line) -> str:
+def _id(line: JsonlRecord) -> str:
     return clean(line.tool_call_id or f"call_{line.tool_name or 'unknown'}")
 
 
-def _calls(given: Any) -> Iterator[Call]:
+def _calls(given: Any) -> Iterator[JsonlCall]:
     """The calls of a line, as we write them, or with `function` around name and arguments."""
     for each in given if isinstance(given, list) else ():
         if isinstance(each, dict):
@@ -248,10 +248,10 @@ def _calls(given: Any) -> Iterator[Call]:
             arguments = inner.get("arguments", "{}")
             text = arguments if isinstance(arguments, str) else json.dumps(arguments)
             name = clean(str(inner.get("name") or "unknown"))
-            yield Call(clean(str(each.get("id") or f"call_{name}")), name, clean(text))
+            yield JsonlCall(clean(str(each.get("id") or f"call_{name}")), name, clean(text))
 
 
-def _call(call: Call) -> ToolCall:
+def _call(call: JsonlCall) -> ToolCall:
     """The call as the log can hold it: what is no JSON, or nested too deeply to be read again, becomes a string."""
     raw = call.arguments.encode()
     try:
@@ -270,7 +270,7 @@ def _text(content: Any) -> str:
     return "" if content is None else json.dumps(content, ensure_ascii=False)
 
 
-def _time(line: Line) -> float | None:
+def _time(line: JsonlRecord) -> float | None:
     """When it was said, in seconds since the epoch; without a zone it counts as UTC."""
     if isinstance(line.timestamp, str):
         try:
@@ -281,7 +281,7 @@ def _time(line: Line) -> float | None:
     return line.timestamp if line.timestamp and 0 < line.timestamp < 1e11 else None
 
 
-def _used(after: Sequence[Line]) -> tuple[str, Usage]:
+def _used(after: Sequence[JsonlRecord]) -> tuple[str, Usage]:
     """The model and the tokens of a reply, by the meta line behind it."""
     line = next((each for each in after if each.role == "meta"), None)
     content = line.content if line is not None else {}

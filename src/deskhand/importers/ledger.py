@@ -8,8 +8,8 @@ from hashlib import sha256
 import msgspec
 
 from ..store.base import Store
-from .jsonl import Line
-from .model import Memory, Note, Talk, Tasks, Value
+from .jsonl import JsonlRecord
+from .model import ImportedConversation, ImportedMemory, ImportedTaskList, ImportNote, Value
 
 BEGUN = "begun"
 """The mark of what was begun and is not done."""
@@ -40,7 +40,7 @@ def digest(*parts: str) -> str:
     return sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def fact_key(memory: Memory) -> str:
+def fact_key(memory: ImportedMemory) -> str:
     return digest(memory.scope, memory.owner, " ".join(memory.text.split()))
 
 
@@ -48,29 +48,29 @@ def value_key(value: Value) -> str:
     return digest(value.agent, value.namespace, value.key)
 
 
-def tasks_key(tasks: Tasks) -> str:
+def tasks_key(tasks: ImportedTaskList) -> str:
     return digest(tasks.talk, *sorted(task.title for task in tasks.tasks))
 
 
-def note_key(note: Note) -> str:
+def note_key(note: ImportNote) -> str:
     return digest(note.agent, note.path)
 
 
-def talk_key(talk: Talk) -> str:
+def talk_key(talk: ImportedConversation) -> str:
     """The same for the same conversation wherever its home lies: by its name there and how it began."""
     return digest(talk.agent, talk.key, _said(talk.lines[0]))
 
 
-def mark_of(lines: Sequence[Line]) -> str:
+def mark_of(lines: Sequence[JsonlRecord]) -> str:
     """Says which lines the last of these are."""
     return digest(*(_said(line) for line in lines[-MARKED:]))
 
 
-def _said(line: Line) -> str:
+def _said(line: JsonlRecord) -> str:
     return f"{line.role} {line.timestamp} {line.content!r} {line.tool_calls!r}"
 
 
-def taken_up_to(lines: Sequence[Line], moved: Moved) -> int | None:
+def taken_up_to(lines: Sequence[JsonlRecord], moved: Moved) -> int | None:
     """How many of the lines were taken before: they may have been shortened at their beginning since. None where what
     was taken is not there any more."""
     likely = [moved.lines, *range(len(lines), 0, -1)]

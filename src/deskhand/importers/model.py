@@ -10,12 +10,12 @@ from ..types.identity import Address
 from ..types.jobs import Job
 from ..types.options import SessionOptions
 from ..types.tasks import Task
-from .jsonl import Line
+from .jsonl import JsonlRecord
 
 System = Literal["operator-ai", "operator-use", "agent_computer", "openagent-core"]
 
 
-class Left(msgspec.Struct, frozen=True):
+class LeftOut(msgspec.Struct, frozen=True):
     """What is left out, why, and what a person can do about it, in words for people. `todo` is '' for nothing."""
 
     what: str
@@ -23,7 +23,7 @@ class Left(msgspec.Struct, frozen=True):
     todo: str = ""
 
 
-class Changed(msgspec.Struct, frozen=True):
+class ChangedName(msgspec.Struct, frozen=True):
     """What is taken, but not as it was, and why."""
 
     what: str
@@ -37,7 +37,7 @@ class Broken(msgspec.Struct, frozen=True):
     why: str
 
 
-class Person(msgspec.Struct, frozen=True):
+class ImportedPerson(msgspec.Struct, frozen=True):
     """A user there. `ids` are (channel, platform id). `owner`: they could do everything."""
 
     name: str
@@ -46,15 +46,15 @@ class Person(msgspec.Struct, frozen=True):
     owner: bool = False
 
 
-class Talk(msgspec.Struct, frozen=True):
+class ImportedConversation(msgspec.Struct, frozen=True):
     """A conversation. `key` is the source's own name of it, `agent` theirs. `place` is where it goes on, None where no
-    channel of ours leads there. A `Line.by` names who spoke: the name of a Person, or `channel:id`. `group`: several
-    people read there. `job`: nobody spoke, but a job did. `at` is when it was held, where its lines do not say.
+    channel of ours leads there. A `JsonlRecord.by` names who spoke: the name of a Person, or `channel:id`. `group`:
+    several people read there. `job`: nobody spoke, but a job did. `at` is when it was held, where its lines do not say.
     `options` is how it was held."""
 
     key: str
     agent: str
-    lines: tuple[Line, ...]
+    lines: tuple[JsonlRecord, ...]
     place: Address | None = None
     group: bool = False
     job: str = ""
@@ -69,7 +69,7 @@ class JobFound(msgspec.Struct, frozen=True):
     files: dict[str, bytes] = {}
 
 
-class Memory(msgspec.Struct, frozen=True):
+class ImportedMemory(msgspec.Struct, frozen=True):
     """A fact. `owner` is the person or the agent there. Times are seconds since the epoch."""
 
     text: str
@@ -90,7 +90,7 @@ class Value(msgspec.Struct, frozen=True):
     expires_at: float | None = None
 
 
-class Folder(msgspec.Struct, frozen=True):
+class ImportedFolder(msgspec.Struct, frozen=True):
     """A skill: a folder of files, by their path in it; or a file of Python, which is a tool of this `agent` there."""
 
     name: str
@@ -108,7 +108,7 @@ class AgentFound(msgspec.Struct, frozen=True):
     notes: dict[str, bytes] = {}
 
 
-class Note(msgspec.Struct, frozen=True):
+class ImportNote(msgspec.Struct, frozen=True):
     """A file that an agent has written down, by its path in its workspace."""
 
     agent: str
@@ -116,7 +116,7 @@ class Note(msgspec.Struct, frozen=True):
     data: bytes
 
 
-class Tasks(msgspec.Struct, frozen=True):
+class ImportedTaskList(msgspec.Struct, frozen=True):
     """A list of tasks. `talk` is the key of the conversation that it belongs to, '' for the workspace."""
 
     talk: str
@@ -134,16 +134,16 @@ class Found(msgspec.Struct, frozen=True):
     config: dict[str, Any] = {}
     secrets: dict[str, str] = {}
     agents: tuple[AgentFound, ...] = ()
-    people: tuple[Person, ...] = ()
-    talks: tuple[Talk, ...] = ()
+    people: tuple[ImportedPerson, ...] = ()
+    talks: tuple[ImportedConversation, ...] = ()
     jobs: tuple[JobFound, ...] = ()
-    memories: tuple[Memory, ...] = ()
+    memories: tuple[ImportedMemory, ...] = ()
     values: tuple[Value, ...] = ()
-    skills: tuple[Folder, ...] = ()
-    tasks: tuple[Tasks, ...] = ()
-    presets: tuple[Folder, ...] = ()
-    left: tuple[Left, ...] = ()
-    changed: tuple[Changed, ...] = ()
+    skills: tuple[ImportedFolder, ...] = ()
+    tasks: tuple[ImportedTaskList, ...] = ()
+    presets: tuple[ImportedFolder, ...] = ()
+    left: tuple[LeftOut, ...] = ()
+    changed: tuple[ChangedName, ...] = ()
     broken: tuple[Broken, ...] = ()
     trusted: bool = False
 

@@ -7,19 +7,19 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from ..types.messages import clean
-from .model import Broken, Changed, Left
+from .model import Broken, ChangedName, LeftOut
 
 MOST_NOTES = 1_000
 """Of each list; after that only how many more there are."""
 ALIKE = "for reasons like these"
 
 
-class Notes:
+class ImportNotes:
     """Collects notes while a home is read. Each is one line of plain text, and no value of a secret."""
 
     def __init__(self) -> None:
-        self.left: list[Left] = []
-        self.changed: list[Changed] = []
+        self.left: list[LeftOut] = []
+        self.changed: list[ChangedName] = []
         self.broken: list[Broken] = []
         self._fields: Counter[tuple[str, str]] = Counter()
         self._counts: Counter[tuple[str, str]] = Counter()
@@ -27,7 +27,7 @@ class Notes:
 
     def leave(self, what: str, why: str, todo: str = "") -> None:
         """Note what is left out, why, and what a person can do about it."""
-        note = Left(shown(what), shown(why), shown(todo))
+        note = LeftOut(shown(what), shown(why), shown(todo))
         if note in self.left:
             return
         if len(self.left) < MOST_NOTES:
@@ -37,7 +37,7 @@ class Notes:
 
     def change(self, what: str, why: str) -> None:
         """Note what is taken, but not as it was."""
-        note = Changed(shown(what), shown(why))
+        note = ChangedName(shown(what), shown(why))
         if note in self.changed:
             return
         if len(self.changed) < MOST_NOTES:
@@ -66,19 +66,19 @@ class Notes:
         """Count one more of what is left out. `kind` is the plural of what it is."""
         self._counts[kind, why] += 1
 
-    def all_left(self) -> tuple[Left, ...]:
+    def all_left(self) -> tuple[LeftOut, ...]:
         """What is left out, with what was counted."""
         fields = [
-            Left(shown(f"{kind}: the field {name} ({number:,})"), "Deskhand keeps no such field")
+            LeftOut(shown(f"{kind}: the field {name} ({number:,})"), "Deskhand keeps no such field")
             for (kind, name), number in sorted(self._fields.items())
         ]
-        counted = [Left(shown(f"{kind} ({number:,})"), why) for (kind, why), number in sorted(self._counts.items())]
-        more = [Left(f"{number:,} more", ALIKE)] if (number := self._more["left"]) else []
+        counted = [LeftOut(shown(f"{kind} ({number:,})"), why) for (kind, why), number in sorted(self._counts.items())]
+        more = [LeftOut(f"{number:,} more", ALIKE)] if (number := self._more["left"]) else []
         return (*self.left, *counted, *fields, *more)
 
-    def all_changed(self) -> tuple[Changed, ...]:
+    def all_changed(self) -> tuple[ChangedName, ...]:
         """What is taken, but not as it was."""
-        more = [Changed(f"{number:,} more", ALIKE)] if (number := self._more["changed"]) else []
+        more = [ChangedName(f"{number:,} more", ALIKE)] if (number := self._more["changed"]) else []
         return (*self.changed, *more)
 
     def all_broken(self) -> tuple[Broken, ...]:

@@ -11,13 +11,13 @@ from ..config.foreign_keys import OPENAGENT_TASKS
 from ..tools.task_import import of_openagent
 from ..types.labels import Label
 from ..types.options import TITLE_CHARS, SessionOptions
-from .jsonl import Line
-from .model import AgentFound, Folder, Found, Memory, Talk, Tasks
+from .jsonl import JsonlRecord
+from .model import AgentFound, Found, ImportedConversation, ImportedFolder, ImportedMemory, ImportedTaskList
 from .operator_ai import EMPTY, leave_messages, leave_unused, moment, skills_in
 from .operator_use import facts_in
 from .safe_files import COPY_IT, KEEP, Tree, Unread, parsed
 from .settings import all_variables, keys_in, keys_of
-from .sqlite_reader import Rows
+from .sqlite_reader import SqliteRows
 
 DATABASE, AGENT = "agent.db", "openagent"
 HANDLED = ("DEFAULT_PRESET", "PROMPTS_DIR", "DATABASE_URL", "skills_folder")
@@ -45,7 +45,7 @@ def read(tree: Tree, now: float) -> Found:
     skills = _inner(tree, "SKILLS_DIR", env.get("SKILLS_DIR", "skills"))
     prompts = _inner(tree, "PROMPTS_DIR", env.get("PROMPTS_DIR", "prompts"))
     database = _database(tree, env.get("DATABASE_URL", ""))
-    talks: tuple[Talk, ...] = ()
+    talks: tuple[ImportedConversation, ...] = ()
     if database and tree.has_file(database):
         try:
             talks = tuple(_talks(tree, database))
@@ -67,7 +67,7 @@ def read(tree: Tree, now: float) -> Found:
         keys.secrets | keys_in(env),
         (AgentFound(AGENT),),
         talks=talks,
-        memories=tuple(Memory(text, "agent", AGENT) for text in facts),
+        memories=tuple(ImportedMemory(text, "agent", AGENT) for text in facts),
         skills=found_skills,
         tasks=tasks,
         presets=presets,
@@ -101,8 +101,8 @@ def _database(tree: Tree, url: str) -> str:
 # ---------------------------------------------------------------------- conversations
 
 
-def _talks(tree: Tree, database: str) -> Iterator[Talk]:
-    rows = Rows(tree, database)
+def _talks(tree: Tree, database: str) -> Iterator[ImportedConversation]:
+    rows = SqliteRows(tree, database)
     try:
         heads = {str(head[0]): head for head in rows.read("conversations", _COLUMNS, "created_at")}
         lines = _messages(tree, rows, heads)
@@ -114,12 +114,12 @@ def _talks(tree: Tree, database: str) -> Iterator[Talk]:
             tree.notes.leave(f"the conversation {title or key}", EMPTY)
             continue
         options = _options(tree, key, str(title or ""), held)
-        yield Talk(key, AGENT, tuple(lines[key]), at=moment(created), options=options)
+        yield ImportedConversation(key, AGENT, tuple(lines[key]), at=moment(created), options=options)
 
 
-def _messages(tree: Tree, rows: Rows, heads: Mapping[str, Any]) -> dict[str, list[Line]]:
+def _messages(tree: Tree, rows: SqliteRows, heads: Mapping[str, Any]) -> dict[str, list[JsonlRecord]]:
     """The lines of each conversation."""
-    lines: dict[str, list[Line]] = {}
+    lines: dict[str, list[JsonlRecord]] = {}
     broken = orphans = 0
     for key, role, content, created, _ in rows.read(
         "messages", ("conversation_id", "role", "content", "created_at", "id"), "id"
@@ -135,7 +135,7 @@ def _messages(tree: Tree, rows: Rows, heads: Mapping[str, Any]) -> dict[str, lis
     return lines
 
 
-def _lines(tree: Tree, role: str, content: Any, at: float | None) -> Iterator[Line]:
+def _lines(tree: Tree, role: str, content: Any, at: float | None) -> Iterator[JsonlRecord]:
     """A message as lines: the results of tools stand there as words of the person."""
     blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
     blocks = [block for block in blocks if isinstance(block, Mapping)]
@@ -143,7 +143,7 @@ def _lines(tree: Tree, role: str, content: Any, at: float | None) -> Iterator[Li
         if block.get("type") not in _BLOCKS:
             tree.notes.fields("messages", {str(block.get("type")): True}, ())
         if block.get("type") == "tool_result":
-            yield Line("tool", block.get("content"), at, tool_call_id=str(block.get("tool_use_id") or ""))
+            yield JsonlRecord("tool", block.get("content"), at, tool_call_id=str(block.get("tool_use_id") or ""))
     text = "\n".join(str(block["text"]) for block in blocks if isinstance(block.get("text"), str))
     if role == "assistant":
         calls = [
@@ -151,9 +151,9 @@ def _lines(tree: Tree, role: str, content: Any, at: float | None) -> Iterator[Li
             for block in blocks
             if block.get("type") == "tool_use"
         ]
-        yield Line("assistant", text, at, tool_calls=calls or None)
+        yield JsonlRecord("assistant", text, at, tool_calls=calls or None)
     elif text:
-        yield Line("user" if role == "user" else role, text, at)
+        yield JsonlRecord("user" if role == "user" else role, text, at)
 
 
 def _options(tree: Tree, key: str, title: str, held: list[Any]) -> SessionOptions:
@@ -185,7 +185,7 @@ def _thinking(tree: Tree, key: str, effort: str) -> Literal["low", "medium", "hi
 # ---------------------------------------------------------------------- files
 
 
-def _tasks(tree: Tree, folder: str) -> Iterator[Tasks]:
+def _tasks(tree: Tree, folder: str) -> Iterator[ImportedTaskList]:
     files: list[bytes] = []
     for entry in tree.entries(folder):
         inner = f"{folder}/{entry.name}"
@@ -201,10 +201,10 @@ def _tasks(tree: Tree, folder: str) -> Iterator[Tasks]:
     for note in found.notes:
         tree.notes.change(folder, note)
     if found.tasks:
-        yield Tasks("", found.tasks)
+        yield ImportedTaskList("", found.tasks)
 
 
-def _presets(tree: Tree, folder: str) -> Iterator[Folder]:
+def _presets(tree: Tree, folder: str) -> Iterator[ImportedFolder]:
     """The presets in a folder: folders with a PROMPT.md."""
     for entry in tree.entries(folder):
         inner = f"{folder}/{entry.name}"

@@ -13,12 +13,22 @@ from msgspec.structs import replace
 from ..jobs.job_file import parse_job
 from ..types.errors import JobInvalid
 from ..types.identity import Address
-from .jsonl import Line
-from .model import AgentFound, Folder, Found, JobFound, Memory, Person, Talk, Value, in_words
+from .jsonl import JsonlRecord
+from .model import (
+    AgentFound,
+    Found,
+    ImportedConversation,
+    ImportedFolder,
+    ImportedMemory,
+    ImportedPerson,
+    JobFound,
+    Value,
+    in_words,
+)
 from .notes import FOR_THE_MODEL, role_of
 from .safe_files import KEEP, UNKNOWN, Tree, Unread, parsed
-from .settings import Keys, keys_of, variables
-from .sqlite_reader import Rows
+from .settings import ImportedKeys, keys_of, variables
+from .sqlite_reader import SqliteRows
 
 DATABASES = ("state/operator.db", "operator.db")
 HANDLED = ("env_file",)
@@ -112,7 +122,7 @@ def leave_messages(tree: Tree, broken: int, orphans: int) -> None:
         tree.notes.leave(in_words(orphans, "message"), ORPHANS)
 
 
-def leave_unused(tree: Tree, rows: Rows, reasons: Mapping[str, tuple[str, str]]) -> None:
+def leave_unused(tree: Tree, rows: SqliteRows, reasons: Mapping[str, tuple[str, str]]) -> None:
     """Note the tables and columns that hold something and were not read; `reasons` are (why, what to do) by table."""
     for table, column, number in rows.unused():
         what = f"the column {column} of the table {table}" if column else f"the table {table}"
@@ -125,14 +135,14 @@ class _Inside:
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
-        self.people: list[Person] = []
-        self.talks: list[Talk] = []
-        self.memories: list[Memory] = []
+        self.people: list[ImportedPerson] = []
+        self.talks: list[ImportedConversation] = []
+        self.memories: list[ImportedMemory] = []
         self.values: list[Value] = []
 
     def read(self, database: str, now: float) -> str:
         """Fill in everything, and give the version that wrote it."""
-        rows = Rows(self._tree, database)
+        rows = SqliteRows(self._tree, database)
         try:
             for part in (self._people, self._talks, self._memories, self._values):
                 try:
@@ -144,7 +154,7 @@ class _Inside:
         finally:
             rows.close()
 
-    def _people(self, rows: Rows, now: float) -> None:
+    def _people(self, rows: SqliteRows, now: float) -> None:
         names = [str(name) for name, _ in rows.read("users", ("username", "created_at"))]
         ids = list(rows.read("user_identities", ("platform_id", "username")))
         roles = list(rows.read("user_roles", ("username", "role")))
@@ -159,10 +169,10 @@ class _Inside:
             places = tuple(
                 (place[0], place[2]) for one, who in ids if who == name for place in [str(one).partition(":")]
             )
-            self.people.append(Person(name, own, places, any(row == (name, "admin") for row in roles)))
+            self.people.append(ImportedPerson(name, own, places, any(row == (name, "admin") for row in roles)))
 
-    def _talks(self, rows: Rows, now: float) -> None:
-        by_talk: dict[str, list[Line]] = {}
+    def _talks(self, rows: SqliteRows, now: float) -> None:
+        by_talk: dict[str, list[JsonlRecord]] = {}
         heads = list(rows.read("conversations", _COLUMNS["conversations"]))
         private = {str(head[0]): _object(head[4]) for head in heads}
         whose = {f"{channel}:{one}": person.name for person in self.people for channel, one in person.ids}
@@ -203,7 +213,7 @@ class _Inside:
         if _MEMORIES.search(plain(content)):
             self._tree.notes.change("messages of people", "what its memory had put before them is taken out")
 
-    def _memories(self, rows: Rows, now: float) -> None:
+    def _memories(self, rows: SqliteRows, now: float) -> None:
         expired = empty = 0
         columns = _COLUMNS["memories"]
         for text, scope, owner, retention, pinned, created, expires in rows.read("memories", columns):
@@ -217,13 +227,15 @@ class _Inside:
                 expired += 1
             else:
                 candidate = retention == "candidate" and not pinned
-                self.memories.append(Memory(str(text), kind, str(owner), bool(pinned), candidate, moment(created)))
+                self.memories.append(
+                    ImportedMemory(str(text), kind, str(owner), bool(pinned), candidate, moment(created))
+                )
         if expired:
             self._tree.notes.leave(in_words(expired, "memory"), "they had expired")
         if empty:
             self._tree.notes.leave(in_words(empty, "memory"), f"there is no text in {'it' if empty == 1 else 'them'}")
 
-    def _values(self, rows: Rows, now: float) -> None:
+    def _values(self, rows: SqliteRows, now: float) -> None:
         for agent, key, namespace, value, expires in rows.read("agent_kv", _COLUMNS["agent_kv"]):
             until = moment(expires)
             if until is not None and until <= now:
@@ -235,30 +247,32 @@ class _Inside:
 _SCOPES: dict[str, Literal["user", "agent", "global"]] = {"user": "user", "agent": "agent", "global": "global"}
 
 
-def _talk(key: str, agent: str, lines: tuple[Line, ...], at: tuple[str, str], meta: dict[str, Any]) -> Talk:
+def _talk(
+    key: str, agent: str, lines: tuple[JsonlRecord, ...], at: tuple[str, str], meta: dict[str, Any]
+) -> ImportedConversation:
     platform, _, rest = key.partition(":")
     if platform == "job":
-        return Talk(key, agent, lines, job=rest.partition(":")[0])
+        return ImportedConversation(key, agent, lines, job=rest.partition(":")[0])
     chat, thread = at
     group = not meta.get("is_private", False)
     # An account of Slack has no name that both systems share: the chat and its thread are what stays.
     named = platform == "slack" and _ID.fullmatch(chat) and _ID.fullmatch(thread)
     place = Address(platform, chat=chat, thread=thread, group=group) if named else None
-    return Talk(key, agent, lines, place, group)
+    return ImportedConversation(key, agent, lines, place, group)
 
 
-def _line(found: dict[str, Any], created_at: Any, by: str) -> Line | None:
+def _line(found: dict[str, Any], created_at: Any, by: str) -> JsonlRecord | None:
     """A message as a line; None for what is said to the model alone."""
     role = found.get("role")
     when = str(created_at) if created_at else None
     if role == "user":
         text = plain(found.get("content"))
         before = "\n".join(_THREAD.findall(text)).strip()
-        return Line("user", _THREAD.sub("", _MEMORIES.sub("", text)), when, by=by, before=before)
+        return JsonlRecord("user", _THREAD.sub("", _MEMORIES.sub("", text)), when, by=by, before=before)
     if role == "assistant":
-        return Line("assistant", plain(found.get("content")), when, tool_calls=found.get("tool_calls"))
+        return JsonlRecord("assistant", plain(found.get("content")), when, tool_calls=found.get("tool_calls"))
     if role == "tool":
-        return Line("tool", plain(found.get("content")), when, tool_call_id=str(found.get("tool_call_id") or ""))
+        return JsonlRecord("tool", plain(found.get("content")), when, tool_call_id=str(found.get("tool_call_id") or ""))
     return None
 
 
@@ -290,7 +304,7 @@ def moment(text: Any) -> float | None:
     return None
 
 
-def _agents(tree: Tree, keys: Keys) -> tuple[AgentFound, ...]:
+def _agents(tree: Tree, keys: ImportedKeys) -> tuple[AgentFound, ...]:
     names = [str(name) for name in keys.agents] or ["operator"]
     named = [entry.name for entry in tree.entries("agents") if entry.kind == "folder"]
     found = []
@@ -322,7 +336,7 @@ def _jobs(tree: Tree) -> Iterator[JobFound]:
         yield JobFound(parsed.job, {name: data for name, data in folder.files.items() if name != "JOB.md"})
 
 
-def skills_in(tree: Tree, inner: str = "skills") -> Iterator[Folder]:
+def skills_in(tree: Tree, inner: str = "skills") -> Iterator[ImportedFolder]:
     """The skills in a folder: folders with a SKILL.md. Those that the system itself brings along are passed over."""
     for entry in tree.entries(inner):
         if entry.kind == "folder" and entry.name not in BUNDLED and tree.has_file(f"{inner}/{entry.name}/SKILL.md"):

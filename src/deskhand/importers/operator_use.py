@@ -15,8 +15,8 @@ from ..config.keys import put
 from ..config.parse import parse_value
 from ..types.errors import JobInvalid
 from ..types.jobs import Job, checked
-from .jsonl import Line
-from .model import AgentFound, Found, JobFound, Memory, Talk
+from .jsonl import JsonlRecord
+from .model import AgentFound, Found, ImportedConversation, ImportedMemory, JobFound
 from .notes import FOR_THE_MODEL, role_of
 from .operator_ai import WORKSPACE_FILES, moment, skills_in
 from .operator_use_channels import HANDLED, PLATFORMS, Bot, channels_of, place_of
@@ -133,9 +133,9 @@ def _session_files(tree: Tree, names: list[str], homes: Mapping[str, str]) -> It
 # ---------------------------------------------------------------------- conversations
 
 
-def _talk(tree: Tree, inner: str, agent: str, bots: Mapping[str, Bot]) -> Talk | None:
+def _talk(tree: Tree, inner: str, agent: str, bots: Mapping[str, Bot]) -> ImportedConversation | None:
     name = inner.rpartition("/")[2].removesuffix(".jsonl")
-    key, lines = "", list[Line]()
+    key, lines = "", list[JsonlRecord]()
     at: float | None = None
     if not tree.has_file(inner):
         return None
@@ -159,10 +159,10 @@ def _talk(tree: Tree, inner: str, agent: str, bots: Mapping[str, Bot]) -> Talk |
         tree.notes.change(key, f"it becomes a past conversation: no bot of {agent} with a token is in this home")
     elif place is None:
         tree.notes.change(key, f"it becomes a past conversation: Deskhand has no channel for {platform} yet")
-    return Talk(key, agent, tuple(lines), place, group)
+    return ImportedConversation(key, agent, tuple(lines), place, group)
 
 
-def _lines(tree: Tree, found: Mapping[str, Any], at: float | None, platform: str) -> Iterator[Line]:
+def _lines(tree: Tree, found: Mapping[str, Any], at: float | None, platform: str) -> Iterator[JsonlRecord]:
     """A message as lines. A tool's has its call in it."""
     role, about = found.get("role"), found.get("metadata")
     about = about if isinstance(about, Mapping) else {}
@@ -171,17 +171,17 @@ def _lines(tree: Tree, found: Mapping[str, Any], at: float | None, platform: str
     tree.notes.fields("messages in sessions (metadata)", about, {"user_id"})
     if role == "human":
         user = str(about.get("user_id") or "")
-        yield Line("user", text, at, by=f"{platform}:{user}" if user else "")
+        yield JsonlRecord("user", text, at, by=f"{platform}:{user}" if user else "")
     elif role == "ai" and text:
-        yield Line("assistant", text, at)
+        yield JsonlRecord("assistant", text, at)
     elif role == "ai":
         tree.notes.count("replies without text", "there is nothing to read in them")
     elif role == "tool":
         call, name = str(found.get("id") or "call"), str(found.get("name") or "unknown")
         params = found.get("params")
         calls = [{"id": call, "name": name, "arguments": params if isinstance(params, dict) else {}}]
-        yield Line("assistant", "", at, tool_calls=calls)
-        yield Line("tool", text, at, tool_call_id=call, tool_name=name)
+        yield JsonlRecord("assistant", "", at, tool_calls=calls)
+        yield JsonlRecord("tool", text, at, tool_call_id=call, tool_name=name)
     else:
         tree.notes.count(role_of(role), FOR_THE_MODEL)
 
@@ -210,18 +210,18 @@ def _written(tree: Tree, home: str) -> Iterator[tuple[str, bytes]]:
                 tree.give_up(inner, error)
 
 
-def _memories(tree: Tree, agent: str, home: str) -> Iterator[Memory]:
+def _memories(tree: Tree, agent: str, home: str) -> Iterator[ImportedMemory]:
     for name in ("memory/MEMORY.md", "MEMORY.md"):
         facts = list(facts_in(tree.texts(home, (name,))))
         if facts:
             tree.notes.change(f"{home}/{name}", "each of its lines becomes a memory")
-        yield from (Memory(text, "agent", agent) for text in facts)
+        yield from (ImportedMemory(text, "agent", agent) for text in facts)
     for entry in tree.entries(f"{home}/memory"):
         folder = f"{home}/memory/{entry.name}"
         if entry.kind == "folder" and tree.has_file(f"{folder}/summary.md"):
             for text in tree.texts(folder, ("summary.md",)).values():
                 at = moment(entry.name)
-                yield Memory(f"{entry.name}: {' '.join(text.split())}", "agent", agent, at=at)
+                yield ImportedMemory(f"{entry.name}: {' '.join(text.split())}", "agent", agent, at=at)
 
 
 def facts_in(files: Mapping[str, str]) -> Iterator[str]:

@@ -10,8 +10,8 @@ import msgspec
 
 from ..config.foreign_keys import snake
 from ..types.identity import Address
-from .notes import Notes
-from .settings import Keys
+from .notes import ImportNotes
+from .settings import ImportedKeys
 
 PLATFORMS = ("telegram",)
 """Platforms that we have a channel for."""
@@ -32,7 +32,7 @@ class Bot(msgspec.Struct, frozen=True):
     id: str
 
 
-def channels_of(notes: Notes, keys: Keys, agents: Sequence[str]) -> tuple[dict[str, Any], dict[str, Bot]]:
+def channels_of(notes: ImportNotes, keys: ImportedKeys, agents: Sequence[str]) -> tuple[dict[str, Any], dict[str, Bot]]:
     """Channels as we have them, and the bot of each agent. Their tokens are added to the secrets, the bindings of these
     channels replace those of `keys`."""
     channels: dict[str, Any] = {}
@@ -61,7 +61,7 @@ def channels_of(notes: Notes, keys: Keys, agents: Sequence[str]) -> tuple[dict[s
     return channels, bots
 
 
-def _listed(keys: Keys, agents: Sequence[str]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+def _listed(keys: ImportedKeys, agents: Sequence[str]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     """(agent, platform, settings) of every channel; one that stands at the top is of the first agent."""
     top = keys.raw.get("channels")
     own = [
@@ -73,7 +73,7 @@ def _listed(keys: Keys, agents: Sequence[str]) -> Iterator[tuple[str, str, Mappi
                 yield agent, str(platform), each
 
 
-def _is_taken(notes: Notes, agent: str, platform: str, settings: Mapping[str, Any]) -> bool:
+def _is_taken(notes: ImportNotes, agent: str, platform: str, settings: Mapping[str, Any]) -> bool:
     """Whether this becomes a channel; what it says that is not taken is noted."""
     where = f"channel {platform} of {agent}"
     said = [name for name, value in settings.items() if value not in (None, "", [], {}, False)]
@@ -92,7 +92,7 @@ def _is_taken(notes: Notes, agent: str, platform: str, settings: Mapping[str, An
     return True
 
 
-def _allowed(notes: Notes, where: str, given: Any) -> list[str]:
+def _allowed(notes: ImportNotes, where: str, given: Any) -> list[str]:
     """The ids of who may write. A name is nobody's for good, so it admits nobody."""
     listed = [str(each).strip() for each in given] if isinstance(given, list) else []
     ids: list[str] = []
@@ -109,7 +109,7 @@ def _allowed(notes: Notes, where: str, given: Any) -> list[str]:
     return list(dict.fromkeys(ids))
 
 
-def _explicit(notes: Notes, keys: Keys, bots: Mapping[str, Bot]) -> Iterator[dict[str, Any]]:
+def _explicit(notes: ImportNotes, keys: ImportedKeys, bots: Mapping[str, Bot]) -> Iterator[dict[str, Any]]:
     """The bindings that are written down, in their order, for each bot that they are about. They count before what an
     agent's own bot says, as they do there."""
     for each in keys.config.get("bindings", ()):

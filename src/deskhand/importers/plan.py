@@ -19,8 +19,21 @@ from ..types.identity import Address, session_key
 from ..types.options import SYSTEM_PROMPT_CHARS, SessionOptions
 from ..types.people import OWNER_NAME, ROLE_SCOPES
 from .ledger import BEGUN, Ledger, fact_key, ledger_of, note_key, taken_up_to, talk_key, tasks_key, value_key
-from .model import AgentFound, Changed, Folder, Found, JobFound, Left, Memory, Note, Person, Talk, Tasks, Value
-from .notes import Notes
+from .model import (
+    AgentFound,
+    ChangedName,
+    Found,
+    ImportedConversation,
+    ImportedFolder,
+    ImportedMemory,
+    ImportedPerson,
+    ImportedTaskList,
+    ImportNote,
+    JobFound,
+    LeftOut,
+    Value,
+)
+from .notes import ImportNotes
 from .plan_settings import Incoming, SettingsPlan, how_to_add_a_preset, plan_secrets, roles_of
 from .skills import called, wrong_in
 
@@ -30,7 +43,7 @@ OTHERS_COULD_WRITE = "others could write that home"
 class NewPerson(msgspec.Struct, frozen=True):
     """A user who comes in, under this name and with these roles; without roles they are there already."""
 
-    person: Person
+    person: ImportedPerson
     here: str
     roles: tuple[str, ...] = ()
 
@@ -39,7 +52,7 @@ class NewTalk(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation, or what is new in it: its lines from `first` on, in this session. `options` is how it is held;
     None for as usual."""
 
-    talk: Talk
+    talk: ImportedConversation
     key: str
     session: str
     place: Address
@@ -47,7 +60,7 @@ class NewTalk(msgspec.Struct, frozen=True, kw_only=True):
     options: SessionOptions | None = None
 
 
-class Plan(msgspec.Struct, frozen=True):
+class ImportPlan(msgspec.Struct, frozen=True):
     """All of it. `agents` and `people` are their names there -> here. `sessions` the conversations by theirs.
     `channels` are those that there will be. `secrets` go to `.env`. `known` counts what was taken before."""
 
@@ -58,15 +71,15 @@ class Plan(msgspec.Struct, frozen=True):
     keys: tuple[tuple[tuple[str, ...], Any], ...] = ()
     new_people: tuple[NewPerson, ...] = ()
     talks: tuple[NewTalk, ...] = ()
-    memories: tuple[Memory, ...] = ()
+    memories: tuple[ImportedMemory, ...] = ()
     values: tuple[Value, ...] = ()
     jobs: tuple[JobFound, ...] = ()
-    skills: tuple[Folder, ...] = ()
-    tasks: tuple[Tasks, ...] = ()
-    presets: tuple[Folder, ...] = ()
-    notes: tuple[Note, ...] = ()
-    left: tuple[Left, ...] = ()
-    changed: tuple[Changed, ...] = ()
+    skills: tuple[ImportedFolder, ...] = ()
+    tasks: tuple[ImportedTaskList, ...] = ()
+    presets: tuple[ImportedFolder, ...] = ()
+    notes: tuple[ImportNote, ...] = ()
+    left: tuple[LeftOut, ...] = ()
+    changed: tuple[ChangedName, ...] = ()
     sessions: Mapping[str, str] = {}
     channels: tuple[str, ...] = ()
     secrets: Mapping[str, str] = {}
@@ -89,10 +102,10 @@ class Plan(msgspec.Struct, frozen=True):
         return [(number, name) for number, name in every if number]
 
 
-async def plan(found: Found, settings: Settings, store: Store, me: str = "") -> Plan:
+async def plan(found: Found, settings: Settings, store: Store, me: str = "") -> ImportPlan:
     """What is new in this home. `me` is the user there who is the owner here."""
     known = await ledger_of(store, found.system)
-    notes = Notes()
+    notes = ImportNotes()
     agents = {each.name: agent_name(each.name) for each in found.agents}
     users_here = {str(row[0]) for row in await store.rows("user_role_all", ())}
     people, new_people = _people(found, settings, known, (me, users_here), notes)
@@ -109,7 +122,7 @@ async def plan(found: Found, settings: Settings, store: Store, me: str = "") -> 
         skills=skills,
         presets=preset_names,
     )
-    whole = Plan(
+    whole = ImportPlan(
         found,
         agents,
         people,
@@ -133,7 +146,7 @@ async def plan(found: Found, settings: Settings, store: Store, me: str = "") -> 
     return replace(whole, left=(*found.left, *notes.all_left()), changed=(*found.changed, *notes.all_changed()))
 
 
-def _note_changes(plan: Plan, notes: Notes) -> None:
+def _note_changes(plan: ImportPlan, notes: ImportNotes) -> None:
     """Note what comes in otherwise than it was there, as a whole."""
     for theirs in (each.name for each in plan.new_agents):
         if (here := plan.agents[theirs]) != theirs:
@@ -168,7 +181,7 @@ def _is_taken(known: Ledger, kind: str, key: str) -> bool:
 
 
 def _people(
-    found: Found, settings: Settings, known: Ledger, among: tuple[str, set[str]], notes: Notes
+    found: Found, settings: Settings, known: Ledger, among: tuple[str, set[str]], notes: ImportNotes
 ) -> tuple[dict[str, str], tuple[NewPerson, ...]]:
     me, taken = among
     people: dict[str, str] = {}
@@ -189,7 +202,7 @@ def _people(
     return people, tuple(new)
 
 
-def _note_roles(person: Person, settings: Settings, theirs: Collection[str], notes: Notes) -> None:
+def _note_roles(person: ImportedPerson, settings: Settings, theirs: Collection[str], notes: ImportNotes) -> None:
     """Note what this person may do there, and not here."""
     known_here = {*settings.config.roles, *ROLE_SCOPES} - {"member", *theirs}
     for role in person.roles:
@@ -214,7 +227,7 @@ def _user_name(name: str, taken: Collection[str]) -> str:
 
 
 async def _talks(
-    found: Found, agents: Mapping[str, str], known: Ledger, store: Store, beside: tuple[Collection[str], Notes]
+    found: Found, agents: Mapping[str, str], known: Ledger, store: Store, beside: tuple[Collection[str], ImportNotes]
 ) -> tuple[tuple[NewTalk, ...], dict[str, str]]:
     """What is new of conversations, and the session of each by its key there."""
     preset_names, notes = beside
@@ -247,13 +260,15 @@ async def _talks(
     return tuple(new), sessions
 
 
-def _past(found: Found, talk: Talk, key: str) -> Address:
+def _past(found: Found, talk: ImportedConversation, key: str) -> Address:
     """Where a conversation lies that no channel leads to: the terminal and the page can go on with it."""
     plain = re.sub(r"[^A-Za-z0-9]+", "-", talk.key).strip("-")[:40]
     return Address("terminal", chat=f"{found.system}-{plain or 'talk'}-{key[:6]}", group=talk.group)
 
 
-def _options(found: Found, talk: Talk, preset_names: Collection[str], notes: Notes) -> SessionOptions | None:
+def _options(
+    found: Found, talk: ImportedConversation, preset_names: Collection[str], notes: ImportNotes
+) -> SessionOptions | None:
     """How this conversation is held here; None for as usual. What others could have written steers nobody."""
     options = talk.options
     if options is None:
@@ -275,7 +290,7 @@ def _options(found: Found, talk: Talk, preset_names: Collection[str], notes: Not
 # ---------------------------------------------------------------------- files
 
 
-def _jobs(found: Found, settings: Settings, known: Ledger, notes: Notes) -> tuple[JobFound, ...]:
+def _jobs(found: Found, settings: Settings, known: Ledger, notes: ImportNotes) -> tuple[JobFound, ...]:
     new = []
     for each in found.jobs:
         moved = known.get(("job", each.job.name))
@@ -289,8 +304,8 @@ def _jobs(found: Found, settings: Settings, known: Ledger, notes: Notes) -> tupl
 
 
 def _skills(
-    found: Found, settings: Settings, agents: Mapping[str, str], known: Ledger, notes: Notes
-) -> tuple[Folder, ...]:
+    found: Found, settings: Settings, agents: Mapping[str, str], known: Ledger, notes: ImportNotes
+) -> tuple[ImportedFolder, ...]:
     new = []
     taken = {name for agent in settings.agents for name in skills_of(settings, agent).find()}
     same_name = "there is a skill of that name already"
@@ -314,14 +329,14 @@ def _skills(
     return tuple(new)
 
 
-def skill_path(skill: Folder, settings: Settings, agents: Mapping[str, str]) -> Path:
+def skill_path(skill: ImportedFolder, settings: Settings, agents: Mapping[str, str]) -> Path:
     """Where a skill lies here: its folder, or the file that is a tool of one agent."""
     if not skill.agent:
         return settings.skills_folder / skill.name
     return settings.home.workspace(agents[skill.agent]) / "memory" / "skills" / f"{skill.name}.py"
 
 
-def _presets(found: Found, settings: Settings, known: Ledger, notes: Notes) -> tuple[Folder, ...]:
+def _presets(found: Found, settings: Settings, known: Ledger, notes: ImportNotes) -> tuple[ImportedFolder, ...]:
     """The presets that come in: prompts that people choose by name."""
     new = []
     for each in found.presets:
@@ -342,9 +357,9 @@ def _presets(found: Found, settings: Settings, known: Ledger, notes: Notes) -> t
     return tuple(new)
 
 
-def _notes(found: Found, known: Ledger, notes: Notes) -> tuple[Note, ...]:
+def _notes(found: Found, known: Ledger, notes: ImportNotes) -> tuple[ImportNote, ...]:
     """The files that agents have written down, and that were not taken before."""
-    every = [Note(each.name, path, data) for each in found.agents for path, data in each.notes.items()]
+    every = [ImportNote(each.name, path, data) for each in found.agents for path, data in each.notes.items()]
     new = [note for note in every if ("note", note_key(note)) not in known]
     if new and not found.trusted:
         for note in new:

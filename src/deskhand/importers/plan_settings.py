@@ -20,8 +20,8 @@ from ..policy.validity import check_rules
 from ..skills.python import parse
 from ..types.errors import ConfigError
 from ..types.people import ROLE_SCOPES
-from .model import Folder, Found
-from .notes import Notes
+from .model import Found, ImportedFolder
+from .notes import ImportNotes
 
 Keys = list[tuple[tuple[str, ...], Any]]
 """(path, value) of each key that is set, in order."""
@@ -29,7 +29,7 @@ REFLECTION = ReflectionConfig()
 STAYS = "it is set here already, and stays"
 
 
-def plan_secrets(found: Found, settings: Settings, notes: Notes) -> dict[str, str]:
+def plan_secrets(found: Found, settings: Settings, notes: ImportNotes) -> dict[str, str]:
     """The keys that are not here yet. What only this process was started with is not: the service has none of it."""
     theirs = {name: value for name, value in found.secrets.items() if value}
     ours = {name: value for name, value in settings.environment.items() if name not in settings.started_with}
@@ -49,14 +49,14 @@ class Incoming(msgspec.Struct, frozen=True, kw_only=True):
     found: Found
     agents: Mapping[str, str]
     new: Collection[str]
-    skills: Sequence[Folder]
+    skills: Sequence[ImportedFolder]
     presets: Collection[str]
 
 
 class SettingsPlan:
     """Plans the keys that a home sets."""
 
-    def __init__(self, incoming: Incoming, settings: Settings, notes: Notes) -> None:
+    def __init__(self, incoming: Incoming, settings: Settings, notes: ImportNotes) -> None:
         self._settings, self._notes = settings, notes
         self._found = incoming.found
         self._agents = incoming.agents

@@ -10,9 +10,9 @@ import msgspec
 
 from ..jobs.text import when
 from ..types.people import OWNER_NAME
-from .model import Changed, Left, counts, in_words
+from .model import ChangedName, LeftOut, counts, in_words
 from .notes import shown
-from .plan import NewPerson, Plan
+from .plan import ImportPlan, NewPerson
 
 MOST_NAMED = 12
 """So many are named in a line; `--json` lists all."""
@@ -25,11 +25,13 @@ class Report(msgspec.Struct, frozen=True):
     """The three lists. `taken` are (kind, what each of them is called)."""
 
     taken: tuple[tuple[str, tuple[str, ...]], ...]
-    changed: tuple[Changed, ...]
-    left_out: tuple[Left, ...]
+    changed: tuple[ChangedName, ...]
+    left_out: tuple[LeftOut, ...]
 
 
-def report_of(plan: Plan, zone: str = "UTC", *, start_jobs: bool = False, more_left: Sequence[Left] = ()) -> Report:
+def report_of(
+    plan: ImportPlan, zone: str = "UTC", *, start_jobs: bool = False, more_left: Sequence[LeftOut] = ()
+) -> Report:
     """The report of a plan. `zone` is for jobs where nobody said another, `more_left` what could not be taken after
     all. Where nothing is new, what was said of the home before is not said again."""
     again = bool(plan.known) and not plan.counts()
@@ -37,12 +39,12 @@ def report_of(plan: Plan, zone: str = "UTC", *, start_jobs: bool = False, more_l
     changed = plan.changed[len(plan.found.changed) :] if again else plan.changed
     if not start_jobs:
         off = [each.job.name for each in plan.jobs if each.job.enabled]
-        changed = (*changed, *(Changed(f"job {name}", OFF.format(off[0])) for name in off))
+        changed = (*changed, *(ChangedName(f"job {name}", OFF.format(off[0])) for name in off))
     taken = [(name, tuple(map(shown, values))) for name, values in _taken(plan, zone)]
     return Report(tuple((name, values) for name, values in taken if values), changed, (*left, *more_left))
 
 
-def _taken(plan: Plan, zone: str) -> Iterator[tuple[str, Iterable[str]]]:
+def _taken(plan: ImportPlan, zone: str) -> Iterator[tuple[str, Iterable[str]]]:
     yield "agents", (_as(each.name, plan.agents[each.name]) for each in plan.new_agents)
     yield "users", map(_person, plan.new_people)
     yield "conversations", _places(plan)
@@ -62,7 +64,7 @@ def _taken(plan: Plan, zone: str) -> Iterator[tuple[str, Iterable[str]]]:
 # ---------------------------------------------------------------------- as lines
 
 
-def head(plan: Plan, place: str) -> Iterator[str]:
+def head(plan: ImportPlan, place: str) -> Iterator[str]:
     """What there is in a home. `place` is the home as a person writes it."""
     found = plan.found
     yield f"{found.system}{found.version and ' '}{found.version} in {place}: {summary(counts(found)) or 'nothing'}"
@@ -112,7 +114,7 @@ def _named(whats: Sequence[str], between: str = ", ") -> str:
 # ---------------------------------------------------------------------- what each is called
 
 
-def _places(plan: Plan) -> Iterator[str]:
+def _places(plan: ImportPlan) -> Iterator[str]:
     """Where conversations go on."""
     channels = [each.place.channel for each in plan.talks]
     for channel in dict.fromkeys(channels):
@@ -126,7 +128,7 @@ def _places(plan: Plan) -> Iterator[str]:
             yield f"{number} of {channel}, to read, search and go on with here, since {why}"
 
 
-def _options(plan: Plan) -> Iterator[str]:
+def _options(plan: ImportPlan) -> Iterator[str]:
     """What is set for single conversations; of a text only that there is one."""
     for talk in plan.talks:
         if talk.options is not None:
@@ -136,7 +138,7 @@ def _options(plan: Plan) -> Iterator[str]:
             yield f"{about} ({', '.join(names)})" if names else about
 
 
-def _memories(plan: Plan) -> Iterator[str]:
+def _memories(plan: ImportPlan) -> Iterator[str]:
     """How many of whom."""
     owners = ["all" if each.scope == "global" else f"{each.scope} {each.owner}" for each in plan.memories]
     for owner in dict.fromkeys(owners):

@@ -14,8 +14,8 @@ from typing import Any
 from ..tools.paths import Entry, Workspace
 from ..types.errors import ConfigError, OutsideWorkspace, ToolError
 from ..types.messages import clean
-from .model import Folder
-from .notes import Notes, shown
+from .model import ImportedFolder
+from .notes import ImportNotes, shown
 
 TEXT_BYTES, FILE_BYTES, LINE_BYTES = 1_000_000, 100_000_000, 4_000_000
 MOST_NAMES, MOST_FILES, FOLDER_BYTES, DEEPEST = 20_000, 200, 5_000_000, 6
@@ -42,7 +42,7 @@ class Tree:
     def __init__(self, root: Path) -> None:
         """Raises Unread."""
         self.root = root.absolute()
-        self.notes = Notes()
+        self.notes = ImportNotes()
         self._real = Path(os.path.realpath(root))
         self._mentioned: set[str] = set()
         self._listed: dict[str, dict[str, Entry]] = {}
@@ -254,7 +254,7 @@ class Tree:
             many = f"{broken} lines" if broken > 1 else "one line"
             self.notes.leave(f"{many} of {inner}", "no JSON object, or longer than 4 MB; the rest is taken")
 
-    def folder(self, inner: str) -> Folder | None:
+    def folder(self, inner: str) -> ImportedFolder | None:
         """A small folder with all of its files; None, and noted, where it is too large."""
         files: dict[str, bytes] = {}
         try:
@@ -268,7 +268,7 @@ class Tree:
         except Unread as error:
             self.give_up(inner, error)
             return None
-        return Folder(inner.rpartition("/")[2], files)
+        return ImportedFolder(inner.rpartition("/")[2], files)
 
     def _walk(self, inner: str, depth: int = 0) -> Iterator[str]:
         for entry in self.entries(inner):

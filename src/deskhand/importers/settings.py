@@ -68,7 +68,7 @@ REASONS = {
 """Keys of the other systems that have no counterpart, by patterns: (why, what to do)."""
 
 
-class Keys(msgspec.Struct):
+class ImportedKeys(msgspec.Struct):
     """What a configuration says. `raw` is as it stands, `agents` their settings by name, in their order; `config` are
     our keys, `secrets` variables, `env_file` where more of them lie."""
 
@@ -79,19 +79,21 @@ class Keys(msgspec.Struct):
     env_file: str = ""
 
 
-def keys_of(tree: Tree, inner: str, handled: tuple[str, ...] = (), beneath: Mapping[str, Any] | None = None) -> Keys:
+def keys_of(
+    tree: Tree, inner: str, handled: tuple[str, ...] = (), beneath: Mapping[str, Any] | None = None
+) -> ImportedKeys:
     """The configuration in this file; what cannot be read or is not taken is noted. `handled` are patterns of keys that
     the reader itself looks after; a secret under one of them is not taken. `beneath` are keys that hold where the file
     says nothing else."""
     if not tree.has_file(inner) and not beneath:
-        return Keys()
+        return ImportedKeys()
     try:
         raw = keys.overlay(beneath or {}, _read(tree, inner) if tree.has_file(inner) else {})
         found = ours(raw, Path(inner))
         keys.normalise(found.config)
     except ConfigError as error:
         tree.give_up(inner, error)
-        return Keys()
+        return ImportedKeys()
     secrets = dict(found.secrets)
     for path, value in found.translation.left:
         variable = str(value).removeprefix(SECRET_IN).removesuffix(")") if str(value).startswith(SECRET_IN) else ""
@@ -102,7 +104,7 @@ def keys_of(tree: Tree, inner: str, handled: tuple[str, ...] = (), beneath: Mapp
     secrets = {name: value for name, value in secrets.items() if value not in PLACEHOLDERS}
     env_file = str(found.config.get("env_file", ""))
     kept = _kept(tree, found.config, handled)
-    return Keys(raw, _agents(raw), _sound(tree, inner, kept), secrets, env_file)
+    return ImportedKeys(raw, _agents(raw), _sound(tree, inner, kept), secrets, env_file)
 
 
 PLACEHOLDERS = frozenset({"ADD_KEY_HERE"})

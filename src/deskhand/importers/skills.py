@@ -6,7 +6,7 @@ import re
 
 from ..skills.scan import scan_files
 from ..skills.skill import FILE_NAME, front_matter
-from .model import Folder
+from .model import ImportedFolder
 from .safe_files import utf8
 
 MOST_TEXT = 300_000
@@ -14,16 +14,16 @@ MOST_TEXT = 300_000
 _READABLE = re.compile(rb"[\t\r\n\x20-\x7e]{6,}")
 
 
-def called(skill: Folder) -> str:
+def called(skill: ImportedFolder) -> str:
     """What it is called here: as its own file says."""
     return _front(skill).get("name") or skill.name
 
 
-def _front(skill: Folder) -> dict[str, str]:
+def _front(skill: ImportedFolder) -> dict[str, str]:
     return front_matter(skill.files.get(FILE_NAME, b"").decode("utf-8-sig", "replace"))[0]
 
 
-def wrong_in(skill: Folder) -> str:
+def wrong_in(skill: ImportedFolder) -> str:
     """Why a skill stays behind: what skills have been used for against people, in any of its files; '' for nothing."""
     texts = [_text_in(data) for data in skill.files.values()]
     if sum(map(len, texts)) > MOST_TEXT:

@@ -29,7 +29,7 @@ ORDER BY name"""
 _TRIES = 5
 
 
-class Rows:
+class SqliteRows:
     """The tables of one database. Raises Unread wherever it cannot be read."""
 
     def __init__(self, tree: Tree, inner: str) -> None:

@@ -18,7 +18,7 @@ AT_ONCE_S, MOST_AT_ONCE = 600.0, 5
 """Of so many jobs is told within that time: where all fail, one reason stands behind them."""
 
 
-class Failure(msgspec.Struct, frozen=True):
+class JobFailure(msgspec.Struct, frozen=True):
     """A run that failed. `key` names it; `said` is why. `said_as` is the key of the message that told its chat of it,
     '' where none did."""
 
@@ -28,7 +28,7 @@ class Failure(msgspec.Struct, frozen=True):
     said_as: str = ""
 
 
-async def after_failure(ground: Host, job: Job, state: State, failure: Failure) -> list[Change]:
+async def after_failure(ground: Host, job: Job, state: State, failure: JobFailure) -> list[Change]:
     """Count it, and tell the owners unless they heard of it just now, or of many others."""
     now = failure.at
     state, ago = replace(state, failures=state.failures + 1), now - state.alerted_at

@@ -30,7 +30,7 @@ PREVIEW_CHARS = 100
 NO_SECRET = "the webhook is closed: it has no secret. Make one with `deskhand jobs hook {name}`"
 
 
-class Desk:
+class JobsApi:
     """`folder` is where the folders of jobs lie, `agent` the one that answers where none is named."""
 
     def __init__(self, using: Using, triggering: Triggering, folder: Path) -> None:
@@ -185,4 +185,4 @@ def _to(to: Address | None) -> str:
     return f"{to.channel}:{to.chat}" + (f":{to.thread}" if to.thread else "")
 
 
-_desk: type[JobDesk] = Desk
+_desk: type[JobDesk] = JobsApi

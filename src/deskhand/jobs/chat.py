@@ -11,7 +11,7 @@ from ..types.errors import JobInvalid
 from ..types.identity import EVERYBODY, Principal, Waiting, only_person
 from ..types.jobs import JobView
 from ..types.schedules import next_after
-from .files import Found
+from .files import JobFile
 from .per_person import may_see
 from .text import moment, when
 from .text import state as state_of
@@ -23,7 +23,7 @@ NOT_HERE = "Others read here too, so your jobs are not shown: write /jobs where 
 class JobsCommand:
     """`files` reads the jobs that lie in the folder."""
 
-    def __init__(self, ground: Host, files: Callable[[], Mapping[str, Found]]) -> None:
+    def __init__(self, ground: Host, files: Callable[[], Mapping[str, JobFile]]) -> None:
         self._ground, self._files = ground, files
 
     def answer(self, state: State, row: Waiting, args: str) -> str:

@@ -27,7 +27,7 @@ NAME = "cron"
 Mode = Literal["add", "list", "remove", "update"]
 
 
-class Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CronArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the model says. What is not said stays as it is, or is as usual."""
 
     mode: Mode
@@ -61,13 +61,13 @@ _MEANING = {
 }
 
 
-class Cron:
+class CronTool:
     """One for all agents."""
 
     def __init__(self, using: Using | None) -> None:
         self._using = using
         self.effects: tuple[Effect, ...] = ("none", "local_write", "send_other")
-        described = schema(Arguments)
+        described = schema(CronArguments)
         for name, meaning in _MEANING.items():
             described["properties"][name]["description"] = meaning
         description = (
@@ -78,7 +78,7 @@ class Cron:
 
     def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect:
         try:
-            given = decode_arguments(arguments, Arguments, NAME)
+            given = decode_arguments(arguments, CronArguments, NAME)
         except ToolError:
             return "local_write"
         if given.mode == "list":
@@ -87,7 +87,7 @@ class Cron:
         return "send_other" if elsewhere else "local_write"
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
-        given = decode_arguments(arguments, Arguments, NAME)
+        given = decode_arguments(arguments, CronArguments, NAME)
         if self._using is None:
             raise ToolError("jobs are kept where Deskhand runs: start it with `deskhand serve` or `deskhand`")
         try:
@@ -95,7 +95,7 @@ class Cron:
         except (ConfigError, Refused) as error:
             raise ToolError(str(error)) from error
 
-    async def _do(self, given: Arguments, context: Context, using: Using) -> Done:
+    async def _do(self, given: CronArguments, context: Context, using: Using) -> Done:
         own, who, zone = using.own, context.principal, using.zone()
         match given.mode:
             case "list":
@@ -115,7 +115,7 @@ class Cron:
                 view = await own.change(who, await self._changed(given, context, own, zone), context.address)
         return done(await self._told(view, using), join((own_label(context), view.label)))
 
-    async def _new(self, given: Arguments, context: Context, using: Using) -> Job:
+    async def _new(self, given: CronArguments, context: Context, using: Using) -> Job:
         message = clean(given.message).strip()
         if not message:
             raise ToolError("say in `message` what is to be said or done")
@@ -139,7 +139,7 @@ class Cron:
         )
         return _to_come(job, using.zone(), context.clock.now())
 
-    async def _changed(self, given: Arguments, context: Context, own: OwnJobs, zone: str) -> Job:
+    async def _changed(self, given: CronArguments, context: Context, own: OwnJobs, zone: str) -> Job:
         view = await own.found(context.principal, _which(given))
         if view.job is None:
             raise ToolError(f"{view.name!r} cannot be changed: {view.problem}", view.label)
@@ -175,14 +175,14 @@ class Cron:
         return f"ok, {view.name}: {when(job, zone)}; {following}. {(await using.forecast(job)).said}"
 
 
-def _which(given: Arguments) -> str:
+def _which(given: CronArguments) -> str:
     name = given.job_id.strip() or given.name.strip()
     if not name:
         raise ToolError("say in `job_id` which one; mode=list shows them")
     return name
 
 
-def _to(given: Arguments, here: Address) -> Address:
+def _to(given: CronArguments, here: Address) -> Address:
     """Where the answer goes. Raises ToolError where the chat is missing."""
     channel, chat = given.channel.strip() or here.channel, given.chat_id.strip()
     if channel == here.channel and chat in ("", here.chat):
@@ -198,7 +198,7 @@ def _session(to: Address) -> str:
     return CHAT if to.channel in OWN_SURFACES else ISOLATED
 
 
-def _schedule(given: Arguments, now: float) -> str:
+def _schedule(given: CronArguments, now: float) -> str:
     """In our words. Raises ToolError."""
     expr, ms = given.schedule_expr.strip(), given.schedule_interval_ms
     mode = given.schedule_mode or ("every" if ms is not None else "at" if expr.lower().startswith("in ") else "")

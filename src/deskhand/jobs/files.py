@@ -14,7 +14,7 @@ from ..config.parse import read_text
 from ..config.yaml_edit import write_private
 from ..types.errors import ConfigError, JobInvalid
 from ..types.jobs import FILE_NAME, Job, checked, named
-from .history import Kept
+from .history import JobHistory
 from .hooks import STATE
 from .job_file import Parsed, parse_job, with_enabled, written
 
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 MOST = 1000
 
 
-class Found(msgspec.Struct, frozen=True):
+class JobFile(msgspec.Struct, frozen=True):
     """A job's file. `job` is None where it cannot be used, and `problem` says why; `at` is when it was written, 0 for
     what is `builtin` and has no file."""
 
@@ -42,29 +42,29 @@ class Folder:
         self, root: Path, zone: Callable[[], str], builtins: Sequence[Callable[[], Iterable[Job]]] = ()
     ) -> None:
         self.root, self._zone, self._builtins = root, zone, builtins
-        self.kept = Kept(root)
-        self._known: dict[str, tuple[tuple[int, int, int], Found]] = {}
+        self.kept = JobHistory(root)
+        self._known: dict[str, tuple[tuple[int, int, int], JobFile]] = {}
         self._out_of_reach = False
 
     @property
     def zone(self) -> str:
         return self._zone()
 
-    def everything(self) -> dict[str, Found]:
+    def everything(self) -> dict[str, JobFile]:
         """Those with a file, and our own; a file of that name takes the place of ours."""
         own = [self._own(job) for builtin in self._builtins for job in builtin()]
         return {each.name: each for each in own} | self.scan()
 
-    def _own(self, job: Job) -> Found:
+    def _own(self, job: Job) -> JobFile:
         try:
-            return Found(job.name, checked(job, self.zone), builtin=True)
+            return JobFile(job.name, checked(job, self.zone), builtin=True)
         except JobInvalid as error:
-            return Found(job.name, None, str(error), builtin=True)
+            return JobFile(job.name, None, str(error), builtin=True)
 
     def of(self, name: str) -> Path:
         return self.root / name
 
-    def scan(self) -> dict[str, Found]:
+    def scan(self) -> dict[str, JobFile]:
         """All of them by name. What is broken stands among them, with a sentence."""
         try:
             with os.scandir(self.root) as entries:
@@ -77,7 +77,7 @@ class Folder:
             self._out_of_reach = True
             return {one.name: one for _, one in self._known.values()}
         self._out_of_reach = False
-        found: dict[str, Found] = {}
+        found: dict[str, JobFile] = {}
         for name in names[:MOST]:
             one = self._look(name)
             if one is not None:
@@ -85,7 +85,7 @@ class Folder:
         self._known = {name: each for name, each in self._known.items() if name in names}
         return found
 
-    def _look(self, name: str) -> Found | None:
+    def _look(self, name: str) -> JobFile | None:
         path = self.root / name / FILE_NAME
         try:
             status = path.stat()
@@ -97,12 +97,12 @@ class Folder:
             self._known[name] = known = (version, self._read(path, name, status.st_mtime))
         return known[1]
 
-    def _read(self, path: Path, name: str, at: float) -> Found:
+    def _read(self, path: Path, name: str, at: float) -> JobFile:
         try:
             parsed: Parsed = parse_job(read_text(path), name, self.zone)
         except (ConfigError, OSError) as error:
-            return Found(readable(name), None, str(error), at=at)
-        return Found(name, parsed.job, "", parsed.notes, at)
+            return JobFile(readable(name), None, str(error), at=at)
+        return JobFile(name, parsed.job, "", parsed.notes, at)
 
     def put(self, job: Job) -> Path:
         """Write its file in one step. Raises JobInvalid, OSError."""

@@ -41,21 +41,21 @@ _IDLE = re.compile(r"#.*|[-*_=\s]*|[-*+]\s*+(?:\[[ xX]?\]\s*+)?|[-*+]\s*\[[xX]\]
 _TIMED = re.compile(r"(?:[-*+]\s+)?(?:\[ ?\]\s+)?((?:every|daily|hourly|at)(?:\s[^:]*(?::\d\d)?)?):\s+(.+)")
 
 
-class Item(msgspec.Struct, frozen=True):
+class HeartbeatItem(msgspec.Struct, frozen=True):
     """A line of the file. `schedule` is None where it has no time of its own."""
 
     text: str
     schedule: Schedule | None = None
 
 
-class Known(msgspec.Struct, frozen=True):
+class HeartbeatFile(msgspec.Struct, frozen=True):
     """How things were when it last looked, at `at`."""
 
     state: str
     at: float
 
 
-class Body(msgspec.Struct, frozen=True):
+class HeartbeatBody(msgspec.Struct, frozen=True):
     """What it stands on. `folder` is the workspace of an agent, `held` whether the words of others went into a file of
     it that was read there, `zone` that of the configuration. `ask` puts a prompt to the agent of a job, in a
     conversation of its own, and writes these rows in the same transaction."""
@@ -68,7 +68,7 @@ class Body(msgspec.Struct, frozen=True):
     ask: Callable[[Job, str, Sequence[Change]], Awaitable[str]]
 
 
-def items_of(text: str, zone: str) -> list[Item]:
+def items_of(text: str, zone: str) -> list[HeartbeatItem]:
     """The lines that ask for something: no headings, no comments, nothing that is ticked off."""
     found = []
     for line in _COMMENT.sub("", text).splitlines():
@@ -80,11 +80,13 @@ def items_of(text: str, zone: str) -> list[Item]:
             schedule = parse_schedule(timed[1], zone) if timed else None
         except JobInvalid:
             schedule, timed = None, None
-        found.append(Item(timed[2] if timed else re.sub(r"^[-*+]\s+(\[ ?\]\s+)?", "", plain), schedule))
+        found.append(HeartbeatItem(timed[2] if timed else re.sub(r"^[-*+]\s+(\[ ?\]\s+)?", "", plain), schedule))
     return found
 
 
-def due_of(items: Sequence[Item], known: Known | None, state: str, now: float) -> tuple[list[Item], bool]:
+def due_of(
+    items: Sequence[HeartbeatItem], known: HeartbeatFile | None, state: str, now: float
+) -> tuple[list[HeartbeatItem], bool]:
     """Those that are due, and whether that is because something has changed."""
     changed = known is None or known.state != state
     since = known.at if known is not None else now
@@ -98,7 +100,7 @@ class Heartbeat:
     """One for a process. `beat` is a chore of its job; `run` keeps what it did itself from counting as news, and
     `settled` says that it has."""
 
-    def __init__(self, body: Body) -> None:
+    def __init__(self, body: HeartbeatBody) -> None:
         self._body = body
         self._session = self._agent = ""
         self._over = anyio.Event()
@@ -117,12 +119,12 @@ class Heartbeat:
         known, state = await self._known(agent), await self._state(agent, text)
         due, changed = due_of(items, known, state, now)
         if not due:
-            await self._remember(agent, Known(state if known is None else known.state, now))
+            await self._remember(agent, HeartbeatFile(state if known is None else known.state, now))
             return ""
         why = "Something has changed since the last time." if changed else "Their time has come."
         shown = "\n".join(f"- {item.text}" for item in due)
         self._agent = agent
-        rows = (self._seen(agent, Known(state, now)),)  # a crash neither forgets it nor does it twice
+        rows = (self._seen(agent, HeartbeatFile(state, now)),)  # a crash neither forgets it nor does it twice
         self._session = await body.ask(job, PROMPT.format(file=FILE, items=shown, why=why), rows)
         return f"asked about {len(due)} of {len(items)} lines"
 
@@ -140,7 +142,7 @@ class Heartbeat:
             known = await self._known(self._agent)
             text, _ = await anyio.to_thread.run_sync(_read, f"{self._body.folder(self._agent)}/{FILE}")
             if known is not None:
-                await self._remember(self._agent, Known(await self._state(self._agent, text), known.at))
+                await self._remember(self._agent, HeartbeatFile(await self._state(self._agent, text), known.at))
             self.settled = not self._over.is_set()
 
     async def _state(self, agent: str, text: str) -> str:
@@ -151,14 +153,14 @@ class Heartbeat:
         ((said_at,),) = await self._body.store.rows("session_latest", (agent,))
         return sha256(f"{text}\0{digest(mine)}\0{said_at}".encode(errors="replace")).hexdigest()
 
-    async def _known(self, agent: str) -> Known | None:
+    async def _known(self, agent: str) -> HeartbeatFile | None:
         rows = await self._body.store.rows("trigger_seen", (NAME, agent))
-        return msgspec.json.decode(rows[0][0], type=Known) if rows else None
+        return msgspec.json.decode(rows[0][0], type=HeartbeatFile) if rows else None
 
-    async def _remember(self, agent: str, known: Known) -> None:
+    async def _remember(self, agent: str, known: HeartbeatFile) -> None:
         await self._body.store.change((self._seen(agent, known),))
 
-    def _seen(self, agent: str, known: Known) -> Change:
+    def _seen(self, agent: str, known: HeartbeatFile) -> Change:
         return Change("trigger_saw", (NAME, agent, msgspec.json.encode(known).decode(), self._body.clock.now()))
 
 

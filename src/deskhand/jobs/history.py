@@ -26,7 +26,7 @@ Stack = Literal["back", "again"]
 _OTHER: dict[Stack, Stack] = {"back": "again", "again": "back"}
 
 
-class Kept:
+class JobHistory:
     """`root` is the folder of all jobs. Its methods block; all raise OSError."""
 
     def __init__(self, root: Path) -> None:

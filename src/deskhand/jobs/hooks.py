@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..config.sections import TIMEOUT_S
-from ..sandbox.base import Command, Exit, Mount
+from ..sandbox.base import Exit, Mount, SandboxCommand
 from ..tools.base import Context
 from ..tools.output import ends, whole
 from ..tools.shell import how_it_ended
@@ -78,7 +78,7 @@ async def run_hook(hook: Hook, context: Context) -> Ran:
     argv = await anyio.to_thread.run_sync(_prepared, hook)
     folder = str(hook.folder.resolve())
     mounts = (*mounts_of(context), Mount(folder), Mount(f"{folder}/{STATE}", write=True))
-    command = Command(argv, folder, mounts, hook.env, hook.stdin, hook.timeout_s)
+    command = SandboxCommand(argv, folder, mounts, hook.env, hook.stdin, hook.timeout_s)
     printed = {False: _Printed(), True: _Printed()}
     try:
         async with await Watch.of(context, shlex.join(argv)) as watch:
@@ -96,7 +96,7 @@ async def run_hook(hook: Hook, context: Context) -> Ran:
 
 
 async def _confined(
-    command: Command, context: Context, printed: dict[bool, _Printed], watch: Watch
+    command: SandboxCommand, context: Context, printed: dict[bool, _Printed], watch: Watch
 ) -> tuple[Exit, Way]:
     sandbox = await context.reach.sandbox()
 

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from ..agent.profile import Agent
 from ..assembly.host import Host
-from ..gateway.inject import Waker
+from ..gateway.inject import InboundInjector
 from ..gateway.name_labels import label_of_person
 from ..policy.roles import may_talk
 from ..supervision.lock import holder_of
@@ -27,16 +27,16 @@ from ..tools.deferred import narrowed
 from ..types.commit import Change
 from ..types.errors import ConfigError, JobInvalid
 from ..types.events import ApprovalAsked, MessageReceived, Recorded, TurnEnded
-from ..types.health import Fact
+from ..types.health import HealthFact
 from ..types.identity import Principal
 from ..types.jobs import FILE_NAME, Job, JobView, Run, RunState, checked, job_of_session, named
 from ..types.labels import LOCAL, Label
 from ..types.messages import Text
 from ..types.people import OWNER_NAME
 from ..types.schedules import Startup, due_within, next_after
-from .files import Folder, Found, no_such
+from .files import Folder, JobFile, no_such
 from .job_file import parse_job
-from .ledger import Entry, Ledger, State, added, as_result, counted
+from .ledger import RunEntry, RunLedger, State, added, as_result, counted
 from .port import Chore, Port
 from .runs import Runs, run_of
 from .scheduler import RESUME, JobClock
@@ -58,9 +58,9 @@ class Forecast(msgspec.Struct, frozen=True):
 class Jobs:
     """All jobs of this home. Whoever drives calls `run`; everything else may be asked of any process."""
 
-    def __init__(self, ground: Host, waker: Waker) -> None:
+    def __init__(self, ground: Host, waker: InboundInjector) -> None:
         self._ground = ground
-        self._ledger = Ledger(ground.store, ground.ids.new("boot"))
+        self._ledger = RunLedger(ground.store, ground.ids.new("boot"))
         self.builtins: list[Callable[[], Iterable[Job]]] = []
         zone = lambda: ground.settings().config.timezone  # noqa: E731 -- beside its neighbours
         self._folder = Folder(ground.settings().home.root / "jobs", zone, self.builtins)
@@ -73,7 +73,7 @@ class Jobs:
 
     # ------------------------------------------------------------------ for everybody
 
-    def files(self) -> Mapping[str, Found]:
+    def files(self) -> Mapping[str, JobFile]:
         """What the folder holds now. Blocks for a moment."""
         return self._folder.scan()
 
@@ -97,7 +97,7 @@ class Jobs:
         ]
 
     def _view(
-        self, one: Found, states: Mapping[str, State], last: Mapping[str, Run], here: tuple[str, float]
+        self, one: JobFile, states: Mapping[str, State], last: Mapping[str, Run], here: tuple[str, float]
     ) -> JobView:
         (paused, now), name, state = here, one.name, states.get(one.name)
         schedule = one.job.when(self._folder.zone) if one.job is not None and one.job.enabled else None
@@ -177,7 +177,7 @@ class Jobs:
         self.clock.poke()
         return slot
 
-    async def to_run_here(self, name: str, by: Principal) -> Entry:
+    async def to_run_here(self, name: str, by: Principal) -> RunEntry:
         """A run of this job for `carry_out`. Whoever starts it sees how it ends, so nobody is alerted. Raises
         JobInvalid."""
         job = replace(await self._usable(name), alert=False)
@@ -185,7 +185,7 @@ class Jobs:
         entry = run_of(job, f"{self._ground.ids.new('run')} by {by.id}", self._ground.clock.now())
         return replace(entry, run=replace(entry.run, session=session_of(self._ground, entry)))
 
-    async def carry_out(self, entry: Entry) -> Run:
+    async def carry_out(self, entry: RunEntry) -> Run:
         """Run it here and now, from its beginning to its end; only for a process that drives, and looks after no other
         jobs. Returns how it ended. Raises StoreUnavailable."""
         if entry.run.session:
@@ -257,12 +257,12 @@ class Jobs:
         why = await self.clock.why_paused()
         return why, bool(why) and self._ground.settings().config.jobs.enabled
 
-    async def facts(self) -> list[Fact]:
+    async def facts(self) -> list[HealthFact]:
         """What the health says of jobs, where they do not run."""
         if not self._ground.settings().config.jobs.enabled:
-            return [Fact("jobs", "ok", "switched off (jobs.enabled)")]
+            return [HealthFact("jobs", "ok", "switched off (jobs.enabled)")]
         why = await self.clock.why_paused()
-        return [Fact("jobs", "degraded", f"paused: {why}", last_error=f"To resume: {RESUME}")] if why else []
+        return [HealthFact("jobs", "degraded", f"paused: {why}", last_error=f"To resume: {RESUME}")] if why else []
 
     async def _usable(self, name: str) -> Job:
         view = await self.get(name)
@@ -331,7 +331,7 @@ class Jobs:
     def _chore(self, name: str) -> Chore | None:
         return self.chores.get(name)
 
-    async def _over(self, entry: Entry, state: RunState) -> None:
+    async def _over(self, entry: RunEntry, state: RunState) -> None:
         """A run is over: the next one may begin."""
         if entry.job.delete_after_run and state not in ("skipped", "missed", "interrupted"):
             try:

@@ -22,7 +22,7 @@ KEPT_S, FULL_S = 30 * 24 * 3600.0, 24 * 3600.0
 """For so long is kept what became of each time; of a job that comes all the time, the last ten thousand and a day."""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class RunEntry(msgspec.Struct, frozen=True):
     """A run with the job as it was then, what an event brought along, the last event of its conversation before it, and
     who looks after it."""
 
@@ -51,17 +51,17 @@ class State(msgspec.Struct, frozen=True):
     alerted_at: float = 0.0
 
 
-class Ledger(msgspec.Struct, frozen=True):
+class RunLedger(msgspec.Struct, frozen=True):
     """Reads them, and says how they are to be changed. `holder` names this process."""
 
     store: Store
     holder: str
 
-    async def open(self) -> list[Entry]:
+    async def open(self) -> list[RunEntry]:
         """What is not over, the oldest first."""
         return [_entry(row) for row in await self.store.rows("job_run_open", ())]
 
-    async def get(self, job: str, slot: str) -> Entry | None:
+    async def get(self, job: str, slot: str) -> RunEntry | None:
         rows = await self.store.rows("job_run_get", (job, slot))
         return _entry(rows[0]) if rows else None
 
@@ -95,17 +95,17 @@ class Ledger(msgspec.Struct, frozen=True):
         """Whose word it is what the last run of each job came to, where it is not this house's own."""
         return {str(job): _label(label) for job, label in await self.store.rows("job_label_said", ())}
 
-    def claim(self, entry: Entry, state: RunState, now: float, lease_s: float) -> Change:
+    def claim(self, entry: RunEntry, state: RunState, now: float, lease_s: float) -> Change:
         """It is begun: written before anything is done."""
         run = entry.run
         head = (run.job, run.slot, state, run.due_at, _encode(entry.job), _payload(entry.payload))
         return Change("job_run_claim", (*head, run.session, entry.after_n, self.holder, now + lease_s, now))
 
-    def hold(self, entry: Entry, until: float) -> Change:
+    def hold(self, entry: RunEntry, until: float) -> Change:
         return Change("job_run_hold", (self.holder, until, entry.run.job, entry.run.slot))
 
 
-def added(entry: Entry, state: RunState, at: float | None = None, said: str = "") -> Change:
+def added(entry: RunEntry, state: RunState, at: float | None = None, said: str = "") -> Change:
     """A run that waits, or, with the time `at`, one that is over without having begun: of that one only the name is
     kept, lest what comes all the time and is never run fills the disk."""
     run = entry.run
@@ -164,9 +164,9 @@ def _payload(payload: Text | None) -> bytes | None:
     return None if payload is None else _encode(payload)
 
 
-def _entry(row: tuple[Any, ...]) -> Entry:
+def _entry(row: tuple[Any, ...]) -> RunEntry:
     run, (body, payload, after_n, holder) = Run(*row[:10]), row[10:]
-    return Entry(run, _job(body), None if payload is None else _text(payload), after_n, holder)
+    return RunEntry(run, _job(body), None if payload is None else _text(payload), after_n, holder)
 
 
 def as_result(runs: Mapping[str, Run], job: str) -> str:

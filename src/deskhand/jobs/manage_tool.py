@@ -33,7 +33,7 @@ LOOKING = frozenset({"list", "blueprints"})
 SHOWN = 200
 
 
-class Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ManageJobArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the model says. `config` is the whole of JOB.md."""
 
     action: Action
@@ -63,7 +63,7 @@ class ManageJob:
     def __init__(self, using: Using | None, folder: Path) -> None:
         self._using, self._folder = using, folder
         self.effects: tuple[Effect, ...] = ("none", "local_write", "send_other")
-        described = schema(Arguments)
+        described = schema(ManageJobArguments)
         for name, meaning in _MEANING.items():
             described["properties"][name]["description"] = meaning
         description = (
@@ -74,7 +74,7 @@ class ManageJob:
 
     def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect:
         try:
-            given = decode_arguments(arguments, Arguments, NAME)
+            given = decode_arguments(arguments, ManageJobArguments, NAME)
             if given.action in LOOKING:
                 return "none"
             to = _parsed(given, "UTC").to if given.action in ("create", "update") and given.config else None
@@ -83,7 +83,7 @@ class ManageJob:
         return "local_write" if to is None or to == address else "send_other"
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
-        given = decode_arguments(arguments, Arguments, NAME)
+        given = decode_arguments(arguments, ManageJobArguments, NAME)
         if self._using is None:
             raise ToolError("jobs are kept where Deskhand runs: start it with `deskhand serve` or `deskhand`")
         try:
@@ -91,7 +91,7 @@ class ManageJob:
         except (ConfigError, Refused) as error:
             raise ToolError(str(error)) from error
 
-    async def _do(self, given: Arguments, context: Context, using: Using) -> Done:
+    async def _do(self, given: ManageJobArguments, context: Context, using: Using) -> Done:
         own, who, name = using.own, context.principal, given.name.strip()
         match given.action:
             case "list":
@@ -127,7 +127,7 @@ def _named(name: str) -> str:
     return name
 
 
-def _parsed(given: Arguments, zone: str) -> Job:
+def _parsed(given: ManageJobArguments, zone: str) -> Job:
     """Raises ToolError, JobInvalid."""
     name = _named(given.name.strip())
     if not given.config:
@@ -140,7 +140,7 @@ def _parsed(given: Arguments, zone: str) -> Job:
     return parse_job(given.config, name, zone).job
 
 
-def from_blueprint(given: Arguments, context: Context) -> Job:
+def from_blueprint(given: ManageJobArguments, context: Context) -> Job:
     """Its answers come to this chat. Raises JobInvalid."""
     return filled_job(blueprint(given.blueprint), given.slots, given.name.strip(), context.address)
 

@@ -8,18 +8,18 @@ from functools import partial
 from ..store.retry import insist
 from ..types.identity import Command, Inbound
 from ..types.turn import TURN
-from .port import Live, Port
+from .port import LiveRun, Port
 from .target import CLOCK, address_of, is_taken_in, too_long
 
 STOPPING_S = 60.0
 
-Fail = Callable[[Live, str], Awaitable[None]]
+Fail = Callable[[LiveRun, str], Awaitable[None]]
 
 
 class Overdue:
     """Looks after what goes on. `live` is read each time; `fail` ends a run with an error."""
 
-    def __init__(self, port: Port, live: Mapping[str, Live], fail: Fail) -> None:
+    def __init__(self, port: Port, live: Mapping[str, LiveRun], fail: Fail) -> None:
         self._port, self._ground, self._live, self._fail = port, port.ground, live, fail
 
     async def expire(self) -> None:
@@ -41,7 +41,7 @@ class Overdue:
         """In how many seconds each of them will have taken too long."""
         return [live.until - self._ground.clock.monotonic() for live in self._leased()]
 
-    def _leased(self) -> list[Live]:
+    def _leased(self) -> list[LiveRun]:
         """Those whose conversation goes on; for hooks and chores limits of their own hold."""
         return [
             each
@@ -49,7 +49,7 @@ class Overdue:
             if each.entry.run.state == "running" and each.entry.job.kind == "prompt"
         ]
 
-    async def _left(self, live: Live) -> float:
+    async def _left(self, live: LiveRun) -> float:
         """How many seconds more it may take; 0 for none."""
         entry, session = live.entry, live.entry.run.session
         if self._ground.dispatch.turn(session) is None:
@@ -62,7 +62,7 @@ class Overdue:
             return 0.0
         return max(0.0, live.begun + entry.job.timeout_s - self._ground.clock.monotonic())
 
-    async def _stop(self, live: Live) -> None:
+    async def _stop(self, live: LiveRun) -> None:
         entry = live.entry
         stop = Command("stop", TURN)
         at = (address_of(entry.job), live.principal.id, self._ground.clock.now())
@@ -70,7 +70,7 @@ class Overdue:
         if self._ground.dispatch.drives(entry.run.session):
             self._ground.dispatch.wake(entry.run.session, cut=True)
 
-    async def ask_for_yes(self, live: Live) -> None:
+    async def ask_for_yes(self, live: LiveRun) -> None:
         """Where nobody reads along, the owner is told that a run waits for them: once."""
         session = live.entry.run.session
         rows = await self._ground.store.rows("job_asks", (session,))

@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 
 from ..assembly.host import Host
-from ..gateway.inject import Waker
+from ..gateway.inject import InboundInjector
 from ..types.identity import Principal
 from ..types.jobs import Job, RunState
-from .ledger import Entry, Ledger
+from .ledger import RunEntry, RunLedger
 
 Chore = Callable[[Job], Awaitable[str]]
 
@@ -21,19 +21,19 @@ class Port(msgspec.Struct, frozen=True):
     `chore` gives a chore by its name, None for an unknown one. `over` hears of each end."""
 
     ground: Host
-    waker: Waker
-    ledger: Ledger
+    waker: InboundInjector
+    ledger: RunLedger
     folder: Callable[[str], Path]
     who: Callable[[Job], Awaitable[Principal]]
     chore: Callable[[str], Chore | None]
-    over: Callable[[Entry, RunState], Awaitable[None]]
+    over: Callable[[RunEntry, RunState], Awaitable[None]]
 
 
-class Live(msgspec.Struct):
+class LiveRun(msgspec.Struct):
     """A run that this process looks after, with times on the monotonic clock: at `until` it is taken for hung, at
     `begun` its turn began, as far as this process saw that."""
 
-    entry: Entry
+    entry: RunEntry
     principal: Principal
     until: float
     stopping: bool = False

@@ -21,12 +21,12 @@ from ..types.jobs import Job, Run, RunState, reason_of
 from ..types.labels import LOCAL, Label, join
 from ..types.messages import Message, Part, Text
 from ..types.people import OWNER_NAME
-from .alerts import Failure, after_failure, after_success
-from .files import Found
+from .alerts import JobFailure, after_failure, after_success
+from .files import JobFile
 from .hooks import Hook, Ran, framed, label_of_hook, run_hook
-from .ledger import Entry, counted, ended, finishing, kept_with, said_with
+from .ledger import RunEntry, counted, ended, finishing, kept_with, said_with
 from .overdue import Overdue
-from .port import Live, Port
+from .port import LiveRun, Port
 from .target import CLOCK, address_of, agent_of, heading, session_of, too_long, turn_of
 
 log = logging.getLogger(__name__)
@@ -43,18 +43,18 @@ class Runs:
     def __init__(self, port: Port) -> None:
         self._port, self._ground = port, port.ground
         self.tasks: TaskGroup | None = None
-        self.live: dict[str, Live] = {}
+        self.live: dict[str, LiveRun] = {}
         self.overdue = Overdue(port, self.live, self._failed)
 
     def busy(self, job: str) -> bool:
         """Whether it runs now."""
         return any(live.entry.job.name == job for live in self.live.values())
 
-    def session_of(self, session: str) -> list[Live]:
+    def session_of(self, session: str) -> list[LiveRun]:
         """What goes on in this conversation."""
         return [live for live in self.live.values() if live.entry.run.session == session]
 
-    async def begin(self, entry: Entry, rows: Sequence[Change] = ()) -> None:
+    async def begin(self, entry: RunEntry, rows: Sequence[Change] = ()) -> None:
         """Begin a run, with these rows. Raises StoreUnavailable, and then nothing of it has happened."""
         job = entry.job
         try:
@@ -76,7 +76,7 @@ class Runs:
             claim = self._port.ledger.claim(entry, "running", self._now(), 0.0)
             await self.end(entry, "error", Text(str(error), LOCAL), errors=0, rows=(claim, *rows))
 
-    async def resume(self, entry: Entry) -> None:
+    async def resume(self, entry: RunEntry) -> None:
         """Go on with what an earlier process had begun; what it was in the middle of is decided by the policy."""
         state = entry.run.state
         if state == "finishing":
@@ -104,18 +104,18 @@ class Runs:
     # Its stages
 
     async def _claim(
-        self, entry: Entry, principal: Principal, state: RunState, lease_s: float, rows: Sequence[Change]
+        self, entry: RunEntry, principal: Principal, state: RunState, lease_s: float, rows: Sequence[Change]
     ) -> None:
         claim = self._port.ledger.claim(entry, state, self._now(), lease_s)
         count = [counted(entry.job.name, runs=1)] if state == "running" else []
         await self._ground.store.change([claim, *count, *rows])
         self._look_after(entry, state, principal, lease_s)
 
-    def _look_after(self, entry: Entry, state: RunState, principal: Principal, lease_s: float) -> None:
+    def _look_after(self, entry: RunEntry, state: RunState, principal: Principal, lease_s: float) -> None:
         entry = replace(entry, run=replace(entry.run, state=state))
-        self.live[entry.key] = Live(entry, principal, self._ground.clock.monotonic() + lease_s)
+        self.live[entry.key] = LiveRun(entry, principal, self._ground.clock.monotonic() + lease_s)
 
-    async def _check(self, entry: Entry) -> None:
+    async def _check(self, entry: RunEntry) -> None:
         """Its prerun, and then the model, if that says so."""
         live, job = self.live[entry.key], entry.job
         try:
@@ -129,7 +129,7 @@ class Runs:
             await self.end(entry, "error", Text(str(error), label_of_hook(job.name)), errors=0)
 
     async def _hand_in(
-        self, entry: Entry, principal: Principal, more: tuple[Part, ...], rows: Sequence[Change]
+        self, entry: RunEntry, principal: Principal, more: tuple[Part, ...], rows: Sequence[Change]
     ) -> None:
         """The conversation gets it: in one transaction with the row that says so."""
         job, session, now = entry.job, entry.run.session, self._now()
@@ -150,7 +150,7 @@ class Runs:
             self.live.pop(entry.key, None)
             raise
 
-    async def _deliver(self, entry: Entry, rows: Sequence[Change]) -> None:
+    async def _deliver(self, entry: RunEntry, rows: Sequence[Change]) -> None:
         """Its text is said as it is, and stands in the log of that chat."""
         job, now = entry.job, self._now()
         said = Command("deliver", job.prompt)
@@ -163,7 +163,7 @@ class Runs:
         await self._port.waker.hand_in(inbound, by, (claim, done, *rows, *more))
         await self._port.over(entry, "done")
 
-    async def _chore(self, entry: Entry) -> None:
+    async def _chore(self, entry: RunEntry) -> None:
         chore, job = self._port.chore(entry.job.chore), entry.job
         try:
             if chore is None:
@@ -177,7 +177,7 @@ class Runs:
         else:
             await self.end(entry, "done", Text(said, LOCAL))  # a count, or a sentence of ours
 
-    async def settle(self, entry: Entry) -> None:
+    async def settle(self, entry: RunEntry) -> None:
         """See whether its turn is over, and go on from there."""
         log_ = await self._ground.store.events(entry.run.session, entry.after_n)
         found = turn_of(log_, entry.key)
@@ -200,7 +200,7 @@ class Runs:
             await self._insist(finishing(entry.run, self._now() + HOOK_LEASE_S))
             self._start(entry, partial(self._finish, entry, live.principal, answer))
 
-    async def _finish(self, entry: Entry, principal: Principal, answer: str) -> None:
+    async def _finish(self, entry: RunEntry, principal: Principal, answer: str) -> None:
         """Its postrun gets the answer."""
         try:
             ran = await self._hook(entry, principal, entry.job.hooks.postrun, answer.encode())
@@ -213,7 +213,7 @@ class Runs:
             said = Text(f"its postrun failed: {ran.said.text}", ran.said.label)
             await self.end(entry, "error", said, rows=ran.rows)
 
-    async def _label(self, entry: Entry) -> Label:
+    async def _label(self, entry: RunEntry) -> Label:
         """That of the conversation of this run, and of what has set it off."""
         session, own = entry.run.session, label_of(await self._known(entry.job))
         history = await self._ground.store.history(session) if session else ()
@@ -221,7 +221,7 @@ class Runs:
         payload = (entry.payload.label,) if entry.payload is not None else ()
         return join((LOCAL, own, read, *payload))
 
-    async def _hook(self, entry: Entry, principal: Principal, script: str, stdin: bytes) -> Ran:
+    async def _hook(self, entry: RunEntry, principal: Principal, script: str, stdin: bytes) -> Ran:
         agent = self._ground.agent_of(agent_of(self._ground, entry.job))
         job, home = entry.job, self._ground.settings().home
         about = {
@@ -255,7 +255,7 @@ class Runs:
 
     async def end(
         self,
-        entry: Entry,
+        entry: RunEntry,
         state: RunState,
         said: Text,
         *,
@@ -271,7 +271,7 @@ class Runs:
         counts = counted(job.name, gates=int(state == "gated"), errors=int(failed) if errors is None else errors)
         known, key = await self._port.ledger.state(job.name), f"{entry.key}:{state}"
         if failed:
-            failure = Failure(key, words or "it does not say why", now, said_as)
+            failure = JobFailure(key, words or "it does not say why", now, said_as)
             more = await after_failure(self._ground, job, known, failure)
         else:
             more = await after_success(self._ground, job, known, key) if state == "done" else []
@@ -280,10 +280,10 @@ class Runs:
         self.live.pop(entry.key, None)
         await self._port.over(entry, state)
 
-    async def _failed(self, live: Live, said: str) -> None:
+    async def _failed(self, live: LiveRun, said: str) -> None:
         await self.end(live.entry, "error", Text(said, LOCAL))
 
-    async def drop_done(self, found: Iterable[Found]) -> None:
+    async def drop_done(self, found: Iterable[JobFile]) -> None:
         """Remove the files of those that were to go after their run, where a crash came between."""
         last = await self._port.ledger.last()
         for one in found:
@@ -291,18 +291,18 @@ class Runs:
             if one.job is None or not one.job.delete_after_run or run is None or (run.ended_at or 0.0) < one.at:
                 continue
             if run.state in ("done", "error", "gated"):
-                await self._port.over(Entry(run, one.job), run.state)
+                await self._port.over(RunEntry(run, one.job), run.state)
 
     # Small things
 
     def _now(self) -> float:
         return self._ground.clock.now()
 
-    def _start(self, entry: Entry, work: Callable[[], Awaitable[None]]) -> None:
+    def _start(self, entry: RunEntry, work: Callable[[], Awaitable[None]]) -> None:
         if self.tasks is not None:
             self.tasks.start_soon(self._contained, entry, work)
 
-    async def _contained(self, entry: Entry, work: Callable[[], Awaitable[None]]) -> None:
+    async def _contained(self, entry: RunEntry, work: Callable[[], Awaitable[None]]) -> None:
         """What breaks in one run is the end of that run alone."""
         try:
             await work()
@@ -321,6 +321,6 @@ def _quiet(text: str) -> None:
     """Nobody watches."""
 
 
-def run_of(job: Job, slot: str, due_at: float) -> Entry:
+def run_of(job: Job, slot: str, due_at: float) -> RunEntry:
     """A run that nobody has begun."""
-    return Entry(Run(job.name, slot, "waiting", due_at), job)
+    return RunEntry(Run(job.name, slot, "waiting", due_at), job)

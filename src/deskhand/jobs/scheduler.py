@@ -16,8 +16,8 @@ from ..types.errors import StoreError, StoreUnavailable
 from ..types.jobs import Job, slot_of
 from ..types.schedules import Schedule, Startup
 from .due import COUNTED, Due, due, first_seen
-from .files import Folder, Found
-from .ledger import Entry, Ledger, State, added, counted, planned, seen
+from .files import Folder, JobFile
+from .ledger import RunEntry, RunLedger, State, added, counted, planned, seen
 from .runs import Runs, run_of
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ RESUME = "deskhand jobs resume"
 class Planned(msgspec.Struct, frozen=True):
     """A job, when it is due, and under which plan that was reckoned ('' for never)."""
 
-    found: Found
+    found: JobFile
     job: Job
     schedule: Schedule | None
     plan: str
@@ -43,7 +43,7 @@ class Planned(msgspec.Struct, frozen=True):
 class JobClock:
     """One for each process; only who drives may `run` it. `looks` counts how often it looked at anything."""
 
-    def __init__(self, ground: Host, ledger: Ledger, folder: Folder, runs: Runs) -> None:
+    def __init__(self, ground: Host, ledger: RunLedger, folder: Folder, runs: Runs) -> None:
         self._ground, self._ledger, self._folder, self._runs = ground, ledger, folder, runs
         self.looks = 0
         self._plans: dict[str, Planned] = {}
@@ -146,7 +146,7 @@ class JobClock:
             if self._ground.store.version() != self._version or self._ground.clock.now() >= until:
                 return
 
-    async def carry_out(self, entry: Entry) -> None:
+    async def carry_out(self, entry: RunEntry) -> None:
         """Run this once, from its beginning to its end, in a process that looks after no other jobs. Its conversation
         must be one that this process drives. Raises StoreUnavailable."""
         try:
@@ -305,7 +305,7 @@ class JobClock:
             over = added(entry, "skipped", now, "the run before it was still going on")
             await self._ground.store.change([over, counted(job.name, skips=1), *rows])
 
-    def _scan(self, found: Mapping[str, Found]) -> None:
+    def _scan(self, found: Mapping[str, JobFile]) -> None:
         self._plans, broken = {}, dict[str, str]()
         for name, one in found.items():
             if one.job is None:

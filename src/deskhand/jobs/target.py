@@ -15,7 +15,7 @@ from ..types.identity import OWN_SURFACES, Address, Inbound, Said, session_key
 from ..types.jobs import CHAT, ISOLATED, Job
 from ..types.messages import Message
 from ..types.people import OWNER_NAME
-from .ledger import Entry
+from .ledger import RunEntry
 
 CLOCK = JOBS
 """The channel of conversations that a job has for itself: nobody reads there, the log holds them."""
@@ -26,7 +26,7 @@ def agent_of(ground: Host, job: Job) -> str:
     return job.agent or ground.settings().agents[0]
 
 
-def session_of(ground: Host, entry: Entry) -> str:
+def session_of(ground: Host, entry: RunEntry) -> str:
     """The conversation of this run; '' for a chore, which has none."""
     job, run = entry.job, entry.run
     agent = agent_of(ground, job)
@@ -56,7 +56,7 @@ def _own_place(job: Job) -> Address:
     return Address("web", job.person or OWNER_NAME, job.session)
 
 
-def heading(entry: Entry) -> str:
+def heading(entry: RunEntry) -> str:
     """What stands above its prompt: why it comes, and who will read the answer."""
     job, run = entry.job, entry.run
     if job.to is None and job.session == ISOLATED:

@@ -30,7 +30,7 @@ STATES: dict[RunState, str] = {
 }
 
 
-class Forecast(msgspec.Struct, frozen=True, omit_defaults=True):
+class JobForecast(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a job will come to within `days`. `runs` is None where only events set it off; `tokens` is what one run
     takes, None where nobody knows; `because` says how either is known."""
 
@@ -67,7 +67,7 @@ def short(number: int) -> str:
     return str(number)
 
 
-def forecast(job: Job, used: Sequence[int], zone: str, now: float) -> Forecast:
+def forecast(job: Job, used: Sequence[int], zone: str, now: float) -> JobForecast:
     """`used` are the tokens of its last runs that asked a model. Raises JobInvalid."""
     schedule = job.when(zone)
     match schedule:
@@ -84,7 +84,7 @@ def forecast(job: Job, used: Sequence[int], zone: str, now: float) -> Forecast:
                 if runs == MOST_COUNTED:
                     break
     tokens, because = _tokens(job, used)
-    return Forecast(DAYS, runs, tokens, because)
+    return JobForecast(DAYS, runs, tokens, because)
 
 
 def _tokens(job: Job, used: Sequence[int]) -> tuple[int | None, str]:

@@ -8,7 +8,7 @@ import msgspec
 
 from ..types.jobs import Job
 from .per_person import OwnJobs
-from .text import Forecast
+from .text import JobForecast
 
 
 class Using(msgspec.Struct, frozen=True):
@@ -19,4 +19,4 @@ class Using(msgspec.Struct, frozen=True):
     zone: Callable[[], str]
     now: Callable[[], float]
     agent: Callable[[], str]
-    forecast: Callable[[Job], Awaitable[Forecast]]
+    forecast: Callable[[Job], Awaitable[JobForecast]]

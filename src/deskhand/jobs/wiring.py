@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ..assembly.host import Host
 from ..config.config import workspace_of
 from ..config.sections import HeartbeatConfig
-from ..gateway.inject import Waker
+from ..gateway.inject import InboundInjector
 from ..policy.roles import may_talk
 from ..supervision.restart_loop import Child
 from ..tools.approved import bound_of
@@ -29,15 +29,15 @@ from ..types.labels import LOCAL, Label
 from ..types.messages import Message, Text
 from ..types.people import OWNER_NAME
 from ..types.schedules import parse_schedule
-from .api import Desk
-from .cron_tool import Cron
+from .api import JobsApi
+from .cron_tool import CronTool
 from .heartbeat import NAME as HEARTBEAT
-from .heartbeat import Body, Heartbeat
+from .heartbeat import Heartbeat, HeartbeatBody
 from .jobs import Jobs
 from .manage_tool import ManageJob
 from .per_person import OwnJobs, Rules
-from .text import Forecast, forecast
-from .triggers.broker import Broker, Wants, keep_listening
+from .text import JobForecast, forecast
+from .triggers.broker import MessageBroker, Wants, keep_listening
 from .triggers.triggers import Fires, Looks, Triggering
 from .using import Using
 
@@ -49,7 +49,7 @@ USED = 20
 """So many of its last runs say what the next will take."""
 
 
-class Shelf:
+class TriggerWiring:
     """The jobs that can run, as those need them who set them off."""
 
     def __init__(self, ground: Host, jobs: Jobs) -> None:
@@ -79,21 +79,21 @@ class Shelf:
 class Automation:
     """One for an App."""
 
-    def __init__(self, ground: Host, jobs: Jobs, waker: Waker) -> None:
+    def __init__(self, ground: Host, jobs: Jobs, waker: InboundInjector) -> None:
         self._ground, self._jobs, self._waker = ground, jobs, waker
         folder = ground.settings().home.root / "jobs"
         rules = Rules(self._agents, self._may_talk, self._models, self._takes_part, self._zone, ground.redact)
-        shelf = Shelf(ground, jobs)
+        shelf = TriggerWiring(ground, jobs)
         own = OwnJobs(jobs, rules, shelf.forget)
         self.using = Using(own, self._zone, ground.clock.now, lambda: self._agents()[0], self._forecast)
         looks = Looks(self._workspace, self._page, self._secret, self._agent, self._labels)
         self.triggering = Triggering(ground.store, ground.clock, shelf, looks)
-        body = Body(ground.store, ground.clock, self._folder, self._held, self._zone, self._beat)
+        body = HeartbeatBody(ground.store, ground.clock, self._folder, self._held, self._zone, self._beat)
         self.heartbeat = Heartbeat(body)
         jobs.chores[HEARTBEAT] = self.heartbeat.beat
         jobs.builtins.append(self._builtin)
-        self.desk = Desk(self.using, self.triggering, folder)
-        self.tools: tuple[Tool, ...] = (Cron(self.using), ManageJob(self.using, folder))
+        self.desk = JobsApi(self.using, self.triggering, folder)
+        self.tools: tuple[Tool, ...] = (CronTool(self.using), ManageJob(self.using, folder))
 
     def children(self) -> Iterator[Child]:
         """What only the process that drives may do."""
@@ -128,7 +128,7 @@ class Automation:
     def _zone(self) -> str:
         return self._ground.settings().config.timezone
 
-    async def _forecast(self, job: Job) -> Forecast:
+    async def _forecast(self, job: Job) -> JobForecast:
         store, now = self._ground.store, self._ground.clock.now()
         await store.usage(SYSTEM, now)  # what was used is counted when it is asked for
         rows = await store.rows("job_tokens", (job.name, USED))
@@ -208,7 +208,7 @@ class Automation:
     def _secret(self, name: str) -> str:
         return next((each.value for each in self._ground.secrets.held() if each.name == name), "")
 
-    async def _broker(self) -> Broker | None:
+    async def _broker(self) -> MessageBroker | None:
         config, ground = self._ground.settings().config.jobs.mqtt, self._ground
         if not config.host:
             return None
@@ -216,7 +216,7 @@ class Automation:
         me = await self._name()
         told = self.triggering.listens
         place = (config.host, config.port, config.username, password, me, config.tls)
-        return Broker(*place, lambda: told(""), ground.clock.now)
+        return MessageBroker(*place, lambda: told(""), ground.clock.now)
 
     async def _name(self) -> str:
         """By which a broker knows this home for ever."""
@@ -228,4 +228,4 @@ class Automation:
         return name
 
 
-_fires: type[Fires] = Shelf
+_fires: type[Fires] = TriggerWiring

@@ -14,11 +14,11 @@ from msgspec.structs import replace
 
 from ..assembly.host import Host
 from ..assembly.models import is_small
-from ..assembly.side_queries import Thinking
+from ..assembly.side_queries import SideQueries
 from ..memory import clean
 from ..memory import fact_extraction as harvest
-from ..memory.clean import Plan
-from ..memory.fact_extraction import LetGo, Line, Stored
+from ..memory.clean import CleanupPlan
+from ..memory.fact_extraction import LetGo, Stored, TranscriptLine
 from ..memory.facts import Fact, NewFact, Scope, Viewer, added, also, fact_of, kept
 from ..memory.recall import Memory
 from ..memory.settings import MemoryConfig
@@ -27,7 +27,7 @@ from ..types.budget import Charge
 from ..types.commit import Change
 from ..types.errors import BudgetSpent, ConfigError, DeskhandError, MalformedReply, ModelError, ModelTooSmall
 from ..types.labels import Label
-from .transcript import Talk, heard
+from .transcript import Transcript, heard
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class Gatherer:
     """Gathers facts from conversations, and tidies them. What was read is noted in the very commit that holds what came
     of it; where a model fails nothing is noted, and it is read again later."""
 
-    def __init__(self, ground: Host, thinking: Thinking, memory: Memory) -> None:
+    def __init__(self, ground: Host, thinking: SideQueries, memory: Memory) -> None:
         self.ground, self.thinking, self.memory = ground, thinking, memory
         self.lock = anyio.Lock()
 
@@ -167,7 +167,7 @@ class Gatherer:
                     batch.setdefault(found.fact.id, found.fact)
         return batch
 
-    async def _unchanged(self, batch: dict[int, Fact], plan: Plan) -> None:
+    async def _unchanged(self, batch: dict[int, Fact], plan: CleanupPlan) -> None:
         """Raises MalformedReply where somebody changed what the plan is about while it was made."""
         touched = [*(each.id for each in plan.delete), *(each.by for each in plan.delete if each.by)]
         rows = await self.ground.store.rows("fact_get", (msgspec.json.encode(touched).decode(),))
@@ -179,7 +179,7 @@ class Gatherer:
             if (fact.valid_to, fact.pinned, fact.held) != (before.valid_to, before.pinned, before.held):
                 raise MalformedReply(f"the plan to tidy memory was not carried out: fact {fact.id} changed meanwhile")
 
-    def _carried_out(self, plan: Plan, batch: dict[int, Fact]) -> list[Change]:
+    def _carried_out(self, plan: CleanupPlan, batch: dict[int, Fact]) -> list[Change]:
         now, changes = self.ground.clock.now(), list[Change]()
         for each in plan.delete:
             if each.why != "merged":
@@ -240,7 +240,7 @@ class Gatherer:
             raise DeskhandError(f"{f'{said}; ' if said else ''}{kind} failed for {'; '.join(failed)}")
         return said
 
-    async def talk(self, session: str, after: int) -> Talk:
+    async def talk(self, session: str, after: int) -> Transcript:
         """What was said in a conversation, at least from event `after` on."""
         log_ = await self.ground.store.history(session)
         if log_ and 1 < log_[0].n > after:
@@ -274,12 +274,12 @@ class Gatherer:
         await self.ground.store.change([*(each for fact in facts for each in added(fact, now, keeping)), *more])
 
 
-def whose(talk: Talk, agent: str) -> tuple[Scope, str]:
+def whose(talk: Transcript, agent: str) -> tuple[Scope, str]:
     """Whose facts come from this conversation: of the one person in it; where several take part, the agent's."""
     return ("user", talk.person) if talk.private else ("agent", agent)
 
 
-def is_held(scope: Scope, label: Label, lines: Iterable[Line]) -> bool:
+def is_held(scope: Scope, label: Label, lines: Iterable[TranscriptLine]) -> bool:
     """Whether what comes of these lines waits for an owner's yes: where any of it is from outside, or all would be told
     what others than owners have said."""
     others = any(line.who not in (harvest.MODEL, harvest.TOOL) and line.label.integrity != "owner" for line in lines)

@@ -9,7 +9,7 @@ import anyio
 
 from ..agent.state import State, fold
 from ..assembly.host import Host
-from ..assembly.side_queries import Thinking
+from ..assembly.side_queries import SideQueries
 from ..jobs.jobs import Jobs
 from ..memory.recall import Memory
 from ..types.errors import DeskhandError
@@ -29,7 +29,7 @@ HARVEST_AT, CLEAN_AT, PROMOTE_AT = "*/30 * * * *", "0 3 * * *", "30 3 * * *"
 class Learning:
     """One for each App."""
 
-    def __init__(self, ground: Host, thinking: Thinking, memory: Memory) -> None:
+    def __init__(self, ground: Host, thinking: SideQueries, memory: Memory) -> None:
         self._ground = ground
         self.gatherer = Gatherer(ground, thinking, memory)
         self.reflecting = Reflecting(self.gatherer)

@@ -31,7 +31,7 @@ NOT_HERE = "Others read here too, so what is your own is not shown: write /memor
 _PROMISED = re.compile(r"#(\d+) (is forgotten|is taken back|holds again|is kept)\b")
 
 
-class Asked:
+class MemoryCommand:
     """One for each App. What the answer to a command promises is done at once afterwards; the log holds the promise, so
     that it is also kept by a process that comes after a crash, and once."""
 

@@ -23,7 +23,7 @@ from ..assembly.host import Host
 from ..assembly.knowledge_index import FOLDER, HEADS
 from ..memory.facts import Fact, NewFact, Retention, Scope, added, closed, fact_of, owners_in
 from ..memory.project import Base, Merge, merge
-from ..memory.project_text import Sheet, Shown, shown
+from ..memory.project_text import Sheet, ShownFacts, shown
 from ..memory.project_write import put
 from ..policy.gate import may_see
 from ..tools.label_marks import OWNERS, is_private, marks_in, stored_as
@@ -280,7 +280,7 @@ class Notebook:
         return datetime.fromtimestamp(self._ground.clock.now(), zone).date().isoformat()
 
 
-def _shown(sheet: Sheet, fact: Fact) -> Shown | None:
+def _shown(sheet: Sheet, fact: Fact) -> ShownFacts | None:
     source = f"session {fact.session}" if fact.session else fact.label.source or fact.writer
     return shown(sheet, fact.text, source, fact.confidence)
 

@@ -161,7 +161,7 @@ class Reflecting:
         await gatherer.keep(facts, gatherer.noted("promote", OWNER_NAME, notes[-1].id))
         return len(facts)
 
-    def _known_always(self, kept: project_days.Kept, notes: Sequence[Stored], label: Label) -> NewFact:
+    def _known_always(self, kept: project_days.KeptDays, notes: Sequence[Stored], label: Label) -> NewFact:
         note = next(each for each in notes if each.id == kept.id)
         return NewFact(
             self._gatherer.ground.redact(kept.text),

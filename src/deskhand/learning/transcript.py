@@ -10,30 +10,30 @@ from collections.abc import Iterable
 import msgspec
 
 from ..agent.state import State, fold
-from ..memory.fact_extraction import MODEL, TOOL, Line
+from ..memory.fact_extraction import MODEL, TOOL, TranscriptLine
 from ..types import events as e
 from ..types.identity import EVERYBODY
 from ..types.labels import LOCAL, join
 from ..types.messages import Message, Text
 
 
-class Talk(msgspec.Struct, frozen=True):
+class Transcript(msgspec.Struct, frozen=True):
     """A conversation as it stands after event `n`. `person` is who is alone with the agent, or EVERYBODY. `told` are
     the ids of facts that memory had put into it, `calls` how calls of tools ended, with the number of that event.
     `busy`: a turn is open."""
 
     n: int
-    lines: tuple[Line, ...]
+    lines: tuple[TranscriptLine, ...]
     person: str
     told: tuple[int, ...]
     calls: tuple[tuple[int, str], ...]
     busy: bool
 
-    def since(self, n: int) -> tuple[Line, ...]:
+    def since(self, n: int) -> tuple[TranscriptLine, ...]:
         """What was said after event n."""
         return tuple(line for line in self.lines if line.n > n)
 
-    def vouched(self) -> tuple[Line, ...]:
+    def vouched(self) -> tuple[TranscriptLine, ...]:
         """Without what a model said once it had read what nobody vouches for: it may only repeat that."""
         return tuple(line for line in self.lines if line.who != MODEL or line.label.integrity != "untrusted")
 
@@ -43,10 +43,10 @@ class Talk(msgspec.Struct, frozen=True):
         return self.person not in ("", EVERYBODY)
 
 
-def heard(session: str, log: Iterable[e.Recorded]) -> Talk:
+def heard(session: str, log: Iterable[e.Recorded]) -> Transcript:
     """Read a log, or its end from a `Compacted` on. What was taken back is not there."""
     state = State(session)
-    lines: list[Line] = []
+    lines: list[TranscriptLine] = []
     calls: list[tuple[int, str]] = []
     names: dict[str, str] = {}
     told: list[int] = []
@@ -58,7 +58,7 @@ def heard(session: str, log: Iterable[e.Recorded]) -> Talk:
             case e.ModelReplied(message=message):
                 names |= {call.id: call.name for call in message.calls}
                 if message.text.strip():
-                    lines.append(Line(n, MODEL, message.text, join((state.label, LOCAL)), recorded.at))
+                    lines.append(TranscriptLine(n, MODEL, message.text, join((state.label, LOCAL)), recorded.at))
             case e.ToolFinished(result=result):
                 calls.append((n, f"{names.get(result.call_id, 'a tool')}: {result.status}"))
             case e.Recalled(facts=facts):
@@ -69,13 +69,13 @@ def heard(session: str, log: Iterable[e.Recorded]) -> Talk:
             case _:
                 pass
         fold(state, (recorded,))
-    return Talk(state.n, tuple(lines), state.person, tuple(told), tuple(calls), state.turn is not None)
+    return Transcript(state.n, tuple(lines), state.person, tuple(told), tuple(calls), state.turn is not None)
 
 
-def _line(recorded: e.Recorded, who: str, message: Message) -> list[Line]:
+def _line(recorded: e.Recorded, who: str, message: Message) -> list[TranscriptLine]:
     parts = [part for part in message.parts if isinstance(part, Text) and part.text.strip()]
     if not parts:
         return []
     who = f"person {who}" if who in (MODEL, TOOL) else who  # nobody speaks as another by being called so
     label = join(part.label for part in parts)
-    return [Line(recorded.n, who, "\n".join(part.text for part in parts), label, recorded.at)]
+    return [TranscriptLine(recorded.n, who, "\n".join(part.text for part in parts), label, recorded.at)]

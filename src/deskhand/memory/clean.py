@@ -74,7 +74,7 @@ class Add(msgspec.Struct, frozen=True, rename={"of": "from"}):
     of: tuple[int, ...]
 
 
-class Plan(msgspec.Struct, frozen=True):
+class CleanupPlan(msgspec.Struct, frozen=True):
     """What a model wants. It counts only after `checked`."""
 
     keep: tuple[int, ...]
@@ -88,9 +88,9 @@ def question(facts: Sequence[tuple[Stored, str]]) -> Aside:
     return Aside(SYSTEM, "FACTS\n" + "\n".join(lines), SCHEMA, 4_000)
 
 
-def checked(text: str, facts: Sequence[Stored]) -> Plan:
+def checked(text: str, facts: Sequence[Stored]) -> CleanupPlan:
     """The plan of an answer. Raises MalformedReply with what is wrong with it: then nothing of it is done."""
-    plan = decoded(text, Plan)
+    plan = decoded(text, CleanupPlan)
     shown = {fact.id: fact for fact in facts}
     named = [*plan.keep, *(each.id for each in plan.delete)]
     if len(named) != len(set(named)):
@@ -108,7 +108,7 @@ def checked(text: str, facts: Sequence[Stored]) -> Plan:
     return msgspec.structs.replace(plan, add=adds)
 
 
-def _check_adds(plan: Plan, adds: Sequence[Add]) -> None:
+def _check_adds(plan: CleanupPlan, adds: Sequence[Add]) -> None:
     merged = {each.id for each in plan.delete if each.why == "merged"}
     used = [id_ for add in adds for id_ in add.of]
     if any(not bare(add.text) or len(add.text) > FACT_CHARS or not add.of for add in adds):
@@ -117,7 +117,7 @@ def _check_adds(plan: Plan, adds: Sequence[Add]) -> None:
         raise _wrong("what it adds does not come from just what it merges")
 
 
-def _check_reason(each: Delete, plan: Plan, shown: dict[int, Stored]) -> None:
+def _check_reason(each: Delete, plan: CleanupPlan, shown: dict[int, Stored]) -> None:
     if each.why not in ("duplicate", "contradicted"):
         return
     if each.by not in plan.keep:

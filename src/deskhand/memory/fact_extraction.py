@@ -69,7 +69,7 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-class Line(msgspec.Struct, frozen=True):
+class TranscriptLine(msgspec.Struct, frozen=True):
     """One thing that was said in event `n`: by a person, under their name, or by the model."""
 
     n: int
@@ -100,7 +100,7 @@ class Stored(msgspec.Struct, frozen=True):
     n: int = 0
 
 
-class Found(msgspec.Struct, frozen=True):
+class ExtractedFacts(msgspec.Struct, frozen=True):
     """A fact that the model found in event `n`. `replaces` are ids of facts that were shown to it."""
 
     text: str
@@ -114,17 +114,17 @@ class Harvest(msgspec.Struct, frozen=True):
     """What came of one question. `label` is that of all that was read for it, `left` how many facts could not be
     used. `again` was known before, and a person said it here once more."""
 
-    facts: tuple[Found, ...]
+    facts: tuple[ExtractedFacts, ...]
     label: Label
     left: int = 0
-    again: tuple[Found, ...] = ()
+    again: tuple[ExtractedFacts, ...] = ()
 
 
 class Excerpt(msgspec.Struct, frozen=True):
     """What is shown of a conversation."""
 
-    new: tuple[Line, ...]
-    earlier: tuple[Line, ...] = ()
+    new: tuple[TranscriptLine, ...]
+    earlier: tuple[TranscriptLine, ...] = ()
 
     @property
     def label(self) -> Label:
@@ -132,7 +132,7 @@ class Excerpt(msgspec.Struct, frozen=True):
         return join(line.label for line in (*self.earlier, *self.new))
 
 
-def excerpt(lines: Sequence[Line], after: int, limit: int = READ_CHARS) -> Excerpt:
+def excerpt(lines: Sequence[TranscriptLine], after: int, limit: int = READ_CHARS) -> Excerpt:
     """The last `limit` characters of what was said after event `after`, and a little of what was before."""
     new = _last([line for line in lines if line.n > after], limit)
     first = new[0].n if new else after + 1
@@ -140,9 +140,9 @@ def excerpt(lines: Sequence[Line], after: int, limit: int = READ_CHARS) -> Excer
     return Excerpt(new, earlier)
 
 
-def _last(lines: Sequence[Line], limit: int) -> tuple[Line, ...]:
+def _last(lines: Sequence[TranscriptLine], limit: int) -> tuple[TranscriptLine, ...]:
     """The last of these lines, together no longer than this; of one that is too long only its end."""
-    kept: list[Line] = []
+    kept: list[TranscriptLine] = []
     for line in reversed(lines):
         if len(line.text) > limit:
             if limit > 0:
@@ -165,7 +165,7 @@ def question(shown: Excerpt, known: Sequence[Stored] = (), gone: Sequence[LetGo]
     return Aside(SYSTEM, "\n\n".join(pieces), SCHEMA)
 
 
-def transcript(lines: Sequence[Line]) -> str:
+def transcript(lines: Sequence[TranscriptLine]) -> str:
     """Each line under its number. What somebody said cannot look like a line of its own: it is set in."""
     return "\n".join(f"[{line.n}] {line.who}: {indented(line.text)}" for line in lines)
 
@@ -187,7 +187,7 @@ def let_go(text: str, at: float, gone: Iterable[LetGo]) -> bool:
     return any(words and each and (words <= each or each <= words) for each in old)
 
 
-def not_anew(lines: Sequence[Line], gone: Iterable[LetGo]) -> list[LetGo]:
+def not_anew(lines: Sequence[TranscriptLine], gone: Iterable[LetGo]) -> list[LetGo]:
     """What was forgotten, without that of which somebody has spoken here since."""
     said = [(line.at, _stems(line.text)) for line in lines if line.who != MODEL]
     return [each for each in gone if not any(at > each.at and words & _stems(each.text) for at, words in said)]
@@ -220,7 +220,7 @@ def answered(
     items = decoded(text, dict[str, Any]).get("facts")
     if not isinstance(items, list):
         raise MalformedReply("the model's answer has no list of facts")
-    facts, again = list[Found](), list[Found]()
+    facts, again = list[ExtractedFacts](), list[ExtractedFacts]()
     for item in items:
         fact = _fact(item)
         if fact is None or fact.n not in lines or len(facts) == MOST_FACTS or let_go(fact.text, lines[fact.n], gone):
@@ -234,9 +234,9 @@ def answered(
     return Harvest(tuple(facts), label, len(items) - len(facts), tuple(again))
 
 
-def _fact(item: Any) -> Found | None:
+def _fact(item: Any) -> ExtractedFacts | None:
     try:
-        fact = msgspec.convert(item, Found, strict=False)
+        fact = msgspec.convert(item, ExtractedFacts, strict=False)
     except msgspec.ValidationError:
         return None
     text = one_line(fact.text)

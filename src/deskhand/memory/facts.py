@@ -84,7 +84,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
     uses: int
 
 
-class Found(msgspec.Struct, frozen=True):
+class FactHit(msgspec.Struct, frozen=True):
     """A fact that answers a search. `relevance` is between 0 and 1: how near its meaning is, or 1 where only words were
     compared."""
 

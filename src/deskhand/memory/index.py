@@ -26,7 +26,7 @@ AGAIN, AGAIN_SHARE, AGAIN_MOST = 512, 16, 2_048
 """At least so many, or one in so many, are looked at again, and so many at most."""
 
 
-class Shelf:
+class VectorPartition:
     """The vectors of one owner. Not for several threads at once."""
 
     def __init__(self, dimensions: int) -> None:
@@ -146,7 +146,7 @@ class Index:
     and vectors of another length, which a model of the same name made before, are compared with none."""
 
     def __init__(self) -> None:
-        self.shelves: dict[tuple[tuple[str, str, bool], int], Shelf] = {}
+        self.shelves: dict[tuple[tuple[str, str, bool], int], VectorPartition] = {}
         self._where: npt.NDArray[np.uint8] = np.zeros(1024, np.uint8)
 
     @property
@@ -158,7 +158,7 @@ class Index:
         self.drop(ids)
         place = (key, rows.shape[1])
         if place not in self.shelves:
-            self.shelves[place] = Shelf(rows.shape[1])
+            self.shelves[place] = VectorPartition(rows.shape[1])
         self.shelves[place].add(ids, rows)
         self._known(ids)[ids] = 1
 

@@ -13,7 +13,7 @@ from difflib import SequenceMatcher
 
 import msgspec
 
-from .project_text import Chunk, Parts, Sheet, Shown, parted, read_back, written
+from .project_text import Chunk, MemorySheetParts, Sheet, ShownFacts, parted, read_back, written
 
 MOST_ENTRIES = 500
 """So many entries of one file become facts; what comes behind them is only in the file."""
@@ -24,7 +24,7 @@ SHOWN_BYTES = 4_096
 """No fact is put into the marked part beyond this size. What somebody wrote there may be longer."""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class MemoryEntry(msgspec.Struct, frozen=True):
     """Something that a file says, and the key of the fact that says it too. `own`: somebody wrote it there, not we.
     `held`: it was read while nobody had vouched for the file."""
 
@@ -37,8 +37,8 @@ class Entry(msgspec.Struct, frozen=True):
 class Base(msgspec.Struct, frozen=True):
     """What the file said when it was last looked at: in its marked part, and around it."""
 
-    ours: tuple[Entry, ...] = ()
-    theirs: tuple[Entry, ...] = ()
+    ours: tuple[MemoryEntry, ...] = ()
+    theirs: tuple[MemoryEntry, ...] = ()
     version: int = 0
 
 
@@ -64,7 +64,7 @@ class Merge(msgspec.Struct, frozen=True):
 
 
 def merge(
-    sheet: Sheet, text: str, base: Base, facts: Mapping[str, Shown], open_: Collection[str], trusted: bool = True
+    sheet: Sheet, text: str, base: Base, facts: Mapping[str, ShownFacts], open_: Collection[str], trusted: bool = True
 ) -> Merge:
     """Bring a file and its facts together. `facts` are those that its marked part is to show, in order; `open_` the
     keys of all of its facts that still hold, of a log those that have not been erased. Of a file that is not `trusted`
@@ -93,7 +93,7 @@ def merge(
         body, text_now = list(parts.body), text
     rendered = {each.key for each in base.ours if not each.own} - replaced
     now = Base(
-        (*_entries(body, rendered), *(Entry(key, shown.text, own=False) for key, shown in wanted.items())),
+        (*_entries(body, rendered), *(MemoryEntry(key, shown.text, own=False) for key, shown in wanted.items())),
         _entries([*parts.head, *parts.tail]),
         base.version + 1,
     )
@@ -102,11 +102,11 @@ def merge(
     return Merge(text_now if text_now != text else None, now, tuple(new), closed, left)
 
 
-def _entries(chunks: Iterable[Chunk], rendered: Collection[str] = ()) -> tuple[Entry, ...]:
-    return tuple(Entry(chunk.key, chunk.text, chunk.key not in rendered) for chunk in chunks if chunk.key)
+def _entries(chunks: Iterable[Chunk], rendered: Collection[str] = ()) -> tuple[MemoryEntry, ...]:
+    return tuple(MemoryEntry(chunk.key, chunk.text, chunk.key not in rendered) for chunk in chunks if chunk.key)
 
 
-def _text(sheet: Sheet, parts: Parts, body: Sequence[Chunk], wanted: Mapping[str, Shown]) -> str | None:
+def _text(sheet: Sheet, parts: MemorySheetParts, body: Sequence[Chunk], wanted: Mapping[str, ShownFacts]) -> str | None:
     """The file with this in its marked part; None where that would not be read from it again."""
     text = written(sheet, parts, body, [each.raw for each in wanted.values()])
     said = [(chunk.ours, chunk.text) for chunk in (*parts.head, *body) if chunk.text]
@@ -115,13 +115,13 @@ def _text(sheet: Sheet, parts: Parts, body: Sequence[Chunk], wanted: Mapping[str
     return text if read_back(sheet, text) == said else None
 
 
-def _matched(base: Base, chunks: Sequence[Chunk], trusted: bool) -> dict[bool, list[Entry]]:
+def _matched(base: Base, chunks: Sequence[Chunk], trusted: bool) -> dict[bool, list[MemoryEntry]]:
     """Give every entry that was there before its key, wherever it stands now. Returns what is there no more: of the
     marked part (True), and of the rest. What was held is new again, once somebody vouches for the file."""
     left = {True: list(base.ours), False: [each for each in base.theirs if not (each.held and trusted)]}
     for same_place in (True, False):
         for place in (True, False):
-            keys: dict[str, list[Entry]] = defaultdict(list)
+            keys: dict[str, list[MemoryEntry]] = defaultdict(list)
             for each in reversed(left[place]):
                 keys[each.text].append(each)
             for chunk in chunks:
@@ -131,7 +131,7 @@ def _matched(base: Base, chunks: Sequence[Chunk], trusted: bool) -> dict[bool, l
     return left
 
 
-def _known_elsewhere(body: Sequence[Chunk], facts: Mapping[str, Shown]) -> None:
+def _known_elsewhere(body: Sequence[Chunk], facts: Mapping[str, ShownFacts]) -> None:
     """What somebody wrote into the marked part while it became a fact elsewhere is that fact."""
     taken = {chunk.key for chunk in body}
     keys = {shown.text: key for key, shown in reversed(list(facts.items())) if key not in taken}
@@ -144,11 +144,11 @@ def _held(base: Base, fresh: Sequence[Chunk], left: int) -> Merge:
     if not fresh:
         return Merge(None, base, left=left)
     new = tuple(New(f"{base.version + 1}:{at}", chunk.text) for at, chunk in enumerate(fresh))
-    held = tuple(Entry(each.key, each.text, True, True) for each in new)
+    held = tuple(MemoryEntry(each.key, each.text, True, True) for each in new)
     return Merge(None, Base(base.ours, (*base.theirs, *held), base.version + 1), new, (), left)
 
 
-def _new(base: Base, fresh: Sequence[Chunk], gone: Mapping[bool, Sequence[Entry]]) -> list[New]:
+def _new(base: Base, fresh: Sequence[Chunk], gone: Mapping[bool, Sequence[MemoryEntry]]) -> list[New]:
     """What somebody wrote: what is most like something that went from the same part is an edit of that."""
     before = {place: list(entries) for place, entries in gone.items()}
     held = {each.text: each for each in base.theirs if each.held}
@@ -162,7 +162,7 @@ def _new(base: Base, fresh: Sequence[Chunk], gone: Mapping[bool, Sequence[Entry]
     return found
 
 
-def _nearest(text: str, others: Sequence[Entry]) -> Entry | None:
+def _nearest(text: str, others: Sequence[MemoryEntry]) -> MemoryEntry | None:
     best, worth = None, ALIKE
     for each in others:
         matcher = SequenceMatcher(None, each.text[:COMPARED], text[:COMPARED], autojunk=False)
@@ -171,7 +171,7 @@ def _nearest(text: str, others: Sequence[Entry]) -> Entry | None:
     return best
 
 
-def _fitting(facts: Mapping[str, Shown], standing: Collection[str], body: Sequence[Chunk]) -> list[str]:
+def _fitting(facts: Mapping[str, ShownFacts], standing: Collection[str], body: Sequence[Chunk]) -> list[str]:
     """The facts that come into the marked part: as many as there is room for, the first ones."""
     room = SHOWN_BYTES - sum(len(chunk.raw.encode()) for chunk in body)
     wanted: list[str] = []

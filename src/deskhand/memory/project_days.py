@@ -38,7 +38,7 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-class Kept(msgspec.Struct, frozen=True):
+class KeptDays(msgspec.Struct, frozen=True):
     """A note that is to be known always, in these words."""
 
     id: int
@@ -53,16 +53,16 @@ def question(notes: Sequence[Stored], always: Sequence[str]) -> Aside:
     )
 
 
-def answered(text: str, notes: Sequence[Stored], always: Sequence[str]) -> tuple[Kept, ...]:
+def answered(text: str, notes: Sequence[Stored], always: Sequence[str]) -> tuple[KeptDays, ...]:
     """Those of the answer that are notes which were shown, say something new, and fit in. Raises MalformedReply."""
     items = decoded(text, dict[str, Any]).get("keep")
     if not isinstance(items, list):
         raise MalformedReply("the model's answer has no list `keep`")
     shown, seen = {note.id for note in notes}, {bare(each) for each in always}
-    room, kept = ALWAYS_BYTES - sum(len(each.encode()) + 3 for each in always), list[Kept]()
+    room, kept = ALWAYS_BYTES - sum(len(each.encode()) + 3 for each in always), list[KeptDays]()
     for item in items:
         try:
-            one = msgspec.convert(item, Kept, strict=False)
+            one = msgspec.convert(item, KeptDays, strict=False)
         except msgspec.ValidationError:
             continue
         one = msgspec.structs.replace(one, text=one_line(one.text))

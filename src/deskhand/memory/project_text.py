@@ -41,7 +41,7 @@ class Sheet(msgspec.Struct, frozen=True):
     log: bool = False
 
 
-class Shown(msgspec.Struct, frozen=True):
+class ShownFacts(msgspec.Struct, frozen=True):
     """How a fact stands in a file, and what is read from there again."""
 
     raw: str
@@ -58,7 +58,7 @@ class Chunk(msgspec.Struct):
     key: str = ""
 
 
-class Parts(msgspec.Struct, frozen=True):
+class MemorySheetParts(msgspec.Struct, frozen=True):
     """A file: what stands before the marked part, in it, and behind it. Not `marked`: it has none, and all is `head`.
     `begin` and `end` are the marks as they stand there."""
 
@@ -70,7 +70,7 @@ class Parts(msgspec.Struct, frozen=True):
     end: str = ""
 
 
-def parted(sheet: Sheet, text: str) -> Parts:
+def parted(sheet: Sheet, text: str) -> MemorySheetParts:
     """The file in pieces. With one mark alone everything is the person's own."""
     if sheet.section:
         for begin in _BEGIN.finditer(text):
@@ -83,11 +83,13 @@ def parted(sheet: Sheet, text: str) -> Parts:
                 for chunk in chunks:
                     chunk.ours = True
                 marks = (text[begin.start() : inner], text[end.start() : behind])
-                return Parts(tuple(lines(head, sheet, True)), chunks, tuple(lines(tail, sheet)), True, *marks)
-    return Parts(tuple(lines(text, sheet, True)))
+                return MemorySheetParts(
+                    tuple(lines(head, sheet, True)), chunks, tuple(lines(tail, sheet)), True, *marks
+                )
+    return MemorySheetParts(tuple(lines(text, sheet, True)))
 
 
-def written(sheet: Sheet, parts: Parts, body: Sequence[Chunk], more: Sequence[str]) -> str:
+def written(sheet: Sheet, parts: MemorySheetParts, body: Sequence[Chunk], more: Sequence[str]) -> str:
     """The file with this in its marked part, and `more` at the end of that. All else stays as it is."""
     head, tail = (_joined(chunks) for chunks in (parts.head, parts.tail))
     inner = _joined(body)
@@ -194,7 +196,7 @@ def _block(raw: str, form: Form) -> str:
     return fitted(f"{topic}: {said}") if _WORD.search(said) else ""
 
 
-def shown(sheet: Sheet, text: str, source: str = "", confidence: float = 1.0) -> Shown | None:
+def shown(sheet: Sheet, text: str, source: str = "", confidence: float = 1.0) -> ShownFacts | None:
     """How a fact stands in this file; None where nobody could read it from there again."""
     about = f"*Source: {source} | Confidence: {confidence:.2g}*" if source else ""
     if sheet.form == "lines":
@@ -212,7 +214,7 @@ def shown(sheet: Sheet, text: str, source: str = "", confidence: float = 1.0) ->
             raw = f"## {_plain(learned['category']) or 'general'}\n**Mistake**: {wrong}\n**Correction**: {right}"
     raw = f"{raw}\n{about}" if about and sheet.form != "lines" else raw
     read = (lines if sheet.form == "lines" else blocks)(raw, sheet)
-    return Shown(raw, read[0].text) if len(read) == 1 and read[0].text else None
+    return ShownFacts(raw, read[0].text) if len(read) == 1 and read[0].text else None
 
 
 def _plain(text: str) -> str:

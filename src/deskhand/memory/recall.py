@@ -12,7 +12,7 @@ import msgspec
 from ..store.base import Store
 from ..types.clock import Clock
 from .claims import claim_of, contradict
-from .facts import Fact, Found, Scope, Viewer, fact_of, owners_in
+from .facts import Fact, FactHit, Scope, Viewer, fact_of, owners_in
 from .fuse import WORDS_WEIGHT, Ranked, fused
 from .words import names_of, plain, share, wanted, words_of
 
@@ -105,7 +105,7 @@ class Memory:
 
     # Searches
 
-    async def search(self, query: str, viewer: Viewer, top_k: int = 5, scope: str = "") -> list[Found]:
+    async def search(self, query: str, viewer: Viewer, top_k: int = 5, scope: str = "") -> list[FactHit]:
         """The facts that answer this best, the best first, at most `top_k` (of MOST_FOUND)."""
         owners = viewer.owners(scope)
         orders = [await self._by_words(query, owners, viewer.held)]
@@ -115,7 +115,7 @@ class Memory:
         found = fused(orders)
         facts = await self._get([id_ for id_, _ in found[: 2 * MOST_FOUND]])
         now = self._clock.now()
-        shown = [Found(facts[id_], relevance) for id_, relevance in found if id_ in facts and relevance > 0]
+        shown = [FactHit(facts[id_], relevance) for id_, relevance in found if id_ in facts and relevance > 0]
         return [each for each in shown if _holds(each.fact, now) and viewer.sees(each.fact)][: min(top_k, MOST_FOUND)]
 
     async def _by_words(self, query: str, owners: Owners, held: bool) -> Ranked:

@@ -13,7 +13,18 @@ from ..types.errors import MalformedReply
 from ..types.labels import Label, join
 from ..types.messages import clean
 from ..types.schedules import parse_schedule
-from .fact_extraction import TOOL, Excerpt, Line, Stored, bare, decoded, excerpt, indented, one_line, transcript
+from .fact_extraction import (
+    TOOL,
+    Excerpt,
+    Stored,
+    TranscriptLine,
+    bare,
+    decoded,
+    excerpt,
+    indented,
+    one_line,
+    transcript,
+)
 from .project_text import knowledge, learning
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -77,14 +88,14 @@ def check_reflection(config: ReflectionConfig) -> None:
         parse_schedule(config.schedule, "UTC")
 
 
-class Known(msgspec.Struct, frozen=True):
+class KnownSkills(msgspec.Struct, frozen=True):
     """A thing that was found out, or learned from a mistake, as the text of a fact."""
 
     text: str
     confidence: float = 1.0
 
 
-class Skill(msgspec.Struct, frozen=True):
+class ReflectedSkill(msgspec.Struct, frozen=True):
     """What could become a skill."""
 
     name: str
@@ -96,9 +107,9 @@ class Reflection(msgspec.Struct, frozen=True):
     """What came of it. `label` is that of all that was read, `left` how many items could not be used."""
 
     summary: str
-    knowledge: tuple[Known, ...]
-    learnings: tuple[Known, ...]
-    skills: tuple[Skill, ...]
+    knowledge: tuple[KnownSkills, ...]
+    learnings: tuple[KnownSkills, ...]
+    skills: tuple[ReflectedSkill, ...]
     label: Label
     left: int = 0
 
@@ -122,11 +133,11 @@ class _Skill(msgspec.Struct, frozen=True):
     code: str = ""
 
 
-def shown(lines: Sequence[Line], calls: Sequence[tuple[int, str]], after: int) -> Excerpt:
+def shown(lines: Sequence[TranscriptLine], calls: Sequence[tuple[int, str]], after: int) -> Excerpt:
     """What of a conversation is read: what was said since event `after`, how calls ended in between, and a little of
     what was before; no more than READ_CHARS with all that stands around it."""
     from_ = next((line.n for line in lines if line.n > after), after + 1)
-    ends = [Line(n, TOOL, how, join(())) for n, how in calls if n >= from_]
+    ends = [TranscriptLine(n, TOOL, how, join(())) for n, how in calls if n >= from_]
     whole = sorted((*lines, *ends), key=lambda line: line.n)
     limit = READ_CHARS
     while True:
@@ -155,12 +166,12 @@ def answered(text: str, found: Excerpt, known: Collection[str] = ()) -> Reflecti
         raise MalformedReply("the model's answer has no session_summary")
     seen = {bare(each) for each in known}
     facts = [
-        Known(knowledge(one_line(each.topic)[:TOPIC_CHARS], one_line(each.content)), _sure(each.confidence))
+        KnownSkills(knowledge(one_line(each.topic)[:TOPIC_CHARS], one_line(each.content)), _sure(each.confidence))
         for each in _items(answer, "knowledge", _Knowledge)
         if bare(each.content) and len(each.content) <= SAID_CHARS
     ]
     learned = [
-        Known(learning(one_line(each.mistake), one_line(each.correction), one_line(each.category)[:TOPIC_CHARS]))
+        KnownSkills(learning(one_line(each.mistake), one_line(each.correction), one_line(each.category)[:TOPIC_CHARS]))
         for each in _items(answer, "learnings", _Learning)
         if bare(each.mistake) and bare(each.correction) and len(each.mistake + each.correction) <= SAID_CHARS
     ]
@@ -183,8 +194,8 @@ def _items(answer: dict[str, Any], name: str, kind: type[T]) -> list[T]:
     return found
 
 
-def _fresh(items: Sequence[Known], seen: set[str]) -> tuple[Known, ...]:
-    kept: list[Known] = []
+def _fresh(items: Sequence[KnownSkills], seen: set[str]) -> tuple[KnownSkills, ...]:
+    kept: list[KnownSkills] = []
     for each in items:
         if bare(each.text) not in seen and len(kept) < MOST_ITEMS:
             seen.add(bare(each.text))
@@ -196,10 +207,10 @@ def _sure(confidence: float) -> float:
     return min(max(confidence, 0.0), 1.0) if confidence == confidence else 0.0
 
 
-def _skill(item: _Skill) -> Skill | None:
+def _skill(item: _Skill) -> ReflectedSkill | None:
     name = re.sub(r"[^a-z0-9]+", "-", item.name.lower()).strip("-")[:64].strip("-")
     body = clean(item.body or (f"```python\n{item.code.strip()}\n```" if item.code.strip() else "")).strip()
     description = one_line(item.description)[:500]
     if not name or not bare(description) or not bare(body) or len(body) > BODY_CHARS:
         return None
-    return Skill(name, description, body)
+    return ReflectedSkill(name, description, body)

@@ -7,9 +7,9 @@ from typing import Any
 from ..types.messages import Audio, File, Image, Message, Text, Thinking, ToolCall, ToolResult
 from . import encode
 from .anthropic_reply import Assembly, reasoning_wire
-from .base import Request, Shown, Start, ToolSchema
+from .base import ContextMessage, Request, Start, ToolSchema
 from .encode import string, to_json
-from .settings import Spec
+from .settings import ModelSpec
 from .transport import Transport
 from .wire import Wire
 
@@ -27,7 +27,7 @@ _MOST_TEMPERATURE = 1.0
 class AnthropicModel(Wire):
     """One model behind a Messages endpoint. It sends the name that it was opened with."""
 
-    def __init__(self, transport: Transport, spec: Spec) -> None:
+    def __init__(self, transport: Transport, spec: ModelSpec) -> None:
         super().__init__(transport, spec, "messages", {"anthropic-version": _VERSION})
         self._wire = reasoning_wire(spec.name)
         # What a message looks like depends on these, so they are part of the name that its bytes are kept under.
@@ -103,7 +103,7 @@ class AnthropicModel(Wire):
         return pieces
 
     async def _encode(
-        self, request: Request, messages: tuple[Shown, ...], side: bool | None
+        self, request: Request, messages: tuple[ContextMessage, ...], side: bool | None
     ) -> tuple[list[bytes], list[int], bool | None]:
         """The pieces after a message of `side`, at which of them a message of the user's side ends, and the side of
         the last."""
@@ -129,7 +129,7 @@ class AnthropicModel(Wire):
             pieces.append(encoded)
         return pieces, ends, side
 
-    async def _remember(self, request: Request, shown: Shown) -> bytes:
+    async def _remember(self, request: Request, shown: ContextMessage) -> bytes:
         message = shown.message
         blocks = await self._user(message, request) if message.role != "assistant" else _assistant(message, self._wire)
         encoded = b",".join(blocks)
@@ -212,7 +212,7 @@ def _assistant(message: Message, wire: str) -> list[bytes]:
     return blocks if said else []
 
 
-def _marked_from(messages: tuple[Shown, ...]) -> int:
+def _marked_from(messages: tuple[ContextMessage, ...]) -> int:
     """Where the second last message of the user's side begins: no cache mark will ever stand before it again."""
     sides = 0
     for position in range(len(messages) - 1, 0, -1):

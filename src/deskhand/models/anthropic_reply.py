@@ -12,7 +12,7 @@ from . import faults
 from .base import Reply, Request, TextDelta, ThinkingDelta
 from .decode import TextCleaner, event_decoder, exact_arguments, make_calls, object_text
 from .echo import AnswerCleaner
-from .faults import Call
+from .faults import FailedCall
 
 
 class _Block(msgspec.Struct, gc=False):
@@ -106,7 +106,7 @@ class _Building:
 class Assembly:
     """A reply in the making: feed it payloads, then take the reply."""
 
-    def __init__(self, call: Call, request: Request) -> None:
+    def __init__(self, call: FailedCall, request: Request) -> None:
         self._call = call
         self._request = request
         self._wire = reasoning_wire(call.model)

@@ -28,7 +28,7 @@ def schema_of(name: str, description: str, parameters: dict[str, Any]) -> ToolSc
     return ToolSchema(name, description, parameters, len(description) + len(msgspec.json.encode(parameters)) + 40)
 
 
-class Shown(msgspec.Struct, frozen=True, gc=False):
+class ContextMessage(msgspec.Struct, frozen=True, gc=False):
     """A message as this request shows it. `key` names this form of this message within its session for ever, so a
     wire may keep the encoded bytes by it."""
 
@@ -39,7 +39,7 @@ class Shown(msgspec.Struct, frozen=True, gc=False):
 class Start(msgspec.Struct, frozen=True):
     """What a wire made of the first messages of a request, in one piece. `tail` is what it must know to go on."""
 
-    messages: tuple[Shown, ...]
+    messages: tuple[ContextMessage, ...]
     data: bytes
     tail: bool | None = None
 
@@ -52,9 +52,9 @@ class Encoded:
         self.each: dict[tuple[str, int], bytes] = {}
         self.starts: dict[str, Start] = {}
         self.tokens: dict[int, int] = {}
-        self._called: tuple[tuple[Shown, ...], set[str]] = (), set()
+        self._called: tuple[tuple[ContextMessage, ...], set[str]] = (), set()
 
-    def call_ids(self, messages: tuple[Shown, ...]) -> set[str]:
+    def call_ids(self, messages: tuple[ContextMessage, ...]) -> set[str]:
         """The ids of all calls in these messages."""
         known, ids = self._called
         if messages[: len(known)] != known:
@@ -65,7 +65,7 @@ class Encoded:
         self._called = messages, ids
         return ids
 
-    def start(self, wire: str, messages: tuple[Shown, ...]) -> Start:
+    def start(self, wire: str, messages: tuple[ContextMessage, ...]) -> Start:
         """The longest beginning of `messages` that is known in one piece; an empty one if they begin otherwise."""
         known = self.starts.get(wire, _NOTHING)
         return known if messages[: len(known.messages)] == known.messages else _NOTHING
@@ -97,7 +97,7 @@ class Request(msgspec.Struct, frozen=True):
 
     model: str
     system: tuple[str, ...]
-    messages: tuple[Shown, ...]
+    messages: tuple[ContextMessage, ...]
     tools: tuple[ToolSchema, ...] = ()
     max_output_tokens: int | None = None
     thinking: Thinking = "off"

@@ -17,7 +17,7 @@ from .base import Model
 from .logins import login
 from .openai import OpenAIModel
 from .responses import ResponsesModel
-from .settings import Catalogued, Facts, Spec, Wire
+from .settings import Catalogued, Facts, ModelSpec, Wire
 from .transport import Transport
 
 ENTRY_POINTS = "deskhand.models"
@@ -71,7 +71,7 @@ class Catalogue(msgspec.Struct, frozen=True):
         own = base_url.rstrip("/") not in ("", found.base_url.rstrip("/"))
         return found.wire if own else self.facts(provider, name).wire or found.wire
 
-    def spec(self, provider: str, name: str, key: str = "", base_url: str = "") -> Spec:
+    def spec(self, provider: str, name: str, key: str = "", base_url: str = "") -> ModelSpec:
         """Everything that a wire needs. Raises ConfigError where the address or the key is missing."""
         found = self.provider(provider)
         url = base_url or found.base_url
@@ -83,7 +83,7 @@ class Catalogue(msgspec.Struct, frozen=True):
             raise ConfigError(
                 f"There is no key for {provider!r}: set {found.keys[0]} in the environment or in the .env of the home."
             )
-        return Spec(provider, name, url, self.facts(provider, name), found.quirks, key)
+        return ModelSpec(provider, name, url, self.facts(provider, name), found.quirks, key)
 
 
 def read_catalogue(path: Path | None = None) -> Catalogue:

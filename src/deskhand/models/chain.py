@@ -31,7 +31,7 @@ Cooldowns = Mapping[str, float]
 """Until when a model is left alone, because its provider said that it is overloaded."""
 
 
-class Link(msgspec.Struct, frozen=True, gc=False):
+class ChainLink(msgspec.Struct, frozen=True, gc=False):
     """One model of a chain, such as `openai/gpt-5`. The same model with another key is another link with another name.
     `window` in tokens; 0: not known."""
 
@@ -39,7 +39,7 @@ class Link(msgspec.Struct, frozen=True, gc=False):
     window: int = 0
 
 
-class Failure(msgspec.Struct, frozen=True, gc=False):
+class ModelFailure(msgspec.Struct, frozen=True, gc=False):
     """A try of this turn that failed. `error` names a class of the error tree, `at` is by the clock of `now`."""
 
     model: str
@@ -48,7 +48,7 @@ class Failure(msgspec.Struct, frozen=True, gc=False):
     retry_after_s: float | None = None
 
 
-class Try(msgspec.Struct, frozen=True, gc=False):
+class ModelTry(msgspec.Struct, frozen=True, gc=False):
     """Call `model` at `at`, by the clock of `now` and never more than LONGEST_ASKED_WAIT_S from now."""
 
     model: str
@@ -62,8 +62,8 @@ class GiveUp(msgspec.Struct, frozen=True, gc=False):
 
 
 def decide(
-    chain: Sequence[Link], failures: Sequence[Failure], cooldowns: Cooldowns, now: float, jitter: float
-) -> Try | GiveUp:
+    chain: Sequence[ChainLink], failures: Sequence[ModelFailure], cooldowns: Cooldowns, now: float, jitter: float
+) -> ModelTry | GiveUp:
     """What comes next in a turn in which `failures` happened, oldest first. `jitter` is a number in [0, 1).
 
     A ContextOverflow goes to a later model with a larger window or gives up: who can shorten the conversation does so,
@@ -87,13 +87,13 @@ def decide(
         wait = _wait_s(last, failures, jitter)
         longest = MAX_ASKED_WAIT_S if later else LONGEST_ASKED_WAIT_S
         if wait <= longest:
-            return Try(last.model, min(max(now, last.at + wait), now + longest))
+            return ModelTry(last.model, min(max(now, last.at + wait), now + longest))
         if not later:
             return GiveUp("its provider asks to wait for more than an hour")
     return _soonest(later, cooldowns, now) or GiveUp("every model of the chain failed")
 
 
-def cooled(cooldowns: Cooldowns, failure: Failure, now: float) -> Cooldowns:
+def cooled(cooldowns: Cooldowns, failure: ModelFailure, now: float) -> Cooldowns:
     """The cooldowns after this failure, so that other sessions pass over a model that is overloaded."""
     kept = {model: until for model, until in cooldowns.items() if until > now}
     if failure.error == "ModelOverloaded":
@@ -108,7 +108,7 @@ def warmed(cooldowns: Cooldowns, model: str, now: float) -> Cooldowns:
     return {name: until for name, until in cooldowns.items() if name != model and until > now}
 
 
-def _after(chain: Sequence[Link], model: str) -> Sequence[Link]:
+def _after(chain: Sequence[ChainLink], model: str) -> Sequence[ChainLink]:
     """The links behind `model`; all of them where it is no longer in the chain."""
     for position, link in enumerate(chain):
         if link.model == model:
@@ -116,7 +116,7 @@ def _after(chain: Sequence[Link], model: str) -> Sequence[Link]:
     return chain
 
 
-def _usable(model: str, failures: Sequence[Failure]) -> bool:
+def _usable(model: str, failures: Sequence[ModelFailure]) -> bool:
     """Whether what this model did in this turn allows one more try."""
     errors = [failure.error for failure in failures if failure.model == model]
     if len(errors) >= MAX_TRIES_PER_MODEL or errors.count("MalformedReply") >= MAX_MALFORMED:
@@ -124,7 +124,7 @@ def _usable(model: str, failures: Sequence[Failure]) -> bool:
     return all(error in _RETRYABLE or error == "MalformedReply" for error in errors)
 
 
-def _wait_s(last: Failure, failures: Sequence[Failure], jitter: float) -> float:
+def _wait_s(last: ModelFailure, failures: Sequence[ModelFailure], jitter: float) -> float:
     """Seconds from the last failure to the next try of the same model."""
     if last.error not in _RETRYABLE:
         return 0.0
@@ -135,9 +135,9 @@ def _wait_s(last: Failure, failures: Sequence[Failure], jitter: float) -> float:
     return min(math.ldexp(BASE_WAIT_S, before) + jitter, MAX_WAIT_S)
 
 
-def _soonest(links: Sequence[Link], cooldowns: Cooldowns, now: float) -> Try | None:
+def _soonest(links: Sequence[ChainLink], cooldowns: Cooldowns, now: float) -> ModelTry | None:
     """The first link that may be called now, else the one that may be called first."""
     if not links:
         return None
     first = min(links, key=lambda link: max(now, cooldowns.get(link.model, now)))
-    return Try(first.model, min(max(now, cooldowns.get(first.model, now)), now + MAX_ASKED_WAIT_S))
+    return ModelTry(first.model, min(max(now, cooldowns.get(first.model, now)), now + MAX_ASKED_WAIT_S))

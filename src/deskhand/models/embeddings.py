@@ -13,8 +13,8 @@ import numpy.typing as npt
 from ..types.errors import MalformedReply
 from ..types.messages import clean
 from .encode import to_json
-from .faults import Call
-from .settings import Spec
+from .faults import FailedCall
+from .settings import ModelSpec
 from .transport import Transport
 
 Vectors = npt.NDArray[np.float32]
@@ -64,13 +64,13 @@ class ApiEmbedder:
     Of a vector that is longer than `dimensions` (0: any) the begin is taken.
     """
 
-    def __init__(self, transport: Transport, spec: Spec, dimensions: int = 0, floor: float = 0.1) -> None:
+    def __init__(self, transport: Transport, spec: ModelSpec, dimensions: int = 0, floor: float = 0.1) -> None:
         headers = dict[str, str]()
         if spec.key:
             bearer = spec.quirks.auth == "bearer"
             headers = {"Authorization": f"Bearer {spec.key}"} if bearer else {spec.quirks.auth: spec.key}
         url = f"{spec.base_url.rstrip('/')}/embeddings"
-        self._call = Call(spec.provider, spec.name, url, headers, spec.key)
+        self._call = FailedCall(spec.provider, spec.name, url, headers, spec.key)
         self._transport, self._spec, self._dimensions = transport, spec, dimensions
         self.name, self.floor = f"{spec.provider}/{spec.name}:{dimensions}", floor
 

@@ -18,7 +18,7 @@ from ..types.errors import ModelError, ModelUnavailable
 from ..types.folders import make_private
 from .base import Item, Model, Request
 from .openai import OpenAIModel
-from .settings import Facts, Spec
+from .settings import Facts, ModelSpec
 from .transport import Transport
 
 READY_S = 180.0
@@ -241,7 +241,7 @@ class EngineModel:
         serving = await self._engine.serving()
         if request.extra is not None and not self._early:
             await self._engine.warmed(msgspec.json.decode(request.extra, type=_Pinned).id_slot)
-        spec = Spec("embedded", self._name, serving.base_url, self._facts, key=serving.token)
+        spec = ModelSpec("embedded", self._name, serving.base_url, self._facts, key=serving.token)
         async with aclosing(OpenAIModel(self._transport, spec).reply(request)) as items:
             async for item in items:
                 yield item

@@ -65,7 +65,7 @@ _STATUS_OF_TYPE = {
 }
 
 
-class Call(msgspec.Struct, frozen=True):
+class FailedCall(msgspec.Struct, frozen=True):
     """Where one call goes, and how failures speak of it. `secret` never appears in any message."""
 
     provider: str
@@ -87,28 +87,28 @@ class Call(msgspec.Struct, frozen=True):
         return text if len(text) <= QUOTE_CHARS else text[: QUOTE_CHARS - 1] + "…"
 
 
-def refused(call: Call, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
+def refused(call: FailedCall, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
     """The error for an HTTP answer that is not a success."""
     return _error(call, status, _words(body), retry_after_s(headers, body))
 
 
-def told(call: Call, error: object) -> ModelError:
+def told(call: FailedCall, error: object) -> ModelError:
     """The error for what the `error` field of an event inside the stream holds, as decoded JSON."""
     body = json.dumps(error).encode("utf-8", "replace")
     return _error(call, _status_of(body), _words(body), retry_after_s({}, body))
 
 
-def unreachable(call: Call, why: str) -> ModelUnavailable:
+def unreachable(call: FailedCall, why: str) -> ModelUnavailable:
     """The error for a connection that could not be made, or broke."""
     return ModelUnavailable(f"{call.whom} could not be reached{_quoted(call, why)}. Check the network and base_url.")
 
 
-def broken(call: Call, why: str) -> ModelUnavailable:
+def broken(call: FailedCall, why: str) -> ModelUnavailable:
     """The error for a reply that ended in the middle."""
     return ModelUnavailable(f"{call.whom} stopped in mid-reply{_quoted(call, why)}. It can be tried again.")
 
 
-def too_slow(call: Call, which: Literal["connect", "first", "idle", "total"], limit_s: float) -> ModelTimeout:
+def too_slow(call: FailedCall, which: Literal["connect", "first", "idle", "total"], limit_s: float) -> ModelTimeout:
     """The error for a limit that has passed."""
     what = {
         "connect": "did not accept a connection within",
@@ -119,7 +119,7 @@ def too_slow(call: Call, which: Literal["connect", "first", "idle", "total"], li
     return ModelTimeout(f"{call.whom} {what} {limit_s:g} s. Try again, or choose a faster model.")
 
 
-def malformed(call: Call, why: str, sample: bytes | str = b"") -> MalformedReply:
+def malformed(call: FailedCall, why: str, sample: bytes | str = b"") -> MalformedReply:
     """The error for an answer that is not what the protocol says. `sample` is the part that was not understood."""
     text = sample if isinstance(sample, str) else sample[: 4 * QUOTE_CHARS].decode("utf-8", "replace")
     return MalformedReply(
@@ -158,7 +158,7 @@ def _number(value: str | None) -> float | None:
     return number if number is not None and 0 <= number < 1e9 else None
 
 
-def _error(call: Call, status: int, words: str, wait: float | None) -> ModelError:
+def _error(call: FailedCall, status: int, words: str, wait: float | None) -> ModelError:
     who, quoted = call.whom, _quoted(call, words)
     # Google words an ordinary limit per minute as a matter of plan and billing; only the code tells.
     if (_MONEY.search(words) and 400 <= status < 500) or status == 402:
@@ -195,7 +195,7 @@ def _span(seconds: float) -> str:
     return "a moment"
 
 
-def _quoted(call: Call, words: str) -> str:
+def _quoted(call: FailedCall, words: str) -> str:
     said = call.redact(words)
     return f": {said!r}" if said else ""
 

@@ -12,7 +12,7 @@ PROBE_S = 1.0
 ANSWER_BYTES = 1 << 20
 
 
-class Found(msgspec.Struct, frozen=True):
+class LocalServer(msgspec.Struct, frozen=True):
     """A server that answered, and the names of its models."""
 
     provider: str
@@ -28,12 +28,12 @@ class _Answer(msgspec.Struct):
     data: list[_Listed]
 
 
-async def find_servers(addresses: dict[str, str], limit_s: float = PROBE_S) -> tuple[Found, ...]:
+async def find_servers(addresses: dict[str, str], limit_s: float = PROBE_S) -> tuple[LocalServer, ...]:
     """Which of these (provider -> base URL) answer now, in their order. What is something else is passed over.
 
     They are asked all at once, for their models: https://platform.openai.com/docs/api-reference/models/list
     """
-    answers: dict[str, Found] = {}
+    answers: dict[str, LocalServer] = {}
 
     async def ask(session: aiohttp.ClientSession, provider: str, base_url: str) -> None:
         try:
@@ -41,7 +41,7 @@ async def find_servers(addresses: dict[str, str], limit_s: float = PROBE_S) -> t
                 if response.status == 200:
                     body = await response.content.read(ANSWER_BYTES)
                     names = tuple(clean(model.id) for model in msgspec.json.decode(body, type=_Answer).data)
-                    answers[provider] = Found(provider, base_url, names)
+                    answers[provider] = LocalServer(provider, base_url, names)
         except (aiohttp.ClientError, OSError, ValueError, RecursionError):
             return
 

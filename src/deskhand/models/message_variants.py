@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ..types.labels import LOCAL
 from ..types.messages import Image, Message, Part, Text, ToolResult
-from .base import Shown
+from .base import ContextMessage
 from .tokens import chars, tokens
 
 FORMS = 4
@@ -16,7 +16,7 @@ FORMS = 4
 MASK_AT, MASK_STEP, MASK_KEEP, MASKED_CHARS = 0.5, 0.1, 3, 200
 
 
-def mask_due(messages: Sequence[Shown], masked_up_to: int, used: int, window: int) -> int:
+def mask_due(messages: Sequence[ContextMessage], masked_up_to: int, used: int, window: int) -> int:
     """Up to which event tool results are to be one line each from now on, once the context is half full (`used` tokens
     of its `window`); 0 for no change. It moves seldom and far, since each move makes the provider read all anew."""
     if used < MASK_AT * window:
@@ -26,7 +26,9 @@ def mask_due(messages: Sequence[Shown], masked_up_to: int, used: int, window: in
     return fresh[-1].key // FORMS if sum(tokens(shown.message) for shown in fresh) >= MASK_STEP * window else 0
 
 
-def as_shown(messages: Sequence[Shown], pictures: Sequence[int], masked_up_to: int) -> tuple[Shown, ...]:
+def as_shown(
+    messages: Sequence[ContextMessage], pictures: Sequence[int], masked_up_to: int
+) -> tuple[ContextMessage, ...]:
     """The messages with only the newest of the `pictures` (places in `messages`), and with long tool results up to
     event `masked_up_to` as one line each."""
     shown = mask(messages, masked_up_to) if masked_up_to else messages
@@ -34,7 +36,7 @@ def as_shown(messages: Sequence[Shown], pictures: Sequence[int], masked_up_to: i
         shown = list(shown)
         for i in pictures[:-1]:
             if shown[i].key % FORMS == 0:
-                shown[i] = Shown(shown[i].key + 1, without_pixels(shown[i].message))
+                shown[i] = ContextMessage(shown[i].key + 1, without_pixels(shown[i].message))
     return tuple(shown)
 
 
@@ -52,12 +54,12 @@ def _without(part: Part) -> Part:
     return part
 
 
-def mask(messages: Sequence[Shown], up_to_n: int) -> list[Shown]:
+def mask(messages: Sequence[ContextMessage], up_to_n: int) -> list[ContextMessage]:
     """The messages as shown: long tool results up to event `up_to_n` as one line each."""
     return [_masked(shown) if shown.key < (up_to_n + 1) * FORMS else shown for shown in messages]
 
 
-def _masked(shown: Shown) -> Shown:
+def _masked(shown: ContextMessage) -> ContextMessage:
     message = shown.message
     if message.role != "tool" or sum(chars(part) for part in message.parts) <= MASKED_CHARS:
         return shown
@@ -66,4 +68,4 @@ def _masked(shown: Shown) -> Shown:
         for part in message.parts
         if isinstance(part, ToolResult)
     )
-    return Shown(shown.key + 2, Message("tool", parts))
+    return ContextMessage(shown.key + 2, Message("tool", parts))

@@ -12,7 +12,7 @@ MEASURED = 40
 """It learns from requests with up to so many messages: longer ones would cost more to count."""
 
 
-class Meter:
+class UsageMeter:
     """Learns by model. A count that was too low is learned at once, one that was too high slowly: it is better to be
     short too soon than to be refused."""
 

@@ -10,10 +10,10 @@ from typing import Any
 from ..types.client import ANY_OBJECT
 from ..types.messages import Audio, File, Image, Message, Text, Thinking, ToolCall, ToolResult
 from . import encode
-from .base import Request, Shown, Start, ToolSchema
+from .base import ContextMessage, Request, Start, ToolSchema
 from .encode import string, to_json
 from .openai_reply import Assembly
-from .settings import Facts, Spec
+from .settings import Facts, ModelSpec
 from .transport import Transport
 from .wire import Wire
 
@@ -23,7 +23,7 @@ _IMAGES = "\0images"
 class OpenAIModel(Wire):
     """One model behind a Chat Completions endpoint. It sends the name that it was opened with."""
 
-    def __init__(self, transport: Transport, spec: Spec) -> None:
+    def __init__(self, transport: Transport, spec: ModelSpec) -> None:
         super().__init__(transport, spec, "chat/completions")
         quirks = spec.quirks
         # What a message looks like depends on these, so they are part of the name that its bytes are kept under.
@@ -85,7 +85,7 @@ class OpenAIModel(Wire):
         rest = await self._encode(request, messages[turn:], late)
         return [start.data, *rest] if start.data else rest
 
-    async def _encode(self, request: Request, messages: tuple[Shown, ...], form: str) -> list[bytes]:
+    async def _encode(self, request: Request, messages: tuple[ContextMessage, ...], form: str) -> list[bytes]:
         """Each message as JSON, from the session's memory where it has been encoded before."""
         memory = request.encoded.each
         found: list[bytes] = []
@@ -105,7 +105,7 @@ class OpenAIModel(Wire):
                 held.append(images)
         return found + held
 
-    async def _remember(self, request: Request, shown: Shown, form: str) -> bytes:
+    async def _remember(self, request: Request, shown: ContextMessage, form: str) -> bytes:
         message = shown.message
         if message.role == "assistant":
             encoded = self._assistant(message, reasoning=form == self._reasoned)
@@ -185,7 +185,7 @@ def _call(call: ToolCall, nine: bool, signature: str) -> bytes:
     return encoded + b"}"
 
 
-def _turn_start(messages: tuple[Shown, ...]) -> int:
+def _turn_start(messages: tuple[ContextMessage, ...]) -> int:
     """The position after the last message of a person: the current turn's own messages begin there."""
     for position in range(len(messages) - 1, -1, -1):
         if messages[position].message.role == "user":

@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from ..net.download import OnProgress, Wanted, join_files, room_for
+from ..net.download import DownloadTarget, OnProgress, join_files, room_for
 from ..types.errors import NetError
 from ..types.folders import make_private
 
@@ -29,7 +29,7 @@ ROOT = "/"
 
 
 async def fetch_parts(
-    packages: Sequence[str], wanted: Wanted, progress: OnProgress, pips: Sequence[Sequence[str]] = PIPS
+    packages: Sequence[str], wanted: DownloadTarget, progress: OnProgress, pips: Sequence[Sequence[str]] = PIPS
 ) -> Path:
     """Make `wanted` of the data files (`*.bin`) in these packages, in order, with the first of `pips` that answers.
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 from ..types.events import MessageDelivered, MessageEdited, Reacted
 from ..types.labels import LOCAL, join
 from ..types.messages import Text, clean
-from .base import Shown
+from .base import ContextMessage
 
 V = TypeVar("V")
 
@@ -35,7 +35,7 @@ def note(asides: dict[str, Text], sent: dict[str, str], event: MessageEdited | R
         asides.pop(key, None)
 
 
-def remember(sent: dict[str, str], event: MessageDelivered, messages: Sequence[Shown], forms: int) -> None:
+def remember(sent: dict[str, str], event: MessageDelivered, messages: Sequence[ContextMessage], forms: int) -> None:
     """Note the beginning of the answer that was delivered. Its key ends with the event after which it was said and a
     number; other keys are those of tools."""
     n, _, number = event.key.rpartition("#")[2].partition(".")
@@ -45,7 +45,7 @@ def remember(sent: dict[str, str], event: MessageDelivered, messages: Sequence[S
     _keep(sent, event.platform_id, _cut(" ".join(next(said, "").split()), QUOTE_CHARS))
 
 
-def _is_answer(shown: Shown) -> bool:
+def _is_answer(shown: ContextMessage) -> bool:
     return shown.message.role == "assistant" and bool(shown.message.text.strip())
 
 

@@ -33,7 +33,7 @@ INSTALL = "pip install 'deskhand[images]'"
 Read = Callable[[str], Awaitable[bytes]]
 
 
-class Pictures:
+class PictureStore:
     """Reads pictures from a blob store: `read` gives the bytes of a digest, `path` the file where they lie."""
 
     def __init__(self, read: Read, path: Callable[[str], Path]) -> None:

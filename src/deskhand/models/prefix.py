@@ -11,7 +11,7 @@ import msgspec
 
 from ..types.errors import ModelError
 from .engine import CONTEXT, Engine, EngineModel, Serving
-from .faults import Call
+from .faults import FailedCall
 from .settings import Facts
 from .shim import ASSISTING, MAIN, PROMPTS, SORTING, Shim
 from .transport import Transport
@@ -53,7 +53,7 @@ class Prefixes:
         https://github.com/ggml-org/llama.cpp/tree/master/tools/server#post-slotsid_slotactionsave-save-the-prompt-cache
         """
         url = f"{serving.base_url.removesuffix('/v1')}/slots/{slot}?action={action}"
-        call = Call("embedded", "slots", url, {"Authorization": f"Bearer {serving.token}"}, serving.token)
+        call = FailedCall("embedded", "slots", url, {"Authorization": f"Bearer {serving.token}"}, serving.token)
         body = msgspec.json.encode({"filename": self._file(slot)})
         try:
             async with aclosing(self._transport.stream(call, body)) as answer:

@@ -22,10 +22,10 @@ from pydantic_ai.tools import ToolDefinition
 from ..types.errors import ConfigError
 from . import encode, faults
 from .base import Item, Request
-from .faults import Call
+from .faults import FailedCall
 from .pydantic_ai_reply import Assembly, failure
 from .pydantic_ai_talk import conversation
-from .transport import Limits
+from .transport import TransportLimits
 
 T = TypeVar("T")
 
@@ -34,11 +34,11 @@ class PydanticModel:
     """One of pydantic-ai's models; `aclose` frees its connections. `whom` is what failures call it,
     provider/name, and `key` what they never say."""
 
-    def __init__(self, model: TheirModel, whom: str, key: str = "", limits: Limits | None = None) -> None:
+    def __init__(self, model: TheirModel, whom: str, key: str = "", limits: TransportLimits | None = None) -> None:
         provider, _, name = whom.partition("/")
         self._model = model
-        self._limits = limits or Limits()
-        self._call = Call(provider, name, model.base_url or "", {}, key)
+        self._limits = limits or TransportLimits()
+        self._call = FailedCall(provider, name, model.base_url or "", {}, key)
         self._entered = False
 
     async def reply(self, request: Request) -> AsyncGenerator[Item, None]:
@@ -102,7 +102,7 @@ class PydanticModel:
         return found
 
 
-def open_pydantic(name: str, key: str = "", base_url: str = "", limits: Limits | None = None) -> PydanticModel:
+def open_pydantic(name: str, key: str = "", base_url: str = "", limits: TransportLimits | None = None) -> PydanticModel:
     """The model `provider/name` in pydantic-ai's names. Without `key` its provider looks for one where its own
     documentation says. Raises ConfigError: for a provider that it does not know, whose client is not installed, or
     that has no key."""
@@ -131,7 +131,7 @@ def _parameters(request: Request) -> ModelRequestParameters:
 
 
 async def _within(
-    events: AsyncIterator[theirs.ModelResponseStreamEvent], limits: Limits, end: float
+    events: AsyncIterator[theirs.ModelResponseStreamEvent], limits: TransportLimits, end: float
 ) -> AsyncGenerator[theirs.ModelResponseStreamEvent, None]:
     """The events, each within its time. Raises TimeoutError."""
     wait_s = limits.first_s

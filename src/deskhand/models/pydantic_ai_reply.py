@@ -15,7 +15,7 @@ from . import faults
 from .base import Reply, Request, TextDelta, ThinkingDelta
 from .decode import TextCleaner, exact_arguments, make_calls, object_text
 from .echo import AnswerCleaner
-from .faults import Call
+from .faults import FailedCall
 
 Delta = TextDelta | ThinkingDelta
 
@@ -37,7 +37,7 @@ _SEAL = ("id", "provider_name", "provider_details")
 class Assembly:
     """A reply in the making: feed it events, then close it with the whole response."""
 
-    def __init__(self, call: Call, request: Request) -> None:
+    def __init__(self, call: FailedCall, request: Request) -> None:
         self._call = call
         self._request = request
         self._pieces: dict[int, list[str]] = {}
@@ -128,7 +128,7 @@ def _arguments(part: theirs.ToolCallPart) -> Any:
     return exact_arguments(part.args or "" if not isinstance(part.args, dict) else object_text(part.args))
 
 
-def failure(call: Call, error: exceptions.AgentRunError | exceptions.UserError) -> ModelError:
+def failure(call: FailedCall, error: exceptions.AgentRunError | exceptions.UserError) -> ModelError:
     """The error of our tree for one of theirs."""
     if isinstance(error, exceptions.ModelTimeoutError | exceptions.ModelConnectionError):
         return faults.unreachable(call, str(error))

@@ -14,10 +14,10 @@ from typing import Any
 from ..types.client import ANY_OBJECT
 from ..types.messages import Audio, File, Image, Message, Text, Thinking, ToolCall, ToolResult
 from . import encode
-from .base import Request, Shown, Start, ToolSchema
+from .base import ContextMessage, Request, Start, ToolSchema
 from .encode import string, to_json
 from .responses_reply import Assembly, reasoning_wire
-from .settings import Spec
+from .settings import ModelSpec
 from .transport import Transport
 from .wire import Wire
 
@@ -28,7 +28,7 @@ _LEAST_OUTPUT_TOKENS = 16
 class ResponsesModel(Wire):
     """One model behind a Responses endpoint. It sends the name that it was opened with."""
 
-    def __init__(self, transport: Transport, spec: Spec) -> None:
+    def __init__(self, transport: Transport, spec: ModelSpec) -> None:
         super().__init__(transport, spec, "responses")
         self._wire = reasoning_wire(self._call)
         # What a message looks like depends on these, so they are part of the name that its bytes are kept under.
@@ -93,7 +93,7 @@ class ResponsesModel(Wire):
         begin = request.system[0] if request.system else ""
         return sha256(begin.encode("utf-8", "replace") + first).hexdigest()[:32]
 
-    async def _remember(self, request: Request, shown: Shown) -> bytes:
+    async def _remember(self, request: Request, shown: ContextMessage) -> bytes:
         message = shown.message
         if message.role == "assistant":
             encoded = b",".join(_assistant(message, self._wire))

@@ -13,7 +13,7 @@ from . import faults
 from .base import Reply, Request, TextDelta, ThinkingDelta
 from .decode import TextCleaner, event_decoder, exact_arguments, make_calls, object_text
 from .echo import AnswerCleaner
-from .faults import Call
+from .faults import FailedCall
 
 Delta = TextDelta | ThinkingDelta
 _KINDS = ("message", "reasoning", "function_call")
@@ -86,7 +86,7 @@ _OURS = ("invalid_", "image_", "unsupported_", "empty_image", "failed_to_downloa
 _POLICIES = ("_policy", "_policy_violation")
 
 
-def reasoning_wire(call: Call) -> str:
+def reasoning_wire(call: FailedCall) -> str:
     """What the reasoning of a model is filed under: no other model, and no other provider, can read it."""
     return f"responses:{call.whom}"
 
@@ -116,7 +116,7 @@ class _Building:
 class Assembly:
     """A reply in the making: feed it payloads, then take the reply."""
 
-    def __init__(self, call: Call, request: Request) -> None:
+    def __init__(self, call: FailedCall, request: Request) -> None:
         self._call = call
         self._request = request
         self._wire = reasoning_wire(call)

@@ -62,7 +62,7 @@ class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return (stronger or [effort for effort in reversed(EFFORTS) if effort in self.efforts])[0]
 
 
-class Spec(msgspec.Struct, frozen=True):
+class ModelSpec(msgspec.Struct, frozen=True):
     """One model at one provider, ready to be called. `key` is a secret."""
 
     provider: str

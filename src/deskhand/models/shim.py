@@ -15,7 +15,7 @@ import msgspec
 from ..types.labels import OWNER
 from ..types.messages import Message, Text, ToolCall, Usage
 from ..types.programs import RUN
-from .base import Item, Model, Reply, Request, Shown, TextDelta, ThinkingDelta
+from .base import ContextMessage, Item, Model, Reply, Request, TextDelta, ThinkingDelta
 from .decode import make_calls
 from .shim_library import likest
 from .shim_programs import ENDLESS, goes_on_and_on, program_in, pruned, turns_round
@@ -45,9 +45,9 @@ from .shim_reading import (
 )
 from .shim_request import obvious, questions_in
 from .shim_steps import (
-    Answer,
+    AnswerStep,
     Do,
-    Say,
+    SayStep,
     Sort,
     Step,
     Write,
@@ -65,10 +65,10 @@ from .shim_tasks import (
     SPLITTER_SHOTS,
     STEPS_SCHEMA,
     TASKS,
-    Calls,
     Hear,
     OnTask,
     Split,
+    TaskCalls,
     ended,
     is_compound,
     next_work,
@@ -76,7 +76,7 @@ from .shim_tasks import (
     written_down,
 )
 from .shim_texts import closed, composing, new_text, rewriting, target_of
-from .shim_turn import Chat, Move, Turn, clip, cost, read_turn, said_by_person, told_before
+from .shim_turn import Chat, Move, ShimTurn, clip, cost, read_turn, said_by_person, told_before
 from .shim_words import honest
 
 Dialect = Literal["grammar", "fenced"]
@@ -100,7 +100,7 @@ NO_PROGRAMS = (
 )
 
 
-class Prompt(msgspec.Struct, frozen=True):
+class ShimPrompt(msgspec.Struct, frozen=True):
     """A stable beginning, and the slot that keeps it."""
 
     system: str
@@ -108,14 +108,14 @@ class Prompt(msgspec.Struct, frozen=True):
     slot: int
 
 
-def with_likest(prompt: Prompt, request: str, listing: str) -> Prompt:
+def with_likest(prompt: ShimPrompt, request: str, listing: str) -> ShimPrompt:
     """The prompt with the examples that are most like the request behind its own, which stay in the slot."""
     return msgspec.structs.replace(prompt, shots=(*prompt.shots, *likest(request, listing)))
 
 
-SORT = Prompt(SORTER, SORTER_SHOTS, SORTING)
-FILES = Prompt(PROGRAMS, PROGRAM_SHOTS, MAIN)
-ASSIST = Prompt(ASSISTANT, ASSISTANT_SHOTS, ASSISTING)
+SORT = ShimPrompt(SORTER, SORTER_SHOTS, SORTING)
+FILES = ShimPrompt(PROGRAMS, PROGRAM_SHOTS, MAIN)
+ASSIST = ShimPrompt(ASSISTANT, ASSISTANT_SHOTS, ASSISTING)
 PROMPTS = (FILES, SORT, ASSIST)
 """By their slots."""
 
@@ -147,16 +147,16 @@ class Shim:
             async for item in items:
                 yield item
 
-    async def _step(self, request: Request, turn: Turn) -> AsyncGenerator[Item, None]:
+    async def _step(self, request: Request, turn: ShimTurn) -> AsyncGenerator[Item, None]:
         """The next step of a turn."""
         step = await self._next(request, turn)
         match step:
-            case Say(text=text):
+            case SayStep(text=text):
                 yield TextDelta(text)
                 yield _spoken(text)
             case Do(moves=moves):
                 yield _calling(request, *moves)
-            case Answer(texts=texts):
+            case AnswerStep(texts=texts):
                 async with aclosing(self._answer(request, turn, texts)) as items:
                     async for item in items:
                         yield item
@@ -167,17 +167,17 @@ class Shim:
             case Sort():
                 raise AssertionError("it was sorted")
 
-    async def _next(self, request: Request, turn: Turn) -> Step:
+    async def _next(self, request: Request, turn: ShimTurn) -> Step:
         """What comes next; a request that is new is sorted."""
         step = next_step(turn)
         if isinstance(step, Sort):
             if len(turn.request) > REQUEST_CHARS:
-                return Say(TOO_LONG)
+                return SayStep(TOO_LONG)
             word = obvious(turn.request) or await self._sort(turn.request)
             step = first_step(word, turn)
         runs = request.tools and RUN not in {tool.name for tool in request.tools}
         if runs and not turn.did and isinstance(step, Do | Write):
-            return Say(NO_PROGRAMS)
+            return SayStep(NO_PROGRAMS)
         return step
 
     async def _work(self, request: Request) -> AsyncGenerator[Item, None]:
@@ -195,21 +195,21 @@ class Shim:
                 return
             work = work.then
         match work:
-            case Say(text=text):
+            case SayStep(text=text):
                 yield TextDelta(text)
                 yield _spoken(text)
             case Split(request=asked, drop=drop):
                 yield _calling(request, *written_down(await self._steps(asked), asked, drop))
-            case Calls(moves=moves):
+            case TaskCalls(moves=moves):
                 yield _calling(request, *moves)
             case OnTask(id=id_, turn=turn):
                 yield await self._on_task(request, id_, turn)
 
-    async def _on_task(self, request: Request, id_: int, turn: Turn) -> Reply:
+    async def _on_task(self, request: Request, id_: int, turn: ShimTurn) -> Reply:
         """The next step of one task. What would be said to the person at its end is what came of it."""
         failed, reply = False, _spoken("")
         step = next_step(turn)
-        if isinstance(step, Say):
+        if isinstance(step, SayStep):
             return _calling(request, ended(id_, step.text, blocked=step.failed))
         async with aclosing(self._step(request, turn)) as items:
             async for item in items:
@@ -229,7 +229,7 @@ class Shim:
         found = [word for word in WORDS if word in said]
         return min(found, key=said.index) if found else "change"
 
-    async def _answer(self, request: Request, turn: Turn, texts: str) -> AsyncGenerator[Item, None]:
+    async def _answer(self, request: Request, turn: ShimTurn, texts: str) -> AsyncGenerator[Item, None]:
         """Words to the person, from the texts of files or from what it knows; each part of a question on its own."""
         said, usage, texts = list[str](), Usage(), without_orders(texts)
         for part in questions_in(turn.request) if texts else [turn.request]:
@@ -251,7 +251,7 @@ class Shim:
         yield TextDelta(whole)
         yield _spoken(whole, usage)
 
-    async def _write(self, request: Request, turn: Turn, step: Write) -> AsyncGenerator[Item, None]:
+    async def _write(self, request: Request, turn: ShimTurn, step: Write) -> AsyncGenerator[Item, None]:
         """A program, which is shown as it is thought of, and rehearsed."""
         if step.kind in ("rewrite", "new text"):
             async with aclosing(self._write_text(request, turn, step)) as items:
@@ -287,7 +287,7 @@ class Shim:
             return
         yield _calling(request, rehearse(program), usage=usage)
 
-    async def _write_text(self, request: Request, turn: Turn, step: Write) -> AsyncGenerator[Item, None]:
+    async def _write_text(self, request: Request, turn: ShimTurn, step: Write) -> AsyncGenerator[Item, None]:
         """A text that is new, or an old one written anew, as the program that does it."""
         extra = {"id_slot": ASSISTING} if self._dialect == "grammar" else {}
         anew = f"{step.listing}\n\n{turn.request}\nAnswer with all of {target_of(step.listing)}."
@@ -339,7 +339,7 @@ class Shim:
     async def _split(self, text: str) -> list[str]:
         form = {"type": "json_schema", "json_schema": {"name": "steps", "schema": STEPS_SCHEMA}}
         # Not in a slot of its own: it is asked at the beginning of a long work, the others at every step.
-        prompt = Prompt(SPLITTER, SPLITTER_SHOTS, SORTING)
+        prompt = ShimPrompt(SPLITTER, SPLITTER_SHOTS, SORTING)
         asking = self._asked(prompt, clip(text, WINDOW // 4), OUTPUT_TOKENS, {"response_format": form})
         return steps_in(await self._written(asking))
 
@@ -351,7 +351,7 @@ class Shim:
         return written
 
     def _asked(
-        self, prompt: Prompt, text: str, tokens: int, extra: dict[str, Any], *, stop: tuple[str, ...] = ()
+        self, prompt: ShimPrompt, text: str, tokens: int, extra: dict[str, Any], *, stop: tuple[str, ...] = ()
     ) -> Request:
         """A request that begins with a stable prompt."""
         talk: Chat = [pair for said, answer in prompt.shots for pair in (("user", said), ("assistant", answer))]
@@ -360,7 +360,7 @@ class Shim:
 
     def _request(self, system: str, talk: Chat, extra: dict[str, Any], output_tokens: int) -> Request:
         shown = tuple(
-            Shown(key, Message("user" if role == "user" else "assistant", (Text(text, OWNER),)))
+            ContextMessage(key, Message("user" if role == "user" else "assistant", (Text(text, OWNER),)))
             for key, (role, text) in enumerate(talk, 1)
         )
         raw = msgspec.Raw(msgspec.json.encode(extra)) if self._dialect == "grammar" else None

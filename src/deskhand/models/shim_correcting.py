@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from .shim_request import NAMED
-from .shim_turn import Turn
+from .shim_turn import ShimTurn
 
 
-def corrected(turn: Turn) -> str:
+def corrected(turn: ShimTurn) -> str:
     """The program that puts right what was said to be remembered, or when something will be said; '' for a request that
     corrects nothing."""
     request = " ".join(turn.request.split())

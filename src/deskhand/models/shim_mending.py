@@ -6,17 +6,17 @@ import ast
 import re
 
 from ..types.python_source import tree_of
-from .shim_programs import PROGRAM_CHARS, Try
+from .shim_programs import PROGRAM_CHARS, ProgramTry
 from .shim_request import demanded, swap_in
 from .shim_texts import target_of
 
 
-def mended(tried: Try, request: str) -> str:
+def mended(tried: ProgramTry, request: str) -> str:
     """The program as it was meant, or with what the request says besides; '' where nothing is to be mended."""
     return by_code(tried) or with_demanded(tried, request) or with_sign(tried, request)
 
 
-def by_code(tried: Try) -> str:
+def by_code(tried: ProgramTry) -> str:
     """The program in the way in which it was meant, where that is plain from how it failed; '' where it is not."""
     came, failed = tried.rehearsed, tried.rehearsed.failed
     if "is not iterable" in failed or "object is not callable" in failed:
@@ -109,7 +109,7 @@ def swapping(request: str, texts: str) -> str:
     return f"replace({path!r}, {words[0]!r}, {words[1]!r})"
 
 
-def with_demanded(tried: Try, request: str) -> str:
+def with_demanded(tried: ProgramTry, request: str) -> str:
     """The program with the lines that the request demands in the new list that it makes: `soap must be on it`; '' where
     nothing is missing, and where it makes no list."""
     made = tried.rehearsed.changes
@@ -123,7 +123,7 @@ def with_demanded(tried: Try, request: str) -> str:
     return "\n".join([tried.program, *(f"append({made[0].path!r}, {mark + word!r})" for word in missing)])
 
 
-def with_sign(tried: Try, request: str) -> str:
+def with_sign(tried: ProgramTry, request: str) -> str:
     """The program with the sign between the columns that the request wants, `semicolons instead of commas`, where the
     table that it saves has another one; '' where nothing is wrong."""
     found = _SIGN.search(request)

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from ..types.losses import meant, named
 from ..types.programs import FileChange, Rehearsed
 from .shim_library import borrowed
-from .shim_programs import Try, from_sample, invented, sample_compared, unasked_column
+from .shim_programs import ProgramTry, from_sample, invented, sample_compared, unasked_column
 from .shim_request import ALL, CHANGE, FREE, NAMED, QUESTION, demanded, left_out, swap_in, words_of
-from .shim_turn import Turn
+from .shim_turn import ShimTurn
 from .shim_words import DEEDS
 
 
@@ -20,7 +20,7 @@ def unmeant(came: Rehearsed, request: str) -> str:
     return next((each.loses for each in came.changes if each.loses and not meant(each, request)), "")
 
 
-def problem(tried: Try, turn: Turn, *, wants: bool, assist: bool) -> str:
+def problem(tried: ProgramTry, turn: ShimTurn, *, wants: bool, assist: bool) -> str:
     """What is wrong with a program, for who writes the next one; '' where it may be done."""
     came = tried.rehearsed
     if not assist and (word := borrowed(tried.program, turn.request, turn.did[0].result)):
@@ -47,7 +47,7 @@ def problem(tried: Try, turn: Turn, *, wants: bool, assist: bool) -> str:
     return "" if assist else _mistaken(tried, turn)
 
 
-def _mistaken(tried: Try, turn: Turn) -> str:
+def _mistaken(tried: ProgramTry, turn: ShimTurn) -> str:
     """What a program takes for something else than it is; '' for nothing."""
     came = tried.rehearsed
     if came.changes and (sample := from_sample(tried.program, turn)):
@@ -92,12 +92,12 @@ CASELESS = re.compile(
 """Words with which a request says that capital letters make no difference."""
 
 
-def stopped_rightly(tried: Try, note: str) -> bool:
+def stopped_rightly(tried: ProgramTry, note: str) -> bool:
     """Whether a program stopped itself, and nothing else was wrong with it."""
     return bool(tried.rehearsed.stopped) and note == tried.rehearsed.stopped.rstrip(".")
 
 
-def _beyond(tried: Try, turn: Turn) -> str:
+def _beyond(tried: ProgramTry, turn: ShimTurn) -> str:
     """What a program changes that nobody asked for; '' for nothing."""
     came, asked = tried.rehearsed, turn.request
     lost = [column for each in came.changes for column in lost_columns(each)]
@@ -199,7 +199,7 @@ def _outside(came: Rehearsed, request: str, listing: str) -> str:
     return strange[0] if strange and others and not ALL.search(request) else ""
 
 
-def _unmade(came: Rehearsed, turn: Turn) -> str:
+def _unmade(came: Rehearsed, turn: ShimTurn) -> str:
     """A file that the request names, that was not there and was not made, though something else was changed; '' for
     none. A name that was written into a file is only a word of its text."""
     made = {(each.to or each.path).lower() for each in came.changes if each.kind in ("new", "moved")}
@@ -213,7 +213,7 @@ def _unmade(came: Rehearsed, turn: Turn) -> str:
     return ""
 
 
-def agreed_on(good: Sequence[Try], *, wants: bool, ordered: bool) -> Try | None:
+def agreed_on(good: Sequence[ProgramTry], *, wants: bool, ordered: bool) -> ProgramTry | None:
     """The first program with which another one agrees: in what they change and call for, else in what they say. Where
     it says nothing but figures, the other one, which may tell whose they are."""
     for at, one in enumerate(good):
@@ -223,7 +223,7 @@ def agreed_on(good: Sequence[Try], *, wants: bool, ordered: bool) -> Try | None:
     return None
 
 
-def has_columns(tried: Try, request: str) -> bool:
+def has_columns(tried: ProgramTry, request: str) -> bool:
     """Whether a program makes a table with the columns that the request gives it: `save as sums.csv (name,sum)`."""
     asked, made = _COLUMNS.search(request), [each for each in tried.rehearsed.changes if each.kind == "new"]
     if not asked or len(made) != 1 or not made[0].path.lower().endswith(".csv"):

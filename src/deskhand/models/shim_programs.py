@@ -11,10 +11,10 @@ from ..types.losses import named
 from ..types.programs import Rehearsed
 from ..types.python_source import tree_of
 from .shim_request import ALL, FREE, SMALL, words_of
-from .shim_turn import Did, Turn
+from .shim_turn import Did, ShimTurn
 
 
-class Try(msgspec.Struct, frozen=True):
+class ProgramTry(msgspec.Struct, frozen=True):
     """A program that was rehearsed with these answers, and what it came to. `since` are the steps after it."""
 
     program: str
@@ -207,7 +207,7 @@ def unasked_column(program: str, request: str) -> str:
     return next((column for column in columns if not named(column, request)), "")
 
 
-def from_sample(program: str, turn: Turn) -> str:
+def from_sample(program: str, turn: ShimTurn) -> str:
     """A value of the row that a listing shows which the program says or writes as it stands; '' for none."""
     known = " ".join([turn.request, *(text for _, text in turn.earlier)]).lower()
     rows = re.findall(r"\)\[0\] is [{\[](.*?)[}\]]", turn.did[0].result)
@@ -223,7 +223,7 @@ def from_sample(program: str, turn: Turn) -> str:
     return next((value for value in strange if any(value in text for text in texts)), "")
 
 
-def sample_compared(program: str, turn: Turn) -> str:
+def sample_compared(program: str, turn: ShimTurn) -> str:
     """A value of the row that a listing shows, of a column with many, for which a program looks though nobody named it;
     '' for none."""
     listing = turn.did[0].result
@@ -247,7 +247,7 @@ def _compared(program: str) -> set[str]:
     return {side.value for side in sides if isinstance(side, ast.Constant) and isinstance(side.value, str)}
 
 
-def without_sample(tried: Try, turn: Turn) -> str:
+def without_sample(tried: ProgramTry, turn: ShimTurn) -> str:
     """What a program says, without values that it has not worked out but taken from the row that the listing shows."""
     said = tried.rehearsed.said
     while (sample := from_sample(tried.program, turn)) and sample in said:
@@ -261,7 +261,7 @@ def goes_by_example(request: str) -> bool:
     return bool(_BY_EXAMPLE.search(request))
 
 
-def is_plain(tried: Try, turn: Turn) -> bool:
+def is_plain(tried: ProgramTry, turn: ShimTurn) -> bool:
     """Whether a program needs no second one to be believed: it only calls our functions, with words of the request, or
     with a text that is made up for a new file. What it says beside is not looked at: see `done_words`."""
     try:

@@ -6,7 +6,7 @@ import re
 
 from ..types.programs import SURVEY
 from .shim_prompts import Word
-from .shim_turn import Turn
+from .shim_turn import ShimTurn
 
 URL = re.compile(r"https?://\S+")
 TAKE_BACK = re.compile(
@@ -126,7 +126,7 @@ _AND_ASKS = re.compile(
 )
 
 
-def goes_on(turn: Turn) -> bool:
+def goes_on(turn: ShimTurn) -> bool:
     """Whether a request that names nothing itself speaks of the reminders that were spoken of just before."""
     said = " ".join(text for role, text in turn.earlier[-4:] if role == "assistant")
     clauses = _CLAUSE.split(" ".join(turn.request.split()).rstrip(" .!?"))
@@ -166,7 +166,7 @@ ORDER = re.compile(
 ONLY = re.compile(r"\b(do not|don't|dont|without) (chang|writ|touch|sav|edit|modif)\w*|\bonly (tell|say|show)\b", re.I)
 
 
-def changes_wanted(turn: Turn) -> bool:
+def changes_wanted(turn: ShimTurn) -> bool:
     """Whether the request may change files: the model's word says so, or a verb of the request."""
     first = turn.did[0].move
     if first.tool != SURVEY:

@@ -11,12 +11,12 @@ from typing import Any, Literal
 
 import msgspec
 
-from ..types.programs import REHEARSE, RUN, SURVEY, Call, Purpose, Rehearsed, read_rehearsed
+from ..types.programs import REHEARSE, RUN, SURVEY, ProgramCall, Purpose, Rehearsed, read_rehearsed
 from .shim_correcting import corrected
 from .shim_library import follows
 from .shim_mending import mended, swapping
 from .shim_outcomes import agreed_on, has_columns, problem, stopped_rightly, unmeant
-from .shim_programs import Try, goes_by_example, is_plain, without_sample
+from .shim_programs import ProgramTry, goes_by_example, is_plain, without_sample
 from .shim_prompts import ABOUT, BEYOND, Word
 from .shim_reading import speaks_of
 from .shim_request import (
@@ -35,7 +35,7 @@ from .shim_request import (
     takes_back,
 )
 from .shim_texts import is_anew, is_rewrite, new_text
-from .shim_turn import Did, Move, Turn
+from .shim_turn import Did, Move, ShimTurn
 from .shim_words import UNSURE, failure_words, halted_words, refusal_words, told
 
 TRIES = 3
@@ -47,7 +47,7 @@ NO_FILES = "Files here: none"
 FETCH, UNDO = "web_fetch", "undo_change"
 
 
-class Say(msgspec.Struct, frozen=True):
+class SayStep(msgspec.Struct, frozen=True):
     """Words of ours, in place of the model's: it would say that all went well. `failed`: it did not."""
 
     text: str
@@ -74,16 +74,16 @@ class Write(msgspec.Struct, frozen=True):
     note: str = ""
 
 
-class Answer(msgspec.Struct, frozen=True):
+class AnswerStep(msgspec.Struct, frozen=True):
     """The model answers in words, from `texts` where there are any. It has no tools then."""
 
     texts: str = ""
 
 
-Step = Say | Sort | Do | Write | Answer
+Step = SayStep | Sort | Do | Write | AnswerStep
 
 
-def first_step(word: Word, turn: Turn) -> Step:
+def first_step(word: Word, turn: ShimTurn) -> Step:
     """How a request that was sorted begins."""
     if program := corrected(turn):
         return Do((rehearse(program),))
@@ -93,13 +93,13 @@ def first_step(word: Word, turn: Turn) -> Step:
         word = "compute"
     match word:
         case "self":
-            return Say(ABOUT, failed=False)
+            return SayStep(ABOUT, failed=False)
         case "talk" if is_beyond(turn.request):
-            return Say(BEYOND)
+            return SayStep(BEYOND)
         case "talk" if QUESTION.search(turn.request) and OWN.search(turn.request):
             return Do((Move(SURVEY, {"about": turn.request, "purpose": "read"}),))  # it may stand in a file
         case "talk":
-            return Answer()
+            return AnswerStep()
         case "assist" if NAMED.search(turn.request) and not obvious(turn.request):
             return first_step("change", turn)
         case "assist":
@@ -115,7 +115,7 @@ def first_step(word: Word, turn: Turn) -> Step:
             return Do((Move(SURVEY, {"about": turn.request, "purpose": "read" if anew else word}),))
 
 
-def next_step(turn: Turn) -> Step:
+def next_step(turn: ShimTurn) -> Step:
     """What comes next."""
     surveys = [at for at, step in enumerate(turn.did) if step.move.tool == SURVEY]
     if surveys and surveys[-1]:
@@ -125,16 +125,16 @@ def next_step(turn: Turn) -> Step:
         return Sort()
     tries = tries_of(did, turn.request)
     if halted := next((step for step in did if step.status not in ("ok", "error")), None):
-        return Say(halted_words(halted, _done_before(tries)))
+        return SayStep(halted_words(halted, _done_before(tries)))
     if not tries:
         return _after_first(turn, did[0])
     last, assist = tries[-1], not any(step.move.tool == SURVEY for step in did)
     if last.rehearsed.needs is not None and last.since:
         if last.since[-1].failed:
-            return Say(f"I could not do this: {last.since[-1].first_line}")
+            return SayStep(f"I could not do this: {last.since[-1].first_line}")
         return Do((rehearse(last.program, (*last.answers, last.since[-1].result)),))
     if last.since:
-        return Say(*told(_chosen(tries), last.since))
+        return SayStep(*told(_chosen(tries), last.since))
     if last.rehearsed.needs is not None:
         return Do((_call(last.rehearsed.needs),))
     if assist and _found_nothing(did) and not obvious(turn.request):
@@ -142,7 +142,7 @@ def next_step(turn: Turn) -> Step:
     return _decide(turn, tries, assist=assist)
 
 
-def _done_before(tries: Sequence[Try]) -> str:
+def _done_before(tries: Sequence[ProgramTry]) -> str:
     """What had been done when something was not allowed."""
     since = [step for step in (tries[-1].since if tries else ()) if not step.failed]
     return told(_chosen(tries), since)[0] if since and any(step.move.tool == RUN for step in since) else ""
@@ -152,35 +152,35 @@ def _found_nothing(did: Sequence[Did]) -> bool:
     return any(step.move.tool == "search_memories" and step.result.startswith("nothing is known") for step in did)
 
 
-def _after_first(turn: Turn, step: Did) -> Step:
+def _after_first(turn: ShimTurn, step: Did) -> Step:
     tool, failed = step.move.tool, step.failed
     if tool == SURVEY and not failed:
         if turn.known and step.result == NO_FILES and QUESTION.search(turn.request):
-            return Answer()  # it was said before
+            return AnswerStep()  # it was said before
         if not step.result.startswith("---"):
             return Write("new text" if new_text(turn.request, step.result) else "files", step.result)
         if is_rewrite(turn, step.result):
             return Write("rewrite", step.result)
         if any(name not in step.result.lower() for name in NAMED.findall(turn.request.lower())):
             return Do((by_program(turn),))  # it is to be made
-        return Answer(step.result if speaks_of(step.result, turn.request) or not OWN.search(turn.request) else "")
+        return AnswerStep(step.result if speaks_of(step.result, turn.request) or not OWN.search(turn.request) else "")
     if tool == FETCH and not failed:
-        return Answer(f"--- {step.move.arguments.get('url', '')}\n{step.result}\n--- end")
+        return AnswerStep(f"--- {step.move.arguments.get('url', '')}\n{step.result}\n--- end")
     if failed:
-        return Say(f"I could not do this: {step.first_line}")
-    return Say(step.result, failed=False)
+        return SayStep(f"I could not do this: {step.first_line}")
+    return SayStep(step.result, failed=False)
 
 
-def tries_of(did: Sequence[Did], request: str) -> list[Try]:
+def tries_of(did: Sequence[Did], request: str) -> list[ProgramTry]:
     """The programs that were rehearsed; one that was rehearsed again with an answer, or mended, counts once."""
-    tries = list[Try]()
+    tries = list[ProgramTry]()
     for at, step in enumerate(did):
         if step.move.tool != REHEARSE:
             continue
         program, answers = str(step.move.arguments.get("program", "")), step.move.arguments.get("answers", [])
         came = Rehearsed(failed=step.first_line) if step.failed else read_rehearsed(step.result)
         end = next((i for i in range(at + 1, len(did)) if did[i].move.tool == REHEARSE), len(did))
-        new = Try(
+        new = ProgramTry(
             program, tuple(map(str, answers)), came or Rehearsed(failed=step.first_line), tuple(did[at + 1 : end])
         )
         if tries and (mended(tries[-1], request) == program or (answers and tries[-1].program == program)):
@@ -189,13 +189,13 @@ def tries_of(did: Sequence[Did], request: str) -> list[Try]:
     return tries
 
 
-def is_stuck(turn: Turn) -> bool:
+def is_stuck(turn: ShimTurn) -> bool:
     """Whether the same program was written twice."""
     written = [each.program for each in tries_of(turn.did, turn.request)]
     return len(set(written)) < len(written)
 
 
-def _decide(turn: Turn, tries: Sequence[Try], *, assist: bool) -> Step:
+def _decide(turn: ShimTurn, tries: Sequence[ProgramTry], *, assist: bool) -> Step:
     """After a rehearsal: do what was found, try once more, or say why not."""
     better = mended(tries[-1], turn.request)
     if better:
@@ -227,11 +227,11 @@ def _decide(turn: Turn, tries: Sequence[Try], *, assist: bool) -> Step:
     if assist and stops and not ASSIST.match(" ".join(turn.request.lower().split())):
         return Do((by_program(turn),))  # it was sorted wrongly
     if len(stops) >= STOPS or (len(tries) >= TRIES and stops):
-        return Say(refusal_words(stops))
+        return SayStep(refusal_words(stops))
     if len(tries) >= TRIES and good and not any(each.rehearsed.changes or each.rehearsed.calls for each in good):
-        return Say(f"{without_sample(good[0], turn)}\n{UNSURE}", failed=False)
+        return SayStep(f"{without_sample(good[0], turn)}\n{UNSURE}", failed=False)
     if len(tries) >= TRIES:
-        return Say(failure_words(tries, good))
+        return SayStep(failure_words(tries, good))
     if is_rewrite(turn, listing):
         return _anew(turn, listing, tries)
     if lossy and not good:
@@ -244,7 +244,7 @@ def _decide(turn: Turn, tries: Sequence[Try], *, assist: bool) -> Step:
     return Write("assistant" if assist else "files", listing, len(tries), why if was_wrong else "")
 
 
-def _anew(turn: Turn, listing: str, tries: Sequence[Try]) -> Step:
+def _anew(turn: ShimTurn, listing: str, tries: Sequence[ProgramTry]) -> Step:
     """Once more, where a text that was written anew is not right: by code where the request says which words become
     which, by a program where the text came out as it was."""
     swap = swapping(turn.request, listing)
@@ -255,22 +255,22 @@ def _anew(turn: Turn, listing: str, tries: Sequence[Try]) -> Step:
     return Write("rewrite", listing, len(tries))
 
 
-def by_program(turn: Turn, purpose: Purpose = "change") -> Move:
+def by_program(turn: ShimTurn, purpose: Purpose = "change") -> Move:
     """The survey for a program, where the text itself was shown before."""
     return Move(SURVEY, {"about": turn.request, "purpose": purpose})
 
 
-def finish(tried: Try, turn: Turn, *, wants: bool) -> Step:
+def finish(tried: ProgramTry, turn: ShimTurn, *, wants: bool) -> Step:
     """Do what a program came to, or say it where it changes nothing."""
     came, moves = tried.rehearsed, list[Move]()
     if came.changes and wants:
         given: dict[str, Any] = {"program": tried.program, "changes": msgspec.to_builtins(came.changes)}
         moves.append(Move(RUN, given | ({"answers": list(tried.answers)} if tried.answers else {})))
     moves += [_call(each) for each in came.calls]
-    return Do(tuple(moves)) if moves else Say(without_sample(tried, turn), failed=False)
+    return Do(tuple(moves)) if moves else SayStep(without_sample(tried, turn), failed=False)
 
 
-def _chosen(tries: Sequence[Try]) -> Try:
+def _chosen(tries: Sequence[ProgramTry]) -> ProgramTry:
     """The program that was done in the end."""
     calls = [step.move for step in tries[-1].since]
     ran = [
@@ -285,10 +285,10 @@ def rehearse(program: str, answers: Sequence[str] = ()) -> Move:
     return Move(REHEARSE, {"program": program} | ({"answers": list(answers)} if answers else {}))
 
 
-def _call(call: Call) -> Move:
+def _call(call: ProgramCall) -> Move:
     return Move(call.tool, dict(call.arguments))
 
 
-def reads_files(turn: Turn) -> bool:
+def reads_files(turn: ShimTurn) -> bool:
     """Whether the texts in a turn are those of files, on which a program can work."""
     return bool(turn.did) and turn.did[-1].move.tool == SURVEY

@@ -15,10 +15,10 @@ import msgspec
 
 from ..types.messages import Text
 from ..types.tasks import MARKS, Status
-from .base import Shown
+from .base import ContextMessage
 from .shim_prompts import Shots
-from .shim_steps import Say
-from .shim_turn import Did, Move, Turn, objects_in, said_by_person, steps_of
+from .shim_steps import SayStep
+from .shim_turn import Did, Move, ShimTurn, objects_in, said_by_person, steps_of
 
 TASKS, SHOW_PLAN, ASK = "manage_tasks", "exit_plan_mode", "ask_user"
 DEEP_WORK = "# Deep work\nYou work by yourself until the whole request is met."
@@ -75,7 +75,7 @@ STEPS_SCHEMA: dict[str, Any] = {
 }
 
 
-class Known(msgspec.Struct, frozen=True):
+class KnownTasks(msgspec.Struct, frozen=True):
     """A task as the list tells it. `waits`: others come first."""
 
     id: int
@@ -91,7 +91,7 @@ class Split(msgspec.Struct, frozen=True):
     drop: tuple[int, ...] = ()
 
 
-class Calls(msgspec.Struct, frozen=True):
+class TaskCalls(msgspec.Struct, frozen=True):
     """These calls, without asking the model."""
 
     moves: tuple[Move, ...]
@@ -100,63 +100,63 @@ class Calls(msgspec.Struct, frozen=True):
 class Hear(msgspec.Struct, frozen=True):
     """A person has said something: whether it is work is asked first. `then` follows where it is."""
 
-    then: Split | Calls
+    then: Split | TaskCalls
 
 
 class OnTask(msgspec.Struct, frozen=True):
     """The next step of this task, as if it were all that was asked for."""
 
     id: int
-    turn: Turn
+    turn: ShimTurn
 
 
-Work = Hear | Split | Calls | OnTask | Say
+Work = Hear | Split | TaskCalls | OnTask | SayStep
 
 
-def next_work(messages: Sequence[Shown], planning: bool) -> Work:
+def next_work(messages: Sequence[ContextMessage], planning: bool) -> Work:
     """What comes next in long work. The conversation itself says how far it is, so a new process goes on with it."""
     start = max((i for i, shown in enumerate(messages) if _begins(shown)), default=0)
     said = said_by_person(messages[start].message) if messages else ""
     steps, before = steps_of(messages[start + 1 :]), steps_of(messages[:start])
     if not steps and said and not any(step.move.tool == TASKS for step in before):
-        return Hear(Calls((LIST,)))
+        return Hear(TaskCalls((LIST,)))
     told = [step for step in steps if step.move == LIST]
     if not told:
-        return Calls((LIST,)) if not steps or not steps[-1].failed else Say(NO_LIST.format(steps[-1].result))
+        return TaskCalls((LIST,)) if not steps or not steps[-1].failed else SayStep(NO_LIST.format(steps[-1].result))
     last = steps[-1]
     if last.move.tool == SHOW_PLAN and last.failed:
-        return Say(f"I do not begin yet: {last.result}")
+        return SayStep(f"I do not begin yet: {last.result}")
     if last.move.tool == TASKS and last.failed:
-        return Say(NO_LIST.format(last.result))
+        return SayStep(NO_LIST.format(last.result))
     if not told[-1].result.startswith(NONE_YET) and not any(_told(told[-1].result)):
-        return Calls((LIST,))  # an earlier result, which is out of view by now
+        return TaskCalls((LIST,))  # an earlier result, which is out of view by now
     graph = known(steps)
     if said and not any(_takes_up(step.move) for step in steps):
         work = _taken_up(" ".join([said, *_answers(steps)]), graph, planning)
-        heard = isinstance(work, Calls) or any(step.move.tool == ASK for step in steps)
+        heard = isinstance(work, TaskCalls) or any(step.move.tool == ASK for step in steps)
         return work if heard or not any(step.move.tool == TASKS for step in before) else Hear(work)
     if planning and not any(step.move.tool == SHOW_PLAN for step in steps):
-        return Calls((Move(SHOW_PLAN, {"plan": _plan(graph)}),))
+        return TaskCalls((Move(SHOW_PLAN, {"plan": _plan(graph)}),))
     return _going_on(graph, (*before, *steps), last, messages[start].key)
 
 
-def _going_on(graph: Sequence[Known], steps: Sequence[Did], last: Did, key: int) -> Work:
+def _going_on(graph: Sequence[KnownTasks], steps: Sequence[Did], last: Did, key: int) -> Work:
     open_ = [task for task in graph if task.status != "completed"]
     if not open_:
-        return Say(_report(graph, steps) if graph else NOTHING)
+        return SayStep(_report(graph, steps) if graph else NOTHING)
     if _ends(last.move):
         result = str(last.move.arguments.get("result", ""))
-        return Say(f"{result}\n({len(graph) - len(open_)} of {len(graph)} tasks are done.)")
+        return SayStep(f"{result}\n({len(graph) - len(open_)} of {len(graph)} tasks are done.)")
     doing = next((task for task in open_ if task.status == "in_progress"), None)
     if doing is None:
         free = next((task for task in open_ if task.status == "pending" and not task.waits), None)
         if free is None:
-            return Say(WAITS.format("; ".join(task.title for task in open_)))
-        return Calls((Move(TASKS, {"action": "update", "task_id": free.id, "status": "in_progress"}),))
+            return SayStep(WAITS.format("; ".join(task.title for task in open_)))
+        return TaskCalls((Move(TASKS, {"action": "update", "task_id": free.id, "status": "in_progress"}),))
     return OnTask(doing.id, _turn(doing, steps, key))
 
 
-def _turn(task: Known, steps: Sequence[Did], key: int) -> Turn:
+def _turn(task: KnownTasks, steps: Sequence[Did], key: int) -> ShimTurn:
     """The task as a turn of its own: what came of those before it is what was said before."""
     # Where it was begun; where that is out of view, all since the list was told.
     begins = [i for i, step in enumerate(steps) if _begun(step.move, task.id)]
@@ -170,10 +170,10 @@ def _turn(task: Known, steps: Sequence[Did], key: int) -> Turn:
         for pair in (("user", titles.get(id_, "")), ("assistant", result))
         if id_ in titles
     ]
-    return Turn("\n".join(filter(None, (task.title, words))), key, tuple(earlier), done)
+    return ShimTurn("\n".join(filter(None, (task.title, words))), key, tuple(earlier), done)
 
 
-def _taken_up(request: str, graph: Sequence[Known], planning: bool) -> Split | Calls:
+def _taken_up(request: str, graph: Sequence[KnownTasks], planning: bool) -> Split | TaskCalls:
     """What a person said is what a blocked task waits for, or else it is new work."""
     if planning:
         return Split(request, tuple(task.id for task in graph if task.status == "pending"))
@@ -181,7 +181,7 @@ def _taken_up(request: str, graph: Sequence[Known], planning: bool) -> Split | C
     if blocked is None:
         return Split(request)
     given = {"action": "update", "task_id": blocked.id, "status": "in_progress", "result": request}
-    return Calls((Move(TASKS, given),))
+    return TaskCalls((Move(TASKS, given),))
 
 
 # What the model makes of it
@@ -229,9 +229,9 @@ _BESIDE = re.compile(r"(?:^|; )(?:waits for #\d+|blocked\b)")
 _STATUS = {mark: status for status, mark in MARKS.items()}
 
 
-def known(steps: Iterable[Did]) -> list[Known]:
+def known(steps: Iterable[Did]) -> list[KnownTasks]:
     """All tasks, by the newest that was told of each."""
-    tasks: dict[int, Known] = {}
+    tasks: dict[int, KnownTasks] = {}
     for step in steps:
         if step.move.tool != TASKS or step.failed:
             continue
@@ -245,14 +245,14 @@ def known(steps: Iterable[Did]) -> list[Known]:
     return [task for _, task in sorted(tasks.items())]
 
 
-def _told(text: str) -> Iterator[Known]:
+def _told(text: str) -> Iterator[KnownTasks]:
     for line in text.splitlines():
         if match := _LINE.match(line):
             mark, id_, title, beside = match.groups()
             if mark in _STATUS:
                 ours = _BESIDE.search(beside or "")
                 whole = f"{title} ({beside})" if beside and not ours else title
-                yield Known(int(id_), whole, _STATUS[mark], bool(ours and "waits" in ours[0]))
+                yield KnownTasks(int(id_), whole, _STATUS[mark], bool(ours and "waits" in ours[0]))
 
 
 def _results(steps: Iterable[Did]) -> list[tuple[int, str]]:
@@ -264,18 +264,18 @@ def _results(steps: Iterable[Did]) -> list[tuple[int, str]]:
     ]
 
 
-def _report(graph: Sequence[Known], steps: Sequence[Did]) -> str:
+def _report(graph: Sequence[KnownTasks], steps: Sequence[Did]) -> str:
     """What was done and what came of each, by what the list says."""
     results = dict(_results(steps))
     lines = [f"{n}. {task.title}: {results.get(task.id, 'done')}" for n, task in enumerate(graph, 1)]
     return "All tasks are done.\n" + "\n".join(lines)
 
 
-def _plan(graph: Sequence[Known]) -> str:
+def _plan(graph: Sequence[KnownTasks]) -> str:
     return "\n".join(f"{n}. {task.title}" for n, task in enumerate((t for t in graph if t.status != "completed"), 1))
 
 
-def _begins(shown: Shown) -> bool:
+def _begins(shown: ContextMessage) -> bool:
     """A person, or the runtime, says something: a turn begins."""
     return shown.message.role == "user" and any(isinstance(part, Text) for part in shown.message.parts)
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from ..types.losses import named
 from ..types.python_source import tree_of
 from .shim_request import FREE, NAMED, ONLY
-from .shim_turn import Turn
+from .shim_turn import ShimTurn
 
 
-def is_rewrite(turn: Turn, texts: str) -> bool:
+def is_rewrite(turn: ShimTurn, texts: str) -> bool:
     """Whether one small text is to be made better, which is written anew as a whole."""
     return bool(is_anew(turn.request) and not ONLY.search(turn.request) and target_of(texts))
 

@@ -15,7 +15,7 @@ from ..types.labels import LOCAL
 from ..types.messages import Audio, File, Image, Message, Text, ToolResult
 from ..types.turn import BESIDE, MEMORIES
 from . import encode
-from .base import Shown
+from .base import ContextMessage
 
 EARLIER, EARLIER_TOKENS, EARLIER_CHARS = 3, 120, 4_000
 """So many exchanges are told from before this turn, each at most so long."""
@@ -49,7 +49,7 @@ class Did(msgspec.Struct, frozen=True):
         return lines[0][:300] if lines else "it did not say why"
 
 
-class Turn(msgspec.Struct, frozen=True):
+class ShimTurn(msgspec.Struct, frozen=True):
     """The request of a person, what was said before it, and the steps since. `key` is that of the request's message,
     `known` what memory found for it, `today` the weekday and date on which it was said."""
 
@@ -65,12 +65,12 @@ Chat = list[tuple[str, str]]
 """(role, text) in turn."""
 
 
-def read_turn(messages: Sequence[Shown]) -> Turn:
+def read_turn(messages: Sequence[ContextMessage]) -> ShimTurn:
     """The turn that these messages end with. Hints of the runtime are for models that read them, and are left out."""
     start = max((i for i, shown in enumerate(messages) if said_by_person(shown.message)), default=-1)
     if start < 0:
         last = messages[-1] if messages else None
-        return Turn(last.message.text if last else "", last.key if last else 0)
+        return ShimTurn(last.message.text if last else "", last.key if last else 0)
     earlier = tuple(
         (shown.message.role, text[:EARLIER_CHARS])
         for shown in messages[:start]
@@ -78,7 +78,7 @@ def read_turn(messages: Sequence[Shown]) -> Turn:
     )
     asked, did = messages[start], steps_of(messages[start + 1 :])
     told = asked.message
-    return Turn(said_by_person(told), asked.key, earlier, did, _known(told), _today(told))
+    return ShimTurn(said_by_person(told), asked.key, earlier, did, _known(told), _today(told))
 
 
 def said_by_person(message: Message) -> str:
@@ -110,7 +110,7 @@ def _answered(message: Message) -> str:
     return message.text if message.role == "assistant" and not message.calls else ""
 
 
-def steps_of(messages: Sequence[Shown]) -> tuple[Did, ...]:
+def steps_of(messages: Sequence[ContextMessage]) -> tuple[Did, ...]:
     """The calls in these messages that have a result."""
     results = {part.call_id: part for shown in messages for part in shown.message.parts if isinstance(part, ToolResult)}
     return tuple(
@@ -141,7 +141,7 @@ def objects_in(text: str) -> Iterator[dict[str, Any]]:
             yield found
 
 
-def told_before(turn: Turn) -> str:
+def told_before(turn: ShimTurn) -> str:
     """What was said before this turn, for a prompt; '' for nothing."""
     said, pairs = "", list[str]()
     for role, text in turn.earlier:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ..types.programs import RUN, FileChange, Rehearsed
-from .shim_programs import Try, worked_out
+from .shim_programs import ProgramTry, worked_out
 from .shim_request import NAMED
 from .shim_turn import Did
 
@@ -34,7 +34,7 @@ def refusal_words(stops: Sequence[str]) -> str:
     return f"I could not do this: {said}. {NOTHING}"
 
 
-def failure_words(tries: Sequence[Try], good: Sequence[Try]) -> str:
+def failure_words(tries: Sequence[ProgramTry], good: Sequence[ProgramTry]) -> str:
     """What is said where no program could be believed."""
     empty = [found[1] for each in tries if (found := _EMPTY.search(each.rehearsed.failed))]
     if len(good) > 1:
@@ -49,7 +49,7 @@ def failure_words(tries: Sequence[Try], good: Sequence[Try]) -> str:
 _EMPTY = re.compile(r"nothing was found for (.{1,300}?)(?= in the line: |$)")
 
 
-def told(tried: Try, since: Sequence[Did]) -> tuple[str, bool]:
+def told(tried: ProgramTry, since: Sequence[Did]) -> tuple[str, bool]:
     """What is said when all is done, and whether something failed: by what happened, not by what the program says."""
     came, said = tried.rehearsed, list[str]()
     for step in since:
@@ -67,7 +67,7 @@ def told(tried: Try, since: Sequence[Did]) -> tuple[str, bool]:
     return "\n".join(said), False
 
 
-def done_words(tried: Try) -> str:
+def done_words(tried: ProgramTry) -> str:
     """What was done: the program's own words where they say something that it has worked out and name no file that is
     not there, and what became of each file."""
     came = tried.rehearsed

@@ -18,7 +18,7 @@ FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
 MEMORY_BYTES = 3 << 30
 
 
-class TooLarge(ValueError):
+class ImageTooLarge(ValueError):
     """The picture is not made smaller; the message says why."""
 
 
@@ -27,7 +27,7 @@ def shrink(data: bytes, limit_bytes: int = LIMIT_BYTES) -> bytes:
     times. Raises TooLarge, and what Pillow raises for broken pictures."""
     with Image.open(BytesIO(data), formats=FORMATS) as opened:
         if opened.width * opened.height > MOST_PIXELS:
-            raise TooLarge(too_many(opened.width, opened.height))
+            raise ImageTooLarge(too_many(opened.width, opened.height))
         opened.draft("RGB", (LIMIT_SIDE, LIMIT_SIDE))
         picture = _opaque(ImageOps.exif_transpose(opened))
     picture.thumbnail((LIMIT_SIDE, LIMIT_SIDE))
@@ -39,7 +39,7 @@ def shrink(data: bytes, limit_bytes: int = LIMIT_BYTES) -> bytes:
             picture.save(made, "JPEG", quality=quality)
             if made.tell() <= limit_bytes:
                 return made.getvalue()
-    raise TooLarge(f"it is larger than {limit_bytes / 1e6:.1f} MB even at a 32nd of its size")
+    raise ImageTooLarge(f"it is larger than {limit_bytes / 1e6:.1f} MB even at a 32nd of its size")
 
 
 def _opaque(picture: Image.Image) -> Image.Image:
@@ -58,7 +58,7 @@ def main() -> int:
     Image.MAX_IMAGE_PIXELS = None  # ours is checked before anything is decoded
     try:
         made = shrink(sys.stdin.buffer.read())
-    except TooLarge as error:
+    except ImageTooLarge as error:
         sys.stderr.write(str(error))
         return REFUSED
     except MemoryError:

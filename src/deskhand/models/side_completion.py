@@ -14,7 +14,7 @@ from ..types.commit import Change
 from ..types.errors import BudgetSpent, MalformedReply, ModelError
 from ..types.labels import LOCAL
 from ..types.messages import Message, Text, Usage
-from .base import Item, Model, Reply, Request, Shown
+from .base import ContextMessage, Item, Model, Reply, Request
 from .window import at_most
 
 SPARE = 1.5
@@ -66,7 +66,7 @@ async def ask_aside(
     if aside.schema is not None:
         wanted = msgspec.json.encode(aside.schema).decode()
         system += f"\n\nAnswer with one JSON value and nothing else. It must follow this JSON schema:\n{wanted}"
-    shown = (Shown(0, Message("user", (Text(aside.text, LOCAL),))),)
+    shown = (ContextMessage(0, Message("user", (Text(aside.text, LOCAL),))),)
     failed: ModelError = MalformedReply("there is no model to ask")
     for model in dict.fromkeys(models):
         request = Request(model.partition("/")[2], (system,), shown, (), aside.output_tokens, form=aside.schema)

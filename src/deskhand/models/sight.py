@@ -14,7 +14,7 @@ import msgspec
 
 from ..types.messages import Image, Message, Text, ToolCall
 from .base import Item, Model, Reply, Request, TextDelta, selective
-from .settings import Spec
+from .settings import ModelSpec
 
 ASK_S = 3.0
 ANSWER_BYTES = 8 << 20
@@ -22,7 +22,7 @@ ANSWER_BYTES = 8 << 20
 OPENROUTER = "openrouter"
 
 
-async def asked_of_server(spec: Spec) -> bool | None:
+async def asked_of_server(spec: ModelSpec) -> bool | None:
     """What the model's server says of it; None where it says nothing.
 
     Ollama: https://github.com/ollama/ollama/blob/main/docs/api.md#show-model-information (`capabilities`); LM Studio:

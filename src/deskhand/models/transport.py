@@ -15,7 +15,7 @@ import anyio
 import msgspec
 
 from . import faults
-from .faults import Call
+from .faults import FailedCall
 from .sse import LineTooLong, Splitter
 
 _ERROR_BODY_BYTES = 64 * 1024
@@ -31,7 +31,7 @@ _LAST = (
 )
 
 
-class Limits(msgspec.Struct, frozen=True):
+class TransportLimits(msgspec.Struct, frozen=True):
     """How long to wait, in seconds, and how much to take.
 
     `first_s` runs from the start of the call to the first byte of the reply, `idle_s` between two bytes of it, of
@@ -55,13 +55,13 @@ class Transport:
 
     def __init__(
         self,
-        limits: Limits | None = None,
+        limits: TransportLimits | None = None,
         proxy: str | None = None,
         tls: ssl.SSLContext | None = None,
         *,
         keep: bool = True,
     ) -> None:
-        self.limits = limits or Limits()
+        self.limits = limits or TransportLimits()
         self._keep = keep
         self._proxy = proxy
         self._tls = tls
@@ -83,7 +83,7 @@ class Transport:
             await self._session.close()
             self._session = None
 
-    async def stream(self, call: Call, body: bytes) -> AsyncGenerator[list[bytes], None]:
+    async def stream(self, call: FailedCall, body: bytes) -> AsyncGenerator[list[bytes], None]:
         """POST `body`; yield the payloads of server-sent events, as many as came together, or the whole body where the
         answer is plain JSON.
 
@@ -124,7 +124,7 @@ class Transport:
             if response is not None:
                 response.close()
 
-    async def _open(self, call: Call, body: bytes, watch: _Watch) -> aiohttp.ClientResponse:
+    async def _open(self, call: FailedCall, body: bytes, watch: _Watch) -> aiohttp.ClientResponse:
         """The answer once its headers are here and say success."""
         if self._session is None:
             raise RuntimeError("the transport is used outside of its `async with`")
@@ -170,7 +170,7 @@ async def _drain(response: aiohttp.ClientResponse) -> None:
         timer.cancel()
 
 
-async def _error_body(response: aiohttp.ClientResponse, limits: Limits) -> bytes:
+async def _error_body(response: aiohttp.ClientResponse, limits: TransportLimits) -> bytes:
     """The start of an error's body, or as much of it as came in time: the status alone says enough."""
     body = b""
     with anyio.move_on_after(min(limits.idle_s, 5)):
@@ -190,7 +190,7 @@ class _Watch:
 
     __slots__ = ("_begun", "_end", "_limits", "_loop", "_response", "_since", "_timer", "expired")
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: TransportLimits) -> None:
         self._loop = asyncio.get_running_loop()
         self._limits = limits
         self._since = self._loop.time()
@@ -213,7 +213,7 @@ class _Watch:
         self._begun = True
         return chunk
 
-    def check(self, call: Call) -> None:
+    def check(self, call: FailedCall) -> None:
         """Raise if a limit was the reason that the stream ended."""
         match self.expired:
             case "first":

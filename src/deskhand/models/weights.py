@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ..net.download import OnProgress, Wanted, download, ignore, take_file
+from ..net.download import DownloadTarget, OnProgress, download, ignore, take_file
 from ..types.errors import ConfigError, NetError
 from .parts import fetch_parts
 
@@ -35,7 +35,7 @@ class Weights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     mirrors: tuple[Mirror, ...]
 
 
-class Shelf:
+class WeightsFolder:
     """The weights that are known, and the folder in which those that are here lie, each under its hash."""
 
     def __init__(self, folder: Path, known: dict[str, Weights] | None = None) -> None:
@@ -82,7 +82,7 @@ class Shelf:
         weights = self.find(name)
         if self.has(name):
             return self.path(name)
-        wanted = Wanted(self.path(name), weights.sha256, weights.size_bytes)
+        wanted = DownloadTarget(self.path(name), weights.sha256, weights.size_bytes)
         if file is not None:
             return await take_file(file, wanted, progress)
         failures = []

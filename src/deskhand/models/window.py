@@ -11,7 +11,7 @@ from ..types.labels import LOCAL
 from ..types.limits import Limits
 from ..types.messages import Message, Text
 from ..types.turn import BESIDE
-from .base import Encoded, Request, Shown, ToolSchema, schema_of
+from .base import ContextMessage, Encoded, Request, ToolSchema, schema_of
 from .tokens import CHARS_PER_TOKEN, CUTS, length, shorten, tokens
 
 KEEP = 4
@@ -80,7 +80,7 @@ def is_beside(part: Text) -> bool:
     return part.label.integrity in ("tool_local", "untrusted") and part.text.startswith(BESIDE)
 
 
-def fresh(messages: Sequence[Shown]) -> int:
+def fresh(messages: Sequence[ContextMessage]) -> int:
     """About how many tokens came since the model last replied."""
     found = 0
     for shown in reversed(messages):
@@ -103,7 +103,7 @@ def budget(messages: Sequence[Message], wanted: int, context_tokens: int, limits
     return max(LEAST, int((wanted - beside if wanted - beside >= free // 4 else free // 2) / limits.scale))
 
 
-def worth_it(messages: Sequence[Shown], limits: Limits) -> bool:
+def worth_it(messages: Sequence[ContextMessage], limits: Limits) -> bool:
     """Whether shortening them would make room: not where the prompt alone is what takes it."""
     return limits.scale * sum(tokens(shown.message) for shown in messages) > WORTH * limits.window
 
@@ -149,7 +149,7 @@ def within(request: Request, most: int, scale: float = 1.0, *, guessed: bool = F
         return request
     budget = int(most / scale) - beside
     cut = fit([shown.message for shown in request.messages], max(budget, 1))
-    shown = tuple(Shown(request.messages[i].key, message) for i, message in cut.kept)
+    shown = tuple(ContextMessage(request.messages[i].key, message) for i, message in cut.kept)
     if sum(tokens(each.message) for each in shown) > budget and not guessed:
         raise ContextOverflow(
             f"the prompt and the tools take about {int(beside * scale):,} tokens and the last message more than is left"

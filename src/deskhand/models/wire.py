@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 from .base import Item, Request, ToolSchema
 from .encode import string, to_json
-from .faults import Call
-from .settings import Spec
+from .faults import FailedCall
+from .settings import ModelSpec
 from .transport import Transport
 
 PROMPTS = 64
@@ -28,13 +28,15 @@ class Reading(Protocol):
 class Wire(ABC):
     """One model behind an endpoint at `path`. It sends the name that it was opened with."""
 
-    def __init__(self, transport: Transport, spec: Spec, path: str, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, transport: Transport, spec: ModelSpec, path: str, headers: Mapping[str, str] | None = None
+    ) -> None:
         self._transport, self._spec = transport, spec
         key, auth = spec.key, spec.quirks.auth
         sent = dict(headers or {})
         if key:
             sent |= {"Authorization": f"Bearer {key}"} if auth == "bearer" else {auth: key}
-        self._call = Call(spec.provider, spec.name, f"{spec.base_url.rstrip('/')}/{path}", sent, key)
+        self._call = FailedCall(spec.provider, spec.name, f"{spec.base_url.rstrip('/')}/{path}", sent, key)
         self._tools: tuple[tuple[ToolSchema, ...], bytes] = (), b""
         self._prompts: dict[str, bytes] = {}
 

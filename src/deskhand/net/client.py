@@ -19,7 +19,7 @@ from anyio.abc import SocketStream
 
 from ..types.errors import AddressRefused, NetError
 from .address import refused
-from .host_rate_limit import Manners
+from .host_rate_limit import HostRateLimiter
 from .url import Url, join_url, parse_host, parse_url, short
 
 AGENT = "Mozilla/5.0 (compatible; Deskhand/0.1)"
@@ -34,7 +34,7 @@ Answer = tuple[int, dict[str, str], bytes]
 """Status, headers with names in lower case, unpacked body; a redirect need have none."""
 
 
-class Limits(msgspec.Struct, frozen=True):
+class NetLimits(msgspec.Struct, frozen=True):
     """What one fetch may take, with all of its redirects. `body_bytes` counts both as sent and as unpacked, `ratio` is
     one to the other; `idle_s` runs between two pieces, and for each connection."""
 
@@ -85,7 +85,7 @@ class SystemNames:
         return [str(address[0]) for *_, address in found]
 
 
-Exchange = Callable[[Request, Sequence[str], Limits], Awaitable[Answer]]
+Exchange = Callable[[Request, Sequence[str], NetLimits], Awaitable[Answer]]
 """Sends one request to one of these addresses, which were judged, and follows nothing. Raises NetError and
 TimeoutError."""
 
@@ -97,18 +97,18 @@ class Net:
 
     def __init__(
         self,
-        limits: Limits | None = None,
+        limits: NetLimits | None = None,
         *,
         resolve: Resolve | None = None,
         allow: Iterable[tuple[str, int]] = (),
         tls: ssl.SSLContext | None = None,
         closed: str = "",
     ) -> None:
-        self.limits = limits or Limits()
+        self.limits = limits or NetLimits()
         self._resolve: Resolve = resolve or SystemNames()
         self._allow, self._tls, self._closed = frozenset(allow), tls, closed
         self._exchange: Exchange | None = None
-        self.manners = Manners()
+        self.manners = HostRateLimiter()
 
     @cached_property
     def trust(self) -> ssl.SSLContext:
@@ -129,13 +129,13 @@ class Net:
         return other
 
     async def get(
-        self, url: str | Url, headers: Mapping[str, str] | None = None, limits: Limits | None = None
+        self, url: str | Url, headers: Mapping[str, str] | None = None, limits: NetLimits | None = None
     ) -> Fetched:
         """Fetch a page or a file. Raises NetError with a sentence; AddressRefused and TooLarge are two of its kinds."""
         target = parse_url(url) if isinstance(url, str) else url
         return await self.send(Request(target, headers or {}), limits)
 
-    async def send(self, request: Request, limits: Limits | None = None) -> Fetched:
+    async def send(self, request: Request, limits: NetLimits | None = None) -> Fetched:
         """Send a request as it stands, and follow where a GET leads. Raises NetError."""
         limits = limits or self.limits
         try:
@@ -180,7 +180,7 @@ class Net:
             where = f"its address {address} is" if address != host else "that is"
             raise AddressRefused(f"{short(host)} is not fetched: {where} {why}, and only the public web is reached.")
 
-    async def _follow(self, request: Request, limits: Limits) -> Fetched:
+    async def _follow(self, request: Request, limits: NetLimits) -> Fetched:
         hops: list[Url] = []
         while True:
             status, headers, body = await self._once(request, limits)
@@ -194,7 +194,7 @@ class Net:
                 raise NetError(f"{hops[0].origin} redirects more than {limits.redirects} times, and was given up.")
             request = _redirected(request, where)
 
-    async def _once(self, request: Request, limits: Limits) -> Answer:
+    async def _once(self, request: Request, limits: NetLimits) -> Answer:
         url = request.url
         addresses = await self.addresses(url.host, url.port)
         exchange = self._exchange or self._over_http()

@@ -37,7 +37,7 @@ def ignore(done: int, size: int) -> None:
     """The OnProgress of who does not want to know."""
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class DownloadTarget(msgspec.Struct, frozen=True):
     """A file by its content. `path` is where it belongs; until it is whole and verified it is `<path>.part`."""
 
     path: Path
@@ -57,7 +57,7 @@ class Pace(msgspec.Struct, frozen=True):
     pause_s: float = PAUSE_S
 
 
-async def download(url: str, wanted: Wanted, progress: OnProgress = ignore, pace: Pace | None = None) -> Path:
+async def download(url: str, wanted: DownloadTarget, progress: OnProgress = ignore, pace: Pace | None = None) -> Path:
     """Fetch `wanted` from `url`, going on where an earlier attempt stopped, and verify it.
 
     Redirects are followed: only the hash is trusted. Raises NetError with what to do next; what has been fetched stays
@@ -80,7 +80,7 @@ async def download(url: str, wanted: Wanted, progress: OnProgress = ignore, pace
         return await _accept(part, wanted, url)
 
 
-async def take_file(source: Path, wanted: Wanted, progress: OnProgress = ignore) -> Path:
+async def take_file(source: Path, wanted: DownloadTarget, progress: OnProgress = ignore) -> Path:
     """Copy `wanted` from a file that is here already, and verify it. Raises NetError."""
     try:
         with source.open("rb") as file:
@@ -97,7 +97,7 @@ async def take_file(source: Path, wanted: Wanted, progress: OnProgress = ignore)
         raise NetError(f"{str(source)!r} cannot be read: {error.strerror}.") from error
 
 
-async def join_files(pieces: list[Path], wanted: Wanted, progress: OnProgress = ignore) -> Path:
+async def join_files(pieces: list[Path], wanted: DownloadTarget, progress: OnProgress = ignore) -> Path:
     """Put `wanted` together from its pieces in order, and verify it. Raises NetError."""
     async with _partial(wanted) as part:
         _truncate(part)
@@ -120,7 +120,7 @@ def room_for(folder: Path, size_bytes: int) -> None:
 
 
 @asynccontextmanager
-async def _partial(wanted: Wanted) -> AsyncIterator[BinaryIO]:
+async def _partial(wanted: DownloadTarget) -> AsyncIterator[BinaryIO]:
     """The unfinished file, at its end, which no other process has open in this way."""
     folder = wanted.path.parent
     make_private(folder)
@@ -134,7 +134,7 @@ async def _partial(wanted: Wanted) -> AsyncIterator[BinaryIO]:
 
 
 async def _fetch(
-    session: aiohttp.ClientSession, url: str, wanted: Wanted, part: BinaryIO, progress: OnProgress
+    session: aiohttp.ClientSession, url: str, wanted: DownloadTarget, part: BinaryIO, progress: OnProgress
 ) -> None:
     """One connection. Returns when everything is here; raises what aiohttp raises when it broke before."""
     here = _size(part)
@@ -168,7 +168,7 @@ async def _fetch(
         raise aiohttp.ClientPayloadError("the connection ended before the file did")
 
 
-async def _write(part: BinaryIO, chunk: bytes, wanted: Wanted) -> None:
+async def _write(part: BinaryIO, chunk: bytes, wanted: DownloadTarget) -> None:
     try:
         await anyio.to_thread.run_sync(part.write, chunk)
         part.flush()
@@ -181,7 +181,7 @@ async def _write(part: BinaryIO, chunk: bytes, wanted: Wanted) -> None:
         raise NetError(f"{str(wanted.partial)!r} cannot be written: {error.strerror}.") from error
 
 
-async def _accept(part: BinaryIO, wanted: Wanted, whence: str) -> Path:
+async def _accept(part: BinaryIO, wanted: DownloadTarget, whence: str) -> Path:
     """Put the file in its place if it is the one that was wanted; else forget it."""
     await anyio.to_thread.run_sync(os.fsync, part.fileno())
     found = await anyio.to_thread.run_sync(sha256_of, wanted.partial)
@@ -210,7 +210,7 @@ def _truncate(part: BinaryIO) -> None:
         part.truncate(0)
 
 
-def _broken(url: str, part: BinaryIO, wanted: Wanted, error: Exception) -> NetError:
+def _broken(url: str, part: BinaryIO, wanted: DownloadTarget, error: Exception) -> NetError:
     here = f"{_mb(_size(part))} of {_mb(wanted.size_bytes)}" if wanted.size_bytes else _mb(_size(part))
     why = str(error) or type(error).__name__
     return NetError(

@@ -35,7 +35,7 @@ def check_egress(config: EgressConfig) -> None:
             raise ConfigError(f"egress.allow: {error}") from error
 
 
-class Host(msgspec.Struct, frozen=True):
+class EgressHost(msgspec.Struct, frozen=True):
     """An entry of a list: `host` exactly, or, where it began with `*.`, every name below it but not itself. Without
     `ports` the usual ones of the web."""
 
@@ -53,7 +53,7 @@ class Host(msgspec.Struct, frozen=True):
         return named and port in (self.ports or USUAL_PORTS)
 
 
-def parse_entry(text: str) -> Host:
+def parse_entry(text: str) -> EgressHost:
     """`example.org`, `*.example.org`, `example.org:8443`, `192.0.2.7`. Raises AddressRefused for anything else."""
     rest = text.strip()
     below = rest.startswith("*.")
@@ -71,10 +71,10 @@ def parse_entry(text: str) -> Host:
     host = parse_host(rest)
     if below and (is_address(host) or "." not in host):
         raise AddressRefused(f"{short(text)} would be too many: name at least two parts, as in *.example.org.")
-    return Host(host, below, ports)
+    return EgressHost(host, below, ports)
 
 
-def covered(entries: Iterable[Host], host: str, port: int) -> bool:
+def covered(entries: Iterable[EgressHost], host: str, port: int) -> bool:
     """Whether one of them means this host, in its one spelling."""
     return any(entry.covers(host, port) for entry in entries)
 
@@ -95,7 +95,7 @@ def parse_authority(text: str) -> tuple[str, int]:
     return parse_host(found[1]), port
 
 
-def check_target(host: str, port: int, *, public: bool, entries: Iterable[Host]) -> str:
+def check_target(host: str, port: int, *, public: bool, entries: Iterable[EgressHost]) -> str:
     """Why a command may not connect there; '' if it may. `public`: to every name of the web, on the usual ports."""
     if covered(entries, host, port):
         return ""

@@ -28,7 +28,7 @@ from .egress_http import (
     exchange,
     next_request,
 )
-from .egress_secrets import Broker, Withheld, without_handles
+from .egress_secrets import SecretBroker, Withheld, without_handles
 from .url import Url, parse_host, parse_url
 
 TUNNEL_IDLE_S = 300.0
@@ -63,7 +63,7 @@ class Gate(msgspec.Struct, frozen=True):
     connect: Callable[[str, int], Awaitable[ByteStream]]
     told: Callable[[Use], None]
     trust: Callable[[], ssl.SSLContext]
-    broker: Callable[[str, int], Broker | None] = lambda host, port: None
+    broker: Callable[[str, int], SecretBroker | None] = lambda host, port: None
     certificate: Callable[[str], ssl.SSLContext | None] = lambda host: None
     read: Callable[[], Awaitable[object]] = _nothing
 
@@ -80,7 +80,7 @@ class NotAnyMore(ConnectionError):
     """The host was allowed, and is not since the command has read something else."""
 
 
-class Asking(ByteStream):
+class ProxyRequest(ByteStream):
     """A connection to a host that asks again before it sends, when the command has read something since."""
 
     def __init__(self, stream: ByteStream, gate: Gate, to: tuple[str, int], read: object) -> None:
@@ -159,7 +159,7 @@ async def _forwarded(client: Peer, request: h11.Request, gate: Gate, url: Url, r
         onward = _onward(request, url, broker)
         stream = await _connected(gate, url.host, url.port, secure=url.scheme == "https")
         try:
-            upstream = Peer.upstream(Asking(stream, gate, (url.host, url.port), read))
+            upstream = Peer.upstream(ProxyRequest(stream, gate, (url.host, url.port), read))
             await exchange(client, upstream, onward, sent, broker.scrubber if broker else None)
         finally:
             await anyio.aclose_forcefully(stream)
@@ -218,7 +218,7 @@ async def _permit(gate: Gate, host: str, port: int) -> object:
     return read
 
 
-def _onward(request: h11.Request, url: Url, broker: Broker | None) -> h11.Request:
+def _onward(request: h11.Request, url: Url, broker: SecretBroker | None) -> h11.Request:
     """The request as the server gets it. Raises Withheld."""
     headers: Headers = [pair for pair in end_to_end(request.headers.raw_items()) if pair[0].lower() != b"host"]
     if any(name == b"transfer-encoding" for name, _ in request.headers):
@@ -278,7 +278,7 @@ async def _tunnel(client: Peer, request: h11.Request, gate: Gate) -> None:
     try:
         await client.send(h11.Response(status_code=200, headers=[], reason=b"Connected"))
         first, _ = client.http.trailing_data
-        onward = Asking(upstream, gate, (host, port), read)
+        onward = ProxyRequest(upstream, gate, (host, port), read)
         refused = await _carried(client.stream, onward, bytes(first), (host, port), sent)
     finally:  # told first: where the command is over, nothing can be waited for any more
         gate.told(Use(host, port, refused, sent.up, sent.down))

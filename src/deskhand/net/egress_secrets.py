@@ -92,7 +92,7 @@ def checked_rule(rule: SecretRule) -> SecretRule:
     return msgspec.structs.replace(rule, host=entry.host, port=(entry.ports or (rule.port,))[0], methods=methods)
 
 
-class Held(msgspec.Struct, frozen=True):
+class HeldSecret(msgspec.Struct, frozen=True):
     """A secret with its value, and the rules by which it is used here."""
 
     name: str
@@ -103,10 +103,10 @@ class Held(msgspec.Struct, frozen=True):
         return f"Held({self.name!r})"
 
 
-class Broker:
+class SecretBroker:
     """The secrets of one host, `mine` with the rules for it. `known` are all values that no answer may bring back."""
 
-    def __init__(self, host: str, mine: Sequence[Held], known: Sequence[Held]) -> None:
+    def __init__(self, host: str, mine: Sequence[HeldSecret], known: Sequence[HeldSecret]) -> None:
         self.host = host
         self._mine = mine
         self._named = [(each.value, handle(each.name)) for each in known]

@@ -12,13 +12,13 @@ from aiohttp.abc import AbstractResolver, ResolveResult  # noqa: TID251 -- the o
 from yarl import URL
 
 from ..types.errors import NetError, TooLarge
-from .client import AGENT, REDIRECTS, Answer, Limits, Request, problem
-from .inflate import Inflater, Meter
+from .client import AGENT, REDIRECTS, Answer, NetLimits, Request, problem
+from .inflate import InflateMeter, Inflater
 from .url import short
 
 
 async def over_http(
-    request: Request, addresses: Sequence[str], limits: Limits, *, tls: ssl.SSLContext | None = None
+    request: Request, addresses: Sequence[str], limits: NetLimits, *, tls: ssl.SSLContext | None = None
 ) -> Answer:
     """See `client.Exchange`."""
     url = request.url
@@ -95,9 +95,9 @@ def _only(addresses: Sequence[str]) -> Callable[[Any], socket.socket]:
     return make
 
 
-async def _body(response: aiohttp.ClientResponse, headers: Mapping[str, str], limits: Limits) -> bytes:
+async def _body(response: aiohttp.ClientResponse, headers: Mapping[str, str], limits: NetLimits) -> bytes:
     """All of the body, unpacked. Raises TooLarge as soon as it is, NetError for one that is damaged."""
-    meter = Meter(limits.body_bytes, limits.ratio)
+    meter = InflateMeter(limits.body_bytes, limits.ratio)
     body = bytearray()
     try:
         meter.expect(response.content_length or 0)

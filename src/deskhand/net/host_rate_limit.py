@@ -17,7 +17,7 @@ LONGEST_WAIT_S = 600.0
 QUEUE_S = 10.0
 
 
-class Manners:
+class HostRateLimiter:
     """What each host may be asked, and when, by the clock that nobody sets."""
 
     def __init__(self) -> None:

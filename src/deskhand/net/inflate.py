@@ -15,7 +15,7 @@ LAYERS = 2
 MEMBERS = 1000
 
 
-class Meter:
+class InflateMeter:
     """Counts one body. `limit_bytes` is how much it may be unpacked, `ratio` how many times what was received."""
 
     def __init__(self, limit_bytes: int, ratio: int) -> None:
@@ -58,7 +58,7 @@ class _Layer(Protocol):
 class Inflater:
     """The layers of a Content-Encoding, undone in order. Raises NetError for one that is not known."""
 
-    def __init__(self, encoding: str, meter: Meter) -> None:
+    def __init__(self, encoding: str, meter: InflateMeter) -> None:
         names = [name.strip().lower() for name in encoding.split(",") if name.strip()]
         names = [name for name in names if name != "identity"]
         if len(names) > LAYERS:

@@ -14,7 +14,7 @@ from ..types.identity import Principal, Said, Waiting
 from ..types.labels import LOCAL
 from ..types.messages import Message, ResultStatus, Text, ToolCall
 from ..types.programs import RUN
-from ..types.turn import OpenAsk
+from ..types.turn import PendingAsk
 from . import rehearsal
 from .visible import visible
 
@@ -43,7 +43,7 @@ _AT_MOST: dict[Choice, Choice] = {"always": "once", "never": "no"}
 PLAN = "exit_plan_mode"
 
 
-class Setting(msgspec.Struct, frozen=True):
+class CallSetting(msgspec.Struct, frozen=True):
     """Everything beside the call that changes what it would do."""
 
     session: str
@@ -54,17 +54,17 @@ class Setting(msgspec.Struct, frozen=True):
     """Something from outside has been read. What was allowed before that is not allowed after it."""
 
 
-def binding(call: ToolCall, setting: Setting, principal: Principal) -> str:
+def binding(call: ToolCall, setting: CallSetting, principal: Principal) -> str:
     """The hash of this one call: tool, argument bytes, folder, profile, session, person and the call's own id."""
     return _hash(call.id, setting.session, call.name, bytes(call.arguments), setting, principal)
 
 
-def standing(call: ToolCall, setting: Setting, principal: Principal) -> str:
+def standing(call: ToolCall, setting: CallSetting, principal: Principal) -> str:
     """The hash under which `always` and `never` are remembered: the same call by the same person, in any session."""
     return _hash("", "", call.name, bytes(call.arguments), setting, principal)
 
 
-def _hash(call_id: str, session: str, name: str, arguments: bytes, setting: Setting, principal: Principal) -> str:
+def _hash(call_id: str, session: str, name: str, arguments: bytes, setting: CallSetting, principal: Principal) -> str:
     parts: tuple[str, ...] = (
         call_id,
         session,
@@ -105,7 +105,7 @@ def read_choice(text: str) -> Choice | None:
     return _MEANS.get(" ".join(text.strip().strip(".!/").lower().split()))
 
 
-def meant(ask: OpenAsk, text: str) -> Choice | None:
+def meant(ask: PendingAsk, text: str) -> Choice | None:
     """What a typed answer means to this approval, of what may be answered to it; None where it is no answer."""
     choice = read_choice(text)
     return choice if choice is None or choice in ask.choices else _AT_MOST.get(choice)
@@ -116,7 +116,7 @@ def expiry(now: float) -> float:
     return now + ASK_WAIT_S
 
 
-def answered(ask: OpenAsk, row: Waiting, choice: str) -> ApprovalAnswered | QuestionAnswered:
+def answered(ask: PendingAsk, row: Waiting, choice: str) -> ApprovalAnswered | QuestionAnswered:
     """The event with which somebody answers this; what is neither yes nor no to an approval is a no."""
     if ask.binds:
         return ApprovalAnswered(row.inbox_id, ask.ask_id, meant(ask, choice) or "no", row.principal, row.inbound.at)
@@ -132,7 +132,7 @@ def lapsed(same: bool, age_s: float) -> str:
     return "the approval came too long ago; ask again if it is still wanted" if age_s > EXECUTE_WITHIN_S else ""
 
 
-def unanswered(ask: OpenAsk) -> tuple[ResultStatus, str]:
+def unanswered(ask: PendingAsk) -> tuple[ResultStatus, str]:
     """What the end of its time means: that those who could did not, or that there was nobody who could."""
     if not ask.elsewhere:
         return "expired", f"nobody answered in time: {ask.question}"

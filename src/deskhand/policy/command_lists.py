@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 
 from .commands import doubt_of, may_run
-from .words import Reading
+from .words import WordReader
 
 _LOOKING_NAMES = (
     "ls cat head tail wc grep rg cut tr nl stat file du df pwd echo true false basename dirname realpath readlink diff"
@@ -91,14 +91,14 @@ def check_commands(commands: Collection[str], verdict: str) -> str:
     return ""
 
 
-def only(commands: Collection[str], reading: Reading, *, strict: bool) -> bool:
+def only(commands: Collection[str], reading: WordReader, *, strict: bool) -> bool:
     """Whether it is certain that nothing else is run than these. In a list with `@looking` no file may be written."""
     if reading.writes and "@looking" in commands:
         return False
     return not doubt_of(reading, _programs(commands), strict=strict)
 
 
-def some(commands: Collection[str], command: str, reading: Reading) -> bool:
+def some(commands: Collection[str], command: str, reading: WordReader) -> bool:
     """Whether one of these seems to be run."""
     texts = [check for each in commands if callable(check := PRESETS.get(each))]
     return any(check(command) for check in texts) or bool(may_run(reading) & _programs(commands))

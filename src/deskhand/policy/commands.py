@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Collection, Iterator, Sequence
 
 from .programs import RUNS_OTHERS, risk
-from .words import LONGEST, Reading, Word, read
+from .words import LONGEST, ShellWord, WordReader, read
 
 ENDS = frozenset({";", "&", "&&", "|", "||", "|&", "(", ")", ";;", "\n"})
 _PLACES = ("/bin/", "/usr/bin/")
@@ -45,7 +45,7 @@ def doubt(command: str, allowed: Collection[str], *, strict: bool = False) -> st
     return doubt_of(read(command), allowed, strict=strict)
 
 
-def doubt_of(reading: Reading, allowed: Collection[str], *, strict: bool = False) -> str:
+def doubt_of(reading: WordReader, allowed: Collection[str], *, strict: bool = False) -> str:
     """The same of a command that has been read."""
     for words in reading.commands:
         if found := _doubt(words, allowed, strict):
@@ -57,25 +57,25 @@ def unclear(piece: str) -> str:
     return f"what this command runs cannot be told for certain: {piece[:SHOWN_CHARS]}"
 
 
-def _doubt(words: Sequence[Word], allowed: Collection[str], strict: bool) -> str:
+def _doubt(words: Sequence[ShellWord], allowed: Collection[str], strict: bool) -> str:
     at = 0
     while at < len(words):
         name = program(words[at].text)
         if name not in allowed:
             return f"{name[:SHOWN_CHARS]!r} is not one of the commands that run without a question"
         if name not in RUNS_OTHERS:
-            plain = (Word(name, words[at].glob), *words[at + 1 :])
+            plain = (ShellWord(name, words[at].glob), *words[at + 1 :])
             return unclear(found) if (found := risk(plain, strict=strict)) else ""
         inner = _inner(name, words, at + 1)
         if isinstance(inner, str):
             return unclear(inner)
-        if name == "xargs" and inner < len(words) and risk((words[inner], Word("*", glob=True)), strict=strict):
+        if name == "xargs" and inner < len(words) and risk((words[inner], ShellWord("*", glob=True)), strict=strict):
             return unclear(f"{name} {words[inner].text}")  # what comes through the pipe may be its options
         at = inner
     return ""
 
 
-def _inner(name: str, words: Sequence[Word], at: int) -> int | str:
+def _inner(name: str, words: Sequence[ShellWord], at: int) -> int | str:
     """Where the command begins that a program runs which runs others, behind the last word for none; and text for what
     cannot be told."""
     options = _PLAIN_OPTIONS.get(name, frozenset())
@@ -97,12 +97,12 @@ def program(word: str) -> str:
     return rest if place and "/" not in rest else word
 
 
-def may_run(reading: Reading) -> frozenset[str]:
+def may_run(reading: WordReader) -> frozenset[str]:
     """The names of all programs that a command seems to run, wherever they lie; of those that run others, every word
     counts."""
     names: set[str] = set()
     for words in reading.commands:
         name = words[0].text.rpartition("/")[2]
-        every = name in RUNS_OTHERS or bool(risk((Word(name), *words[1:])))
+        every = name in RUNS_OTHERS or bool(risk((ShellWord(name), *words[1:])))
         names.update(word.text.rpartition("/")[2] for word in (words if every else words[:1]))
     return frozenset(names)

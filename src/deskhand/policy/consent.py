@@ -11,13 +11,13 @@ from ..types.commit import Change
 from ..types.events import ApprovalAnswered
 from ..types.identity import Principal
 from ..types.messages import ToolCall
-from .approval import Setting, shown, standing
+from .approval import CallSetting, shown, standing
 from .rules import Decision
 
 Rows = Callable[[str, tuple[str | int | float | bytes | None, ...]], Awaitable[list[tuple[Any, ...]]]]
 
 
-async def remembered(rows: Rows, call: ToolCall, setting: Setting, principal: Principal) -> Decision | None:
+async def remembered(rows: Rows, call: ToolCall, setting: CallSetting, principal: Principal) -> Decision | None:
     """What was said for good to exactly this. `never` holds also after something untrusted was read."""
     for each in (setting, replace(setting, untrusted=False)):
         known = await rows("call_grant_get", (standing(call, each, principal),))
@@ -27,7 +27,7 @@ async def remembered(rows: Rows, call: ToolCall, setting: Setting, principal: Pr
     return None
 
 
-def grant(answered: ApprovalAnswered, call: ToolCall, setting: Setting, principal: Principal, now: float) -> Change:
+def grant(answered: ApprovalAnswered, call: ToolCall, setting: CallSetting, principal: Principal, now: float) -> Change:
     """The row that remembers `always` or `never` for exactly this call."""
     row = (standing(call, setting, principal), answered.choice, setting.agent, call.name, shown(call), now)
     return Change("call_grant_set", (*row, answered.principal.id))

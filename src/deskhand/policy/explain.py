@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from .rules import UNCLEAR, Case, Rule, Seen, mismatch
+from .rules import UNCLEAR, Case, Rule, RuleTrace, mismatch
 
 
-class Looked(msgspec.Struct, frozen=True):
+class ExplainedRules(msgspec.Struct, frozen=True):
     """A rule that was looked at. `misfit` says in words why it does not fit; '' for the one that decides."""
 
     number: int
@@ -17,17 +17,17 @@ class Looked(msgspec.Struct, frozen=True):
     misfit: str = ""
 
 
-def looked_at(rules: Sequence[Rule], case: Case) -> Iterator[Looked]:
+def looked_at(rules: Sequence[Rule], case: Case) -> Iterator[ExplainedRules]:
     """The rules from the top to the first that fits."""
-    seen = Seen(case)
+    seen = RuleTrace(case)
     for number, rule in enumerate(rules, 1):
         field = mismatch(rule, seen)
-        yield Looked(number, rule, _words(field, rule, seen) if field else "")
+        yield ExplainedRules(number, rule, _words(field, rule, seen) if field else "")
         if not field:
             return
 
 
-def _words(field: str, rule: Rule, seen: Seen) -> str:
+def _words(field: str, rule: Rule, seen: RuleTrace) -> str:
     case = seen.case
     match field:
         case "who":

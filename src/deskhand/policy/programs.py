@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from .words import Word
+from .words import ShellWord
 
 _RUNS_OTHERS_NAMES = (
     "sudo doas nice ionice env xargs time command nohup exec builtin timeout stdbuf setsid chroot watch parallel"
@@ -42,7 +42,7 @@ _TAR_SHORT = re.compile(r"-?[cxtvfzjJpkmhaOPruAC0-9]+")
 _TAR_LONG = ("--exclude=", "--strip-components=", "--directory=")
 
 
-def risk(words: Sequence[Word], *, strict: bool = False) -> str:
+def risk(words: Sequence[ShellWord], *, strict: bool = False) -> str:
     """What in this plain command may run another program than its first word, or '' for nothing. `strict`: an
     interpreter is never plain, whatever it is given."""
     name, rest = words[0].text, words[1:]
@@ -59,7 +59,7 @@ def risk(words: Sequence[Word], *, strict: bool = False) -> str:
     return f"{name} {bad}".strip() if bad is not None else ""
 
 
-def _interpreter(name: str, rest: Sequence[Word], strict: bool) -> str:
+def _interpreter(name: str, rest: Sequence[ShellWord], strict: bool) -> str:
     if len(rest) == 1 and rest[0].text in _VERSION:
         return ""
     first = rest[0].text if rest else ""

@@ -17,7 +17,7 @@ from . import command_lists as blocked
 from .commands import unclear
 from .gate import Given, objection
 from .hosts import UNREADABLE, WITH_HOST, fits_host, hosts_in
-from .words import Reading, read
+from .words import WordReader, read
 
 Verdict = Literal["allow", "ask", "deny"]
 
@@ -125,7 +125,7 @@ def decide(rules: Sequence[Rule], case: Case) -> Decision:
 
 
 def _by_rule(rules: Sequence[Rule], case: Case) -> Decision:
-    seen, doubtful = Seen(case), ""
+    seen, doubtful = RuleTrace(case), ""
     for number, rule in enumerate(rules, 1):
         if not (misfit := mismatch(rule, seen)):
             decision = Decision(rule.verdict, rule.because or f"rule {number}: {summary(rule)}")
@@ -163,7 +163,7 @@ UNCLEAR = "unclear"
 """A misfit: what the command runs, or where the call goes, cannot be told, so it may be what the rule refuses."""
 
 
-class Seen:
+class RuleTrace:
     """A case as rules look at it: who it is, where it goes and what it runs are worked out once, and only where a rule
     asks for it."""
 
@@ -174,7 +174,7 @@ class Seen:
         self.names = (who.id, *(f"role:{role}" for role in who.roles), *((who.on_behalf_of,) * bool(who.on_behalf_of)))
         self._hosts: tuple[str, ...] | None = None
         self.command = command_of(case) if case.command is None else case.command
-        self._reading: Reading | None = None
+        self._reading: WordReader | None = None
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -185,7 +185,7 @@ class Seen:
         return self._hosts
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> WordReader:
         if self._reading is None:
             self._reading = read(self.command)
         return self._reading
@@ -203,7 +203,7 @@ def command_of(case: Case) -> str:
     return found if isinstance(found, str) else ""
 
 
-def mismatch(rule: Rule, seen: Seen) -> str:
+def mismatch(rule: Rule, seen: RuleTrace) -> str:
     """The first field of the rule that does not fit, '' where all do."""
     case, tool = seen.case, rule.tool
     if tool != "*" and not _fits(tool, case.tool) and not (seen.command and tool == SHELL):
@@ -223,7 +223,7 @@ def mismatch(rule: Rule, seen: Seen) -> str:
     return _commands(rule, seen) if rule.commands else ""
 
 
-def _commands(rule: Rule, seen: Seen) -> str:
+def _commands(rule: Rule, seen: RuleTrace) -> str:
     if not seen.command:
         return "commands"
     if rule.verdict == "allow":

@@ -23,7 +23,7 @@ TOGETHER_CHARS = 3_000
 """More is not taken in at one look, and does not stand in one message of a chat."""
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class JointAsk(msgspec.Struct, frozen=True):
     """A call that a person has to allow: `question` is a line that shows all of it, `reason` why it is asked. `alone`:
     the person wants to be asked about it by itself."""
 
@@ -40,7 +40,7 @@ class Wanted(msgspec.Struct, frozen=True):
         return self.case.effect in SHARED and not (self.alone or self.case.strict) and lines == 1
 
 
-def together(wanted: Sequence[Wanted], room: int) -> list[Wanted]:
+def together(wanted: Sequence[JointAsk], room: int) -> list[JointAsk]:
     """Those from the front that go into one question: the first, and behind it as many of its tool as may share it. A
     turn may still ask about `room` calls.
 
@@ -56,11 +56,11 @@ def together(wanted: Sequence[Wanted], room: int) -> list[Wanted]:
     return taken
 
 
-def reason_of(wanted: Sequence[Wanted]) -> str:
+def reason_of(wanted: Sequence[JointAsk]) -> str:
     """Why they are asked about, each reason once."""
     return "; ".join(dict.fromkeys(each.reason for each in wanted))
 
 
-def about(wanted: Sequence[Wanted]) -> str:
+def about(wanted: Sequence[JointAsk]) -> str:
     """What stands beneath the question."""
     return wording.about([each.case for each in wanted], reason_of(wanted))

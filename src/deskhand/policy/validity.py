@@ -18,7 +18,7 @@ from .rules import COMMAND_TOOLS, Rule
 EFFECTS: tuple[str, ...] = get_args(Effect)
 
 
-class Known(msgspec.Struct, frozen=True):
+class KnownNames(msgspec.Struct, frozen=True):
     """The names that there are, where they are known: agents, channels, roles. `aliases` are other words for roles."""
 
     agents: Collection[str] | None = None
@@ -27,14 +27,14 @@ class Known(msgspec.Struct, frozen=True):
     aliases: Mapping[str, str] = {}
 
 
-def check_rules(rules: Sequence[Rule], known: Known | None = None) -> None:
+def check_rules(rules: Sequence[Rule], known: KnownNames | None = None) -> None:
     """Raises ConfigError, with its number, for a rule that can never hold."""
     for number, rule in enumerate(rules, 1):
-        if wrong := _wrong(rule, known or Known()) or _covered(rule, rules[: number - 1]):
+        if wrong := _wrong(rule, known or KnownNames()) or _covered(rule, rules[: number - 1]):
             raise ConfigError(f"rule {number} of the policy can never hold: {wrong}")
 
 
-def _wrong(rule: Rule, known: Known) -> str:
+def _wrong(rule: Rule, known: KnownNames) -> str:
     role = rule.who.removeprefix("role:") if rule.who.startswith("role:") else "*"
     if (ours := known.aliases.get(role)) is not None:
         return f"the role {role!r} is called {ours!r} here"

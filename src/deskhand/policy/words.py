@@ -30,43 +30,43 @@ _BLANK = re.compile(r"[ \t]*")
 _NOWHERE = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
 
 
-class Word(msgspec.Struct, frozen=True, gc=False):
+class ShellWord(msgspec.Struct, frozen=True, gc=False):
     """A word as the program gets it. `glob`: bash makes names of files of it, and the first may begin with anything."""
 
     text: str
     glob: bool = False
 
 
-class Reading(msgspec.Struct, frozen=True, gc=False):
+class WordReader(msgspec.Struct, frozen=True, gc=False):
     """The simple commands of a line, in order, without their redirections. `unclear` is the first piece that may mean
     more than it says; then the commands are those before it. `writes`: a redirection writes a file."""
 
-    commands: tuple[tuple[Word, ...], ...] = ()
+    commands: tuple[tuple[ShellWord, ...], ...] = ()
     unclear: str = ""
     writes: bool = False
 
 
-def read(command: str) -> Reading:
+def read(command: str) -> WordReader:
     """What a command says. Never raises."""
     if len(command) > LONGEST:
-        return Reading(unclear=f"more than {LONGEST:,} characters")
+        return WordReader(unclear=f"more than {LONGEST:,} characters")
     hidden = next((char for char in command if not (char.isprintable() or char in "\n\t")), "")
     if hidden:
-        return Reading(unclear=f"the character U+{ord(hidden):04X}, which nobody sees")
+        return WordReader(unclear=f"the character U+{ord(hidden):04X}, which nobody sees")
     return _Reader(command).read()
 
 
 class _Reader:
     def __init__(self, command: str) -> None:
         self._command, self._at = command, 0
-        self._commands: list[tuple[Word, ...]] = []
-        self._words: list[Word] = []
+        self._commands: list[tuple[ShellWord, ...]] = []
+        self._words: list[ShellWord] = []
         self._depth, self._writes, self._closed = 0, False, False
 
-    def read(self) -> Reading:
+    def read(self) -> WordReader:
         unclear = self._all()
         self._end()
-        return Reading(tuple(self._commands), unclear, self._writes)
+        return WordReader(tuple(self._commands), unclear, self._writes)
 
     def _all(self) -> str:
         """Read to the end, or to what is unclear, which is returned."""
@@ -135,13 +135,13 @@ class _Reader:
         return self._command[self._at : self._at + 40].split("\n")[0].strip() or "a line end"
 
 
-def _word(raw: str) -> Word:
+def _word(raw: str) -> ShellWord:
     if not _QUOTED.search(raw):
-        return Word(raw, raw[0] in "*?[" or (raw[0] == "-" and bool(_GLOB.search(raw))))
+        return ShellWord(raw, raw[0] in "*?[" or (raw[0] == "-" and bool(_GLOB.search(raw))))
     text, globs = "", False
     for piece in _PIECE.finditer(raw):
         single, double, escaped, plain = piece.groups()
         if plain and (not text or text[0] == "-") and (found := _GLOB.search(plain)):
             globs |= bool(text) or found.start() == 0 or plain[0] == "-"
         text += _ESCAPED.sub(r"\1", double) if double is not None else single or escaped or plain or ""
-    return Word(text, globs)
+    return ShellWord(text, globs)

@@ -22,14 +22,14 @@ from ..config.set_key import adjusted, store, writable
 from ..gateway.standing_grants import StandingGrant, grants, revoke
 from ..models.local_servers import find_servers
 from ..models.request_fields import SMALL_MODEL_LACKS, lacking
-from ..models.weights import PROVIDER, Shelf
+from ..models.weights import PROVIDER, WeightsFolder
 from ..policy.gate import may_see
 from ..secrets.inbound_redaction import refuse_secrets
 from ..skills.skill import Skills
 from ..skills.tools import why_held
 from ..skills.write import write_skill
 from ..tools.approved import bound_of
-from ..tools.base import Reach
+from ..tools.base import ToolScope
 from ..tools.deferred import offering
 from ..tools.label_marks import marks_in
 from ..tools.names import alike
@@ -208,7 +208,7 @@ class RunningHouse:
             if provider != PROVIDER and (self._models.key(provider) or listed.local):
                 for name in listed.models:
                     found.setdefault(f"{provider}/{name}", self._model(f"{provider}/{name}"))
-        shelf = Shelf(settings.cache / "models")
+        shelf = WeightsFolder(settings.cache / "models")
         for name in shelf.known:
             full = f"{PROVIDER}/{name}"
             why = "" if shelf.has(name) else f"its weights are not here yet: deskhand model pull {name}"
@@ -252,7 +252,7 @@ class RunningHouse:
         hooks = self._app.current.agent(agent).hooks
         return hooks is not None and hooks.has("before_agent_end")
 
-    async def reach(self, agent: str) -> Reach:
+    async def reach(self, agent: str) -> ToolScope:
         return await self._app.current.agent(agent).reach()
 
     async def search_models(self, wanted: str) -> list[ModelView]:

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from ..agent.loop import Driver
 from ..agent.profile import Ports
 from ..agent.state import State
-from ..assembly.factory import House, check_of
+from ..assembly.factory import AgentParts, check_of
 from ..assembly.host import Host
 from ..assembly.model_cooldowns import Retries
 from ..assembly.plugins import Plugins
@@ -46,7 +46,7 @@ from ..gateway.typing_indicator import Signs
 from ..gateway.usage_footer import UsageShown
 from ..learning.recall import MeaningOf, words_alone
 from ..models.base import Model
-from ..models.pictures import Pictures
+from ..models.pictures import PictureStore
 from ..net.client import Net
 from ..policy.roles import Roles
 from ..sandbox import kernel
@@ -69,7 +69,7 @@ from ..types.clock import Clock, Ids
 from ..types.door import Progress
 from ..types.errors import ConfigError, DeskhandError, StoreError, StoreUnavailable
 from ..types.events import Recorded
-from ..types.health import Fact, Health, overall
+from ..types.health import Health, HealthFact, overall
 from ..types.identity import OWN_SURFACES, Address, Inbound, Principal
 from ..types.options import SessionOptions
 from ..types.people import OWNER_NAME
@@ -80,10 +80,10 @@ from ..users.user_cache import OWNER as OWNER
 from ..users.users import Guests, open_people
 from ..workspace.owner_changes import Telling
 from ..workspace.processes import as_now
-from ..workspace.scope import Room
-from .feature_wiring import Works
-from .reload import Current, Needs
-from .tool_wiring import Hands
+from ..workspace.scope import SandboxProvider
+from .feature_wiring import FeatureWiring
+from .reload import Current, ReloadNeeds
+from .tool_wiring import ToolWiring
 
 log = logging.getLogger(__name__)
 
@@ -134,7 +134,7 @@ class App:
         self._began = parts.clock.now()
         self._intake = anyio.CancelScope()
         self._checkup = Checkup(self.store, home, self.vitals, parts.clock)
-        self.room = Room(parts.sandbox, parts.clock.now)
+        self.room = SandboxProvider(parts.sandbox, parts.clock.now)
         self.feed = Feed(partial(SocketTap, home.socket))
         self.restart, self.restarts = Restart(self.store, parts.clock), False
         self.up: Callable[[], None] = lambda: None
@@ -149,7 +149,7 @@ class App:
         self.alerts = Alerts(self.store, parts.clock, tuple(channels))
         self.rounds = MachineRounds(self.store, parts.clock, self.alerts, self._machine_rounds)
         self.hands, current = self._open_hands(), self.current
-        self.works = Works(
+        self.works = FeatureWiring(
             self.hands.ground, current.agent, parts.model, current.trying, parts.meaning, self.hands.reaches.words
         )
         self.reaches, self.effects, self.background = self.hands.reaches, self.hands.effects, self.hands.background
@@ -166,8 +166,8 @@ class App:
         """Those that hold now."""
         return self.current.settings
 
-    def _needs(self) -> Needs:
-        return Needs(self._house, self.works.tools, self.works.own.changed, self._taken_up, self.dispatch.renew)
+    def _needs(self) -> ReloadNeeds:
+        return ReloadNeeds(self._house, self.works.tools, self.works.own.changed, self._taken_up, self.dispatch.renew)
 
     def _taken_up(self, settings: Settings) -> None:
         self.redact.renew(settings)
@@ -177,7 +177,7 @@ class App:
         models_renewed(self.vitals)
         self.dispatch.renew()
 
-    def _open_hands(self) -> Hands:
+    def _open_hands(self) -> ToolWiring:
         parts = self.parts
         about = (parts.net, parts.clock, parts.ids, self.secrets, self.redact, self.dispatch)
         ground = Host(
@@ -191,12 +191,12 @@ class App:
             self.alerts,
             self.rounds,
         )
-        return Hands(ground)
+        return ToolWiring(ground)
 
     def _open_ports(self) -> Ports:
         parts = self.parts
         retries = Retries(random.random, parts.clock.monotonic)
-        pictures = Pictures(self.blobs.get, self.blobs.path)
+        pictures = PictureStore(self.blobs.get, self.blobs.path)
         return Ports(
             self.store,
             parts.model,
@@ -227,11 +227,11 @@ class App:
     def _route(self, inbound: Inbound) -> str:
         return route(self.settings.config.bindings, self.settings.agents, inbound.address)
 
-    def _house(self, plugins: Plugins) -> House:
+    def _house(self, plugins: Plugins) -> AgentParts:
         told = {each.name: each.instructions for each in self.parts.channels if isinstance(each, Instructing)}
         parts = self.parts
         beside = self.background.shown
-        return House(
+        return AgentParts(
             self.reaches,
             plugins,
             parts.clock,
@@ -427,7 +427,7 @@ class App:
         found.append(self.current.fact())
         found += await self.works.jobs.facts()
         found += await self.alerts.facts()
-        found.append(Fact("people", "degraded" if (why := self.people.health()) else "ok", why))
+        found.append(HealthFact("people", "degraded" if (why := self.people.health()) else "ok", why))
         facts |= {fact.name: fact for fact in found}
         now, known = self.parts.clock.now(), tuple(facts.values())
         return Health(overall(known), now, version("deskhand"), os.getpid(), self._began, self.address, known)

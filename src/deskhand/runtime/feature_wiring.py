@@ -9,34 +9,34 @@ from ..agent.state import State
 from ..assembly.chat_commands import Live
 from ..assembly.host import Host
 from ..assembly.overrides import Tried
-from ..assembly.past_search import Past
-from ..assembly.side_queries import Thinking
+from ..assembly.past_search import PastSearch
+from ..assembly.side_queries import SideQueries
 from ..assembly.summarise import Condense
 from ..assembly.workspace_tools import OwnTools, Words
 from ..budgets.ledger import BudgetLedger
 from ..deepwork.continue_after_restart import Continuing
 from ..deepwork.driver import Deep
 from ..evals.runner import Replaying
-from ..gateway.inject import Waker
+from ..gateway.inject import InboundInjector
 from ..jobs.chat import JobsCommand
 from ..jobs.jobs import Jobs
 from ..jobs.wiring import Automation
 from ..learning.jobs import Learning
-from ..learning.memory_command import Asked
+from ..learning.memory_command import MemoryCommand
 from ..learning.proposals.review import Reviewing
 from ..learning.proposals.store import propose_skill
 from ..learning.recall import MeaningOf, Remembering, words_alone
 from ..models.base import Model
 from ..policy.roles import may_talk
 from ..supervision.restart_loop import Child
-from ..tools.base import Reach, Tool
+from ..tools.base import Tool, ToolScope
 from ..types.events import CommandRun, Recalled, Recorded
 from ..types.identity import EVERYBODY, Waiting, only_person
 from ..workspace.change_tools import change_tools
 from ..workspace.undo_journal import Effects
 
 
-class Works:
+class FeatureWiring:
     """All of it. `ground` is what it stands on, `model` opens `provider/name`, `trying` gives an agent for replays."""
 
     def __init__(
@@ -49,14 +49,14 @@ class Works:
         words: Words = lambda folder: (),
     ) -> None:
         self.ground = ground
-        self.waker = Waker(ground.store, ground.dispatch, ground.redact)
+        self.waker = InboundInjector(ground.store, ground.dispatch, ground.redact)
         self.budgets = BudgetLedger(ground.store, ground.clock, ground.ids, ground.settings)
-        self.thinking = Thinking(agent, model, self.budgets, ground.store.change, ground.ids)
+        self.thinking = SideQueries(agent, model, self.budgets, ground.store.change, ground.ids)
         self.remembering = Remembering(ground, meaning)
-        self.asked = Asked(ground, self.remembering.memory)
+        self.asked = MemoryCommand(ground, self.remembering.memory)
         self.jobs = Jobs(ground, self.waker)
         self.continuing = Continuing(ground, self.waker)
-        self.past = Past(ground.store, lambda: ground.settings().config.timezone)
+        self.past = PastSearch(ground.store, lambda: ground.settings().config.timezone)
         self.learning = Learning(ground, self.thinking, self.remembering.memory)
         self.learning.register(self.jobs)
         self.condense = Condense(ground.store, self.thinking, ground.clock)
@@ -86,7 +86,7 @@ class Works:
         own = (*self.past.tools(), *self.continuing.tools(), *self._changes)
         return (*self.remembering.tools(), *own, *self.automation.tools, propose_skill)
 
-    async def _reach(self, agent: str) -> Reach:
+    async def _reach(self, agent: str) -> ToolScope:
         return await self.ground.agent_of(agent).reach()
 
     async def recall(self, agent: str, state: State) -> Recalled | None:

@@ -11,7 +11,7 @@ from ..web.ports import HeldDesk as Port
 from .held_files import Approving, Seen
 
 
-class HeldDesk:
+class HeldApi:
     """For owners alone."""
 
     def __init__(self, ground: Host) -> None:
@@ -47,4 +47,4 @@ class HeldDesk:
         return Approving(self._ground.settings(), self._ground.store)
 
 
-_port: type[Port] = HeldDesk
+_port: type[Port] = HeldApi

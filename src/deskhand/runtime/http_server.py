@@ -22,14 +22,14 @@ from ..types.clock import Ids
 from ..types.errors import ConfigError
 from ..web.app import build
 from ..web.everything import ENDPOINTS, SOCKETS
-from ..web.guard import Limits
+from ..web.guard import GuardLimits
 from ..web.page import routes
 from ..web.ports import Web
 from ..web.settings import WebConfig, allowed_hosts, allowed_origins, check_exposure
 from ..web.sockets import FRAME_BYTES
 from .admin_api import RunningHouse
 from .app import App
-from .held_api import HeldDesk
+from .held_api import HeldApi
 from .onboarding import Onboarding
 
 log = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ class Site:
         sock = listen(config)
         port = int(sock.getsockname()[1])
         stopping = anyio.Event()
-        limits = Limits(allowed_hosts(config, port), allowed_origins(config, port))
+        limits = GuardLimits(allowed_hosts(config, port), allowed_origins(config, port))
         url = address_of(config, port)
         try:
             note_address(self._app.settings.home, url)
@@ -120,7 +120,7 @@ class Site:
             RunningHouse(app, self._models),
             app.works.automation.desk,
             ProposalDesk(app.works.ground, app.works.reviewing.proposals),
-            HeldDesk(app.works.ground),
+            HeldApi(app.works.ground),
             Onboarding(app, self._models, tasks, app.current.reload),
             app.blobs,
             app.parts.clock,

@@ -12,7 +12,7 @@ import anyio
 import msgspec
 
 from ..assembly.host import Host
-from ..assembly.plugins import Failed
+from ..assembly.plugins import FailedPlugin
 from ..assembly.tools import plugins_of, skills_of, taken, toolbox, with_search
 from ..config.clock import RandomIds, SystemClock
 from ..config.config import Settings, workspace_of
@@ -28,8 +28,8 @@ from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
 from ..tools.base import Tools
 from ..users.owner_alerts import Alerts
-from ..workspace.scope import Room
-from .feature_wiring import Works
+from ..workspace.scope import SandboxProvider
+from .feature_wiring import FeatureWiring
 
 
 class Inventory(msgspec.Struct, frozen=True):
@@ -37,7 +37,7 @@ class Inventory(msgspec.Struct, frozen=True):
     `problems` says what is wrong with Python files of its workspace."""
 
     tools: Tools
-    failed: tuple[Failed, ...] = ()
+    failed: tuple[FailedPlugin, ...] = ()
     problems: tuple[str, ...] = ()
 
 
@@ -57,20 +57,20 @@ def inventory(settings: Settings, agent: str) -> Inventory:
 
 
 @contextmanager
-def _works(settings: Settings) -> Iterator[Works]:
+def _works(settings: Settings) -> Iterator[FeatureWiring]:
     """What goes on by itself, upon an empty log: only to be asked which tools it has."""
     clock = SystemClock()
     with tempfile.TemporaryDirectory(prefix="deskhand-tools-") as folder:
         store = SqliteStore(Path(folder) / "log.sqlite3", statements())
         try:
             dispatch = Dispatch(store, _never, clock, _never)
-            room = Room(open_sandbox, clock.now)
+            room = SandboxProvider(open_sandbox, clock.now)
             about = (Net(), clock, RandomIds(), secrets_in(settings), Redactor(settings), dispatch)
             alerts = Alerts(store, clock, ())
             rounds = MachineRounds(store, clock, alerts, lambda: 0)
             rest = (lambda: settings, _never, _never, alerts, rounds)
             ground = Host(store, Blobs(Path(folder)), room, *about, *rest)
-            yield Works(ground, _never, _never, _never)
+            yield FeatureWiring(ground, _never, _never, _never)
         finally:
             anyio.run(store.close)
 

@@ -27,7 +27,7 @@ from ..config.first_settings import (
 )
 from ..gateway.channel_loader import introduction
 from ..importers.offer import waiting
-from ..models.weights import PROVIDER, Shelf
+from ..models.weights import PROVIDER, WeightsFolder
 from ..policy.postures import POSTURES, Posture
 from ..supervision.doctor import examine
 from ..types.errors import ChannelError, ConfigError, DeskhandError
@@ -83,7 +83,7 @@ class Onboarding:
         ]
 
     async def take(self, model: str) -> None:
-        shelf = Shelf(self._app.settings.cache / "models")
+        shelf = WeightsFolder(self._app.settings.cache / "models")
         name = model.removeprefix(f"{PROVIDER}/")
         if model.startswith(f"{PROVIDER}/") and not shelf.has(name):
             size = shelf.find(name).size_bytes
@@ -94,7 +94,7 @@ class Onboarding:
         self._models.check(model)
         await self._write(["defaults", "models"], [model])
 
-    async def _fetch(self, shelf: Shelf, name: str) -> None:
+    async def _fetch(self, shelf: WeightsFolder, name: str) -> None:
         model = f"{PROVIDER}/{name}"
 
         def progress(done: int, size: int) -> None:

@@ -10,18 +10,18 @@ import anyio.to_thread
 import msgspec
 
 from ..agent.profile import Agent
-from ..assembly.factory import House, make_agent
+from ..assembly.factory import AgentParts, make_agent
 from ..assembly.overrides import Tried
 from ..assembly.plugins import Plugins
 from ..assembly.tools import plugins_of
 from ..config.config import Settings
 from ..config.last_good import changed, keep_copy, needs_restart, read_again, stamp
 from ..secrets.redaction import Redactor
-from ..supervision.health_checks import Problem, configuration_fact
+from ..supervision.health_checks import ConfigProblem, configuration_fact
 from ..tools.base import Tool
 from ..types.clock import Clock
 from ..types.errors import ConfigError
-from ..types.health import Fact
+from ..types.health import HealthFact
 
 log = logging.getLogger(__name__)
 
@@ -29,12 +29,12 @@ LOOK_S = 0.5
 """How soon a change of the configuration is seen."""
 
 
-class Needs(msgspec.Struct, frozen=True):
+class ReloadNeeds(msgspec.Struct, frozen=True):
     """What agents are made with beside the settings. `house` is what they reach, with these plugins; `tools` are ours
     that only the running house has; `own` asks whether an agent's own tools have changed; `taken_up` is called when
     other settings hold, `made_anew` when agents were made again and nothing else has changed."""
 
-    house: Callable[[Plugins], House]
+    house: Callable[[Plugins], AgentParts]
     tools: Callable[[str], tuple[Tool, ...]]
     own: Callable[[Settings], bool]
     taken_up: Callable[[Settings], None]
@@ -49,21 +49,21 @@ class Current:
         self.plugins = Plugins()
         self.agents: dict[str, Agent] = {}
         self._clock, self._redact = clock, redact
-        self._needs: Needs | None = None
+        self._needs: ReloadNeeds | None = None
         self._first, self._stamp = settings.config, stamp(settings)
-        self._problem = Problem(settings.problem, clock.now()) if settings.problem else None
+        self._problem = ConfigProblem(settings.problem, clock.now()) if settings.problem else None
 
-    def open(self, needs: Needs) -> None:
+    def open(self, needs: ReloadNeeds) -> None:
         """Make the agents. Raises ConfigError."""
         self._needs = needs
         self.plugins = self._plugins(needs, self.settings)
         self.agents = self._made(needs, self.settings, self.plugins)
 
-    def _plugins(self, needs: Needs, settings: Settings) -> Plugins:
+    def _plugins(self, needs: ReloadNeeds, settings: Settings) -> Plugins:
         return plugins_of(settings, self.plugins, needs.tools(settings.agents[0]))
 
     @staticmethod
-    def _made(needs: Needs, settings: Settings, plugins: Plugins) -> dict[str, Agent]:
+    def _made(needs: ReloadNeeds, settings: Settings, plugins: Plugins) -> dict[str, Agent]:
         house = needs.house(plugins)
         return {name: make_agent(settings, name, house) for name in settings.agents}
 
@@ -81,7 +81,7 @@ class Current:
         return make_agent(self.settings, agent, self._opened.house(self.plugins), tried)
 
     @property
-    def _opened(self) -> Needs:
+    def _opened(self) -> ReloadNeeds:
         if self._needs is None:
             raise RuntimeError("the agents are not made yet")
         return self._needs
@@ -114,7 +114,7 @@ class Current:
             plugins = self._plugins(self._opened, settings)
             agents = self._made(self._opened, settings, plugins)
         except (ConfigError, OSError) as error:
-            self._problem = Problem(self._redact(str(error)), self._clock.now())
+            self._problem = ConfigProblem(self._redact(str(error)), self._clock.now())
             raise
         before, self._problem = self.settings, None
         self.settings, self.plugins, self.agents = settings, plugins, agents
@@ -135,6 +135,6 @@ class Current:
         except (ConfigError, OSError) as error:
             log.warning("no copy of the configuration is kept: %s", error)
 
-    def fact(self) -> Fact:
+    def fact(self) -> HealthFact:
         """How it is with the configuration."""
         return configuration_fact(self.settings, self._problem, needs_restart(self._first, self.settings.config))

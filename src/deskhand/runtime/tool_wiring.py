@@ -12,7 +12,7 @@ from ..config.config import Config
 from ..secrets.egress_rules import Egress
 from ..secrets.inbound_redaction import hidden_message
 from ..secrets.proxy_keys import keys
-from ..tools.base import Reach
+from ..tools.base import ToolScope
 from ..tools.label_marks import stored_as
 from ..types.commit import Change
 from ..types.errors import ToolError
@@ -21,13 +21,13 @@ from ..types.messages import Message
 from ..workspace.attachments import with_files
 from ..workspace.diffs import Diffs
 from ..workspace.processes import Background, Beside
-from ..workspace.scope import Outward, Reaches
+from ..workspace.scope import Outward, ToolScopes
 from ..workspace.undo_journal import Effects
 
 log = logging.getLogger(__name__)
 
 
-class Hands:
+class ToolWiring:
     """`reaches` of agents, `effects` that can be undone, their `diffs`, and the `background`, where commands go on."""
 
     def __init__(self, ground: Host) -> None:
@@ -37,7 +37,7 @@ class Hands:
         egress = Egress(ground.store, ground.net, lambda: self._config.egress, ground.clock, held)
         outward = Outward(egress.way, ground.redact.data)
         undo = lambda: self._config.undo  # noqa: E731 -- beside its neighbours
-        self.reaches = Reaches(ground.store, ground.blobs, ground.room, ground.net, undo, outward)
+        self.reaches = ToolScopes(ground.store, ground.blobs, ground.room, ground.net, undo, outward)
         self.effects = Effects(ground.store, self._reach, ground.clock, ground.ids)
         self.diffs = Diffs(ground.store, self._reach)
         beside = Beside(
@@ -55,7 +55,7 @@ class Hands:
     def _config(self) -> Config:
         return self.ground.settings().config
 
-    async def _reach(self, agent: str) -> Reach:
+    async def _reach(self, agent: str) -> ToolScope:
         return await self.ground.agent_of(agent).reach()
 
     async def unpack(self, session: str, message: Message) -> Message:

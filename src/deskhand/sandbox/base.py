@@ -17,7 +17,7 @@ class Mount(msgspec.Struct, frozen=True, gc=False):
     write: bool = False
 
 
-class Command(msgspec.Struct, frozen=True):
+class SandboxCommand(msgspec.Struct, frozen=True):
     """A program to run. `argv` is never given to a shell by us. `cwd` lies beneath a mount.
 
     `mounts` are all that it sees of the host beside the system's programs. `env` is added to a clean environment.
@@ -60,10 +60,10 @@ class Sandbox(Protocol):
 
     @property
     def connects(self) -> bool:
-        """Whether a command may have a way out here: `Command.egress`."""
+        """Whether a command may have a way out here: `SandboxCommand.egress`."""
         ...
 
-    async def run(self, command: Command, output: Callable[[bytes, bool], None]) -> Exit:
+    async def run(self, command: SandboxCommand, output: Callable[[bytes, bool], None]) -> Exit:
         """Run to the end, or to the timeout, when everything that it started is killed. Cancelling kills it too.
 
         `output` gets each piece as it comes, True for stderr; it must not block. Raises SandboxError when the command

@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 from stat import S_ISREG
 
-from deskhand.sandbox.base import Command, Exit, Sandbox
-from deskhand.sandbox.launcher import CA, ETC, SYSTEM, Python, Started, authorities, launch, orders_for
+from deskhand.sandbox.base import Exit, Sandbox, SandboxCommand
+from deskhand.sandbox.launcher import CA, ETC, SYSTEM, Launch, Python, authorities, launch, orders_for
 from deskhand.sandbox.seccomp import program
-from deskhand.sandbox.supervisor import FIRST, Orders
+from deskhand.sandbox.supervisor import FIRST, LaunchOrders
 
 _HOUSE = "/run/deskhand"  # where the interpreter is seen
 _TMP_BYTES, _SHM_BYTES = 512 << 20, 128 << 20
@@ -45,7 +45,7 @@ class Bubblewrap:
         self._fixed = self._always()
         self._filter, self._filter_with_egress = _filter(internet=False), _filter(internet=True)
 
-    async def run(self, command: Command, output: Callable[[bytes, bool], None]) -> Exit:
+    async def run(self, command: SandboxCommand, output: Callable[[bytes, bool], None]) -> Exit:
         """See Sandbox.run."""
         orders = orders_for(command, "/tmp")
         orders.reads = [*SYSTEM, "/etc", "/proc", *(seen for _, seen in self._shown)]
@@ -61,9 +61,9 @@ class Bubblewrap:
             orders.reads += [CA] if CA in files else []
             argv = partial(self._argv, orders, files)
             kept = tuple(files.values())
-            return await launch(Started(argv, orders, self._interpreter, kept), command, output)
+            return await launch(Launch(argv, orders, self._interpreter, kept), command, output)
 
-    def _argv(self, orders: Orders, files: dict[str, int], arguments: Sequence[str]) -> Sequence[str]:
+    def _argv(self, orders: LaunchOrders, files: dict[str, int], arguments: Sequence[str]) -> Sequence[str]:
         argv = [*self._fixed]
         for path, descriptor in files.items():
             argv += ["--perms", "0444", "--file", str(descriptor), path]

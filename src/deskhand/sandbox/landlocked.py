@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 
 from anyio import CancelScope, to_thread
 
-from deskhand.sandbox.base import Command, Exit, Sandbox
-from deskhand.sandbox.launcher import ETC, SYSTEM, Python, Started, launch, orders_for
+from deskhand.sandbox.base import Exit, Sandbox, SandboxCommand
+from deskhand.sandbox.launcher import ETC, SYSTEM, Launch, Python, launch, orders_for
 from deskhand.types.errors import SandboxError
 
 _FIGURES = ("cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version", "filesystems", "sys/kernel/osrelease")
@@ -33,7 +33,7 @@ class Landlocked:
         self._reads = [*SYSTEM, *ETC, python.source]
         self._reads += [f"/proc/{each}" for each in _FIGURES]
 
-    async def run(self, command: Command, output: Callable[[bytes, bool], None]) -> Exit:
+    async def run(self, command: SandboxCommand, output: Callable[[bytes, bool], None]) -> Exit:
         """See Sandbox.run."""
         if command.egress:  # Landlock can bind it to a port, not to an address: that port is open everywhere
             raise SandboxError("without bubblewrap a command cannot have even a narrow way to the network: install it")
@@ -44,7 +44,7 @@ class Landlocked:
             orders.devices = [f"/dev/{each}" for each in ("null", "zero", "full", "random", "urandom")]
             orders.devices += ["/dev/tty"] if command.terminal is not None else []  # its own, if any
             orders.alone, orders.landlocked, orders.own_proc, orders.filter = False, True, "", b""
-            return await launch(Started(self._argv, orders, self._interpreter), command, output)
+            return await launch(Launch(self._argv, orders, self._interpreter), command, output)
         finally:
             with CancelScope(shield=True):
                 await to_thread.run_sync(lambda: shutil.rmtree(tmp, ignore_errors=True))

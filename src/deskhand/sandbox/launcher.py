@@ -15,10 +15,10 @@ from pathlib import Path
 import anyio
 import msgspec
 
-from deskhand.sandbox.base import Command, Exit, Mount
+from deskhand.sandbox.base import Exit, Mount, SandboxCommand
 from deskhand.sandbox.boot import boot, bundle
-from deskhand.sandbox.supervisor import RELAY_PORT, Orders
-from deskhand.sandbox.terminal import Line
+from deskhand.sandbox.supervisor import RELAY_PORT, LaunchOrders
+from deskhand.sandbox.terminal import TerminalHandover
 from deskhand.types.errors import SandboxError, SandboxUnavailable
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -70,11 +70,11 @@ def pythons() -> list[Python]:
     return [each for each in (own, system) if os.access(each.program, os.X_OK)]
 
 
-class Started(msgspec.Struct):
+class Launch(msgspec.Struct):
     """A launch: the program with its arguments, and what to tell the warden."""
 
     argv: Callable[[Sequence[str]], Sequence[str]]  # given the arguments of the interpreter
-    orders: Orders
+    orders: LaunchOrders
     python: Python
     kept: tuple[int, ...] = ()  # descriptors for the program
 
@@ -100,7 +100,7 @@ def checked(mounts: Sequence[Mount]) -> list[tuple[str, bool, int, int]]:
     return found
 
 
-def authorities(command: Command) -> str:
+def authorities(command: SandboxCommand) -> str:
     """The file on the host with the certificates that the command is to trust; '' where those of the system do."""
     if not command.egress:
         return ""
@@ -108,7 +108,7 @@ def authorities(command: Command) -> str:
     return str(beside) if beside.is_file() else ""
 
 
-def _way_out(command: Command) -> dict[str, str]:
+def _way_out(command: SandboxCommand) -> dict[str, str]:
     if not command.egress:
         return {}
     # Not ALL_PROXY: what is no HTTP would only fail later, and say less.
@@ -117,7 +117,7 @@ def _way_out(command: Command) -> dict[str, str]:
     )
 
 
-def environment(command: Command, tmp: str) -> dict[str, str]:
+def environment(command: SandboxCommand, tmp: str) -> dict[str, str]:
     """The whole environment of a command: HOME is the outermost writable folder around its `cwd`."""
     around = [each.path for each in command.mounts if each.write and Path(command.cwd).is_relative_to(each.path)] or [
         command.cwd
@@ -135,11 +135,11 @@ def environment(command: Command, tmp: str) -> dict[str, str]:
     }
 
 
-def orders_for(command: Command, tmp: str) -> Orders:
+def orders_for(command: SandboxCommand, tmp: str) -> LaunchOrders:
     """The part of the orders that does not depend on the kind of sandbox. Raises SandboxError."""
     if not command.argv or any("\0" in each for each in (*command.argv, command.cwd)):
         raise SandboxError("a command is a program and its arguments, without NUL characters")
-    orders = Orders()
+    orders = LaunchOrders()
     orders.argv, orders.cwd, orders.env = list(command.argv), command.cwd, environment(command, tmp)
     orders.mounts = checked(command.mounts)
     orders.memory_bytes, orders.file_bytes = command.memory_bytes, command.file_bytes
@@ -148,7 +148,7 @@ def orders_for(command: Command, tmp: str) -> Orders:
     return orders
 
 
-async def launch(started: Started, command: Command, output: Callable[[bytes, bool], None]) -> Exit:
+async def launch(started: Launch, command: SandboxCommand, output: Callable[[bytes, bool], None]) -> Exit:
     """Run it to its end. Raises SandboxUnavailable where the sandbox did not come up, SandboxError where it refused."""
     begun_at = anyio.current_time()
     heard: list[bytes] = []
@@ -166,7 +166,7 @@ async def launch(started: Started, command: Command, output: Callable[[bytes, bo
         error, error_in = _pipe(stack)
         for each in (report, out, error):
             os.set_blocking(each.number, False)
-        way_out, line = _connected(stack, command.egress), Line(stack, command.terminal)
+        way_out, line = _connected(stack, command.egress), TerminalHandover(stack, command.terminal)
         started.orders.lifeline, started.orders.report = lifeline_in.number, report_in.number
         started.orders.egress, started.orders.terminal = way_out[0] if way_out else -1, line.offer
         standard = (_memory(stack, "stdin", command.stdin), out_in.number, error_in.number)
@@ -193,7 +193,7 @@ async def launch(started: Started, command: Command, output: Callable[[bytes, bo
     return msgspec.structs.replace(ended, seconds=seconds, timeout=deadline.cancelled_caught)
 
 
-def _born(stack: ExitStack, started: Started, standard: tuple[int, int, int], kept: tuple[int, ...]) -> _Child:
+def _born(stack: ExitStack, started: Launch, standard: tuple[int, int, int], kept: tuple[int, ...]) -> _Child:
     """Start the warden with its orders and these descriptors."""
     written = _memory(stack, "orders", bundle(started.python.ours, started.orders.pack()))
     argv = started.argv(("-I", "-S", "-B", "-c", boot(written)))

@@ -17,7 +17,7 @@ import anyio
 import msgspec
 from anyio import to_thread
 
-from deskhand.sandbox.base import Command, Mount, Sandbox
+from deskhand.sandbox.base import Mount, Sandbox, SandboxCommand
 from deskhand.sandbox.bubblewrap import Bubblewrap
 from deskhand.sandbox.kernel import landlock_abi
 from deskhand.sandbox.landlocked import NEEDED_ABI, Landlocked
@@ -36,7 +36,7 @@ class Probe(msgspec.Struct, frozen=True, gc=False):
     detail: str
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class ProbeVerdict(msgspec.Struct, frozen=True):
     """What the probes say of one sandbox. `problem` is empty when it holds; else the shell stays closed."""
 
     sandbox: str
@@ -48,7 +48,7 @@ class Proven(msgspec.Struct, frozen=True):
     """A sandbox that held, and the verdicts on it and on the stronger ones that did not."""
 
     sandbox: Sandbox
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[ProbeVerdict, ...]
 
 
 async def open_sandbox(
@@ -65,7 +65,7 @@ async def open_sandbox(
         candidates += [Bubblewrap(bwrap, python, landlock > 0) for python in pythons()]
     if landlock >= NEEDED_ABI:
         candidates += [Landlocked(python) for python in pythons()]
-    verdicts: list[Verdict] = []
+    verdicts: list[ProbeVerdict] = []
     for candidate in candidates:
         verdict = await prove(candidate, candidate.python)
         verdicts.append(verdict)
@@ -77,7 +77,7 @@ async def open_sandbox(
     raise SandboxUnavailable(f"No sandbox works on this machine, so no command is run. {'; '.join(reasons)}.")
 
 
-async def prove(sandbox: Sandbox, python: str) -> Verdict:
+async def prove(sandbox: Sandbox, python: str) -> ProbeVerdict:
     """Try to break out of `sandbox`, with `python` as seen from inside it."""
     folder = Path(await to_thread.run_sync(tempfile.mkdtemp, "", "deskhand-probe-"))
     try:
@@ -127,10 +127,12 @@ def _outside(stack: ExitStack, folder: Path) -> tuple[dict[str, str], Sequence[s
     return facts, (tcp, udp, unix, abstract)
 
 
-async def _attempt(sandbox: Sandbox, python: str, facts: dict[str, str], listeners: Sequence[socket.socket]) -> Verdict:
+async def _attempt(
+    sandbox: Sandbox, python: str, facts: dict[str, str], listeners: Sequence[socket.socket]
+) -> ProbeVerdict:
     said, complained = bytearray(), bytearray()
     intruder = await anyio.Path(__file__).with_name("intruder.py").read_text()
-    command = Command(
+    command = SandboxCommand(
         argv=(python, "-I", "-S", "-B", "-c", intruder, json.dumps(facts)),
         cwd=facts["workspace"],
         mounts=(Mount(facts["workspace"], write=True),),
@@ -142,12 +144,12 @@ async def _attempt(sandbox: Sandbox, python: str, facts: dict[str, str], listene
         ended = await sandbox.run(command, lambda piece, is_error: (complained if is_error else said).extend(piece))
         found = msgspec.json.Decoder(Probe).decode_lines(bytes(said))
     except (SandboxError, msgspec.DecodeError) as error:
-        return Verdict(sandbox.name, (), str(error))
+        return ProbeVerdict(sandbox.name, (), str(error))
     probes = [*found, _untouched(facts, listeners)]
     problem = "; ".join(f"{each.name}: {each.detail}" for each in probes if not each.ok)
     if ended.code != 0 or len(found) != _ATTEMPTS:
         problem = f"the probes did not finish: {complained.decode(errors='replace')[-300:].strip() or ended}"
-    return Verdict(sandbox.name, tuple(probes), problem)
+    return ProbeVerdict(sandbox.name, tuple(probes), problem)
 
 
 def _untouched(facts: dict[str, str], listeners: Sequence[socket.socket]) -> Probe:

@@ -26,7 +26,7 @@ FIRST = 2  # the number of the warden in a namespace of its own: bubblewrap has 
 _SLACK = 64  # the kernel's bound lies above ours: what reaches ours is ended, not left to try forever
 
 
-class Orders:
+class LaunchOrders:
     """What the launcher asks for. Both ends are ours: it travels as `marshal` in a sealed memory file."""
 
     argv: list[str]
@@ -54,9 +54,9 @@ class Orders:
         return marshal.dumps(vars(self), 2)
 
     @staticmethod
-    def unpack(packed: bytes) -> Orders:
+    def unpack(packed: bytes) -> LaunchOrders:
         """The orders in `packed`, which only the launcher writes."""
-        orders = Orders()
+        orders = LaunchOrders()
         vars(orders).update(marshal.loads(packed))
         return orders
 
@@ -66,7 +66,7 @@ def main(packed: bytes) -> None:
 
     That is `failed WHY`, or `started` and one of `exit CODE`, `signal NUMBER`, `limit WHICH`, `stopped`.
     """
-    orders = Orders.unpack(packed)
+    orders = LaunchOrders.unpack(packed)
     for each in (orders.lifeline, orders.report):
         os.set_inheritable(each, False)
     if orders.egress >= 0 and not orders.alone:
@@ -139,7 +139,7 @@ def _go_first() -> None:
         pass  # an ordinary user: there the kernel's limit on processes holds
 
 
-def _bound_pids(orders: Orders) -> None:
+def _bound_pids(orders: LaunchOrders) -> None:
     """Let the kernel count: the limit on processes does not bind uid 0, that on numbers does (a namespace's own since
     Linux 6.14; the first 300 are used only once).
     """
@@ -150,7 +150,7 @@ def _bound_pids(orders: Orders) -> None:
         pass  # an older kernel: the watch alone
 
 
-def _open_terminal(orders: Orders) -> int:
+def _open_terminal(orders: LaunchOrders) -> int:
     """The command's end of a new terminal, -1 for none. The other end goes out, and nobody in here has it."""
     if orders.terminal is None:
         return -1
@@ -167,7 +167,7 @@ def _open_terminal(orders: Orders) -> int:
     return window
 
 
-def _become(orders: Orders, warden: int, guard: int, window: int) -> None:
+def _become(orders: LaunchOrders, warden: int, guard: int, window: int) -> None:
     """Turn this child into the command. Never returns."""
     try:
         os.setsid()
@@ -211,7 +211,7 @@ def _execute(argv: list[str], env: dict[str, str]) -> None:
     raise error
 
 
-def _confine(orders: Orders, warden: int, guard: int) -> None:
+def _confine(orders: LaunchOrders, warden: int, guard: int) -> None:
     machine, root = os.uname().machine, os.getuid() == 0
     rules = []
     for path, write, device, inode in orders.mounts:
@@ -280,7 +280,7 @@ def _leave_guard(guard: int, warden: int) -> int:
         os._exit(0)
 
 
-def _watch(child: int, orders: Orders) -> str:
+def _watch(child: int, orders: LaunchOrders) -> str:
     """Wait until the command ends, the launcher wants it ended, or it outgrows a limit; name that as in a report."""
     poll = select.poll()
     poll.register(orders.lifeline, select.POLLIN | select.POLLHUP)
@@ -338,7 +338,7 @@ def _living(alone: bool) -> dict[int, tuple[int, int]]:
     return {pid: everyone[pid][1:] for pid in ours - {me}}
 
 
-def _census(orders: Orders) -> tuple[int, int]:
+def _census(orders: LaunchOrders) -> tuple[int, int]:
     """How many threads there are in all, and how many bytes of memory they hold."""
     living = _living(orders.alone)
     threads = sum(count for count, _ in living.values())

@@ -59,7 +59,7 @@ class Terminal:
             fcntl.ioctl(self._descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
 
-class Line:
+class TerminalHandover:
     """How the near end comes to us: the warden opens the terminal inside, and hands it out through a socket."""
 
     def __init__(self, stack: ExitStack, terminal: Terminal | None) -> None:

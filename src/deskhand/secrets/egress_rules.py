@@ -13,10 +13,10 @@ import anyio
 import msgspec
 
 from ..net.client import Net
-from ..net.egress import EgressConfig, Host, check_target, covered, parse_entry
+from ..net.egress import EgressConfig, EgressHost, check_target, covered, parse_entry
 from ..net.egress_door import Slots, opened
 from ..net.egress_proxy import Gate, Use
-from ..net.egress_secrets import Broker, Held, SecretRule
+from ..net.egress_secrets import HeldSecret, SecretBroker, SecretRule
 from ..store.base import Store
 from ..tools.network import OUTSIDE, PRIVATE, REQUEST, read_so_far
 from ..tools.way import Traveller, Way
@@ -30,11 +30,11 @@ log = logging.getLogger(__name__)
 KEPT_USES = 10_000
 
 
-class Keys(msgspec.Struct, frozen=True):
+class ProxyKeys(msgspec.Struct, frozen=True):
     """What the broker has. `held` are all secrets now; `certificate` poses as a host, `authorities` is the file that
     makes commands believe it: None where that is not possible. `trust` judges the certificates of servers."""
 
-    held: Callable[[], Sequence[Held]] = lambda: ()
+    held: Callable[[], Sequence[HeldSecret]] = lambda: ()
     certificate: Callable[[str], ssl.SSLContext | None] = lambda host: None
     authorities: Callable[[], Path | None] = lambda: None
     trust: Callable[[], ssl.SSLContext] = ssl.create_default_context
@@ -44,10 +44,10 @@ class Egress:
     """Opens ways for commands. One per process: all of them share the connections that it may have at once."""
 
     def __init__(
-        self, store: Store, net: Net, config: Callable[[], EgressConfig], clock: Clock, keys: Keys | None = None
+        self, store: Store, net: Net, config: Callable[[], EgressConfig], clock: Clock, keys: ProxyKeys | None = None
     ) -> None:
         self._store, self._net, self._config, self._clock = store, net, config, clock
-        self._keys = keys or Keys()
+        self._keys = keys or ProxyKeys()
         self._slots = Slots()
 
     @asynccontextmanager
@@ -74,14 +74,14 @@ class Egress:
             with anyio.CancelScope(shield=True):
                 await self._write(traveller.session, uses)
 
-    def _mine(self, principal: Principal) -> tuple[Held, ...]:
+    def _mine(self, principal: Principal) -> tuple[HeldSecret, ...]:
         """The secrets that this principal's conversations may use, with the rules that say so."""
         names = (principal.id, *(f"role:{role}" for role in principal.roles))
         return _with_rules(self._keys.held(), lambda rule: rule.lets(names))
 
-    def _broker(self, mine: Sequence[Held], host: str, port: int) -> Broker | None:
+    def _broker(self, mine: Sequence[HeldSecret], host: str, port: int) -> SecretBroker | None:
         here = _with_rules(mine, lambda rule: (rule.host, rule.port) == (host, port))
-        return Broker(host, here, self._keys.held()) if here else None
+        return SecretBroker(host, here, self._keys.held()) if here else None
 
     async def _permit(self, traveller: Traveller, host: str, port: int) -> str:
         """Why this host is not reached, and what to do about it; '' if it is."""
@@ -120,7 +120,7 @@ class Egress:
             log.warning("what a command of %s reached was not written down: %s", session, error)
 
 
-def _with_rules(held: Sequence[Held], which: Callable[[SecretRule], bool]) -> tuple[Held, ...]:
+def _with_rules(held: Sequence[HeldSecret], which: Callable[[SecretRule], bool]) -> tuple[HeldSecret, ...]:
     """Those that have such rules, with these alone."""
     chosen = [(each, tuple(filter(which, each.rules))) for each in held]
     return tuple(msgspec.structs.replace(each, rules=rules) for each, rules in chosen if rules)
@@ -137,7 +137,7 @@ def _note(way: Way, uses: dict[tuple[str, int, str], tuple[int, int, int]], use:
         uses[where] = (requests + 1, up + use.up, down + use.down)
 
 
-def _hosts_of(said: Sequence[tuple[str, str]], verdict: str) -> list[Host]:
+def _hosts_of(said: Sequence[tuple[str, str]], verdict: str) -> list[EgressHost]:
     """The hosts to which a person once said this for good, when they were asked."""
     found = []
     for kind, shown in said:

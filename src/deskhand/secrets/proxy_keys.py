@@ -12,14 +12,14 @@ from ..config.home import Home
 from ..config.yaml_edit import write_private
 from ..net.client import Net
 from ..types.clock import Clock
-from .egress_rules import Keys
+from .egress_rules import ProxyKeys
 from .secrets import Secrets
 
 POSSIBLE = find_spec("cryptography") is not None
 """Whether TLS can end here: it needs the extra `secrets`."""
 
 
-class Authority(Protocol):
+class ProxyAuthority(Protocol):
     """See `net.egress_ca`."""
 
     pem: str
@@ -34,7 +34,7 @@ class Authorities:
         self._path, self._clock, self._net = home.state / "commands-trust.pem", clock, net
 
     @cached_property
-    def _authority(self) -> Authority:
+    def _authority(self) -> ProxyAuthority:
         from ..net.egress_ca import Authority as Made  # noqa: PLC0415 -- a tenth of a second, and seldom needed
 
         return Made(self._clock.now())
@@ -53,7 +53,7 @@ class Authorities:
         return self._path
 
 
-def keys(secrets: Secrets, home: Home, clock: Clock, net: Net) -> Keys:
+def keys(secrets: Secrets, home: Home, clock: Clock, net: Net) -> ProxyKeys:
     """The keys of one process."""
     made = Authorities(home, clock, net)
-    return Keys(secrets.held, made.certificate, lambda: made.file, lambda: net.trust)
+    return ProxyKeys(secrets.held, made.certificate, lambda: made.file, lambda: net.trust)

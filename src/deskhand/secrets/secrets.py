@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ..config.home import Home
 from ..config.yaml_edit import write_private
-from ..net.egress_secrets import Held, SecretRule, checked_rule
+from ..net.egress_secrets import HeldSecret, SecretRule, checked_rule
 from ..types.errors import ConfigError
 from ..types.secrets import NAME, SHORTEST
 
@@ -23,7 +23,7 @@ Place = Literal["file", "keyring", "env"]
 LONGEST = 16_384
 
 
-class Entry(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class SecretEntry(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One secret. `value` is empty where it lies elsewhere: in the keyring under its name, or in the environment as
     `variable`."""
 
@@ -37,7 +37,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    secrets: dict[str, Entry] = {}
+    secrets: dict[str, SecretEntry] = {}
 
 
 class Ring(Protocol):
@@ -57,18 +57,18 @@ class Secrets:
         self._path, self._home, self._environment, self._ring = home.secrets, home, environment, ring
         self._file = str(home.secrets)
         self._stamp: tuple[int, ...] | None = None
-        self._entries: dict[str, Entry] = {}
-        self._held: tuple[Held, ...] = ()
+        self._entries: dict[str, SecretEntry] = {}
+        self._held: tuple[HeldSecret, ...] = ()
         self.problem = ""
 
-    def held(self) -> tuple[Held, ...]:
+    def held(self) -> tuple[HeldSecret, ...]:
         """Those whose value is here, with it. `problem` says what is wrong with others."""
         if self._stamp != (now := self.stamp()):
             self._stamp = now
             self._look()
         return self._held
 
-    def entries(self) -> dict[str, Entry]:
+    def entries(self) -> dict[str, SecretEntry]:
         """All of them by name. Raises ConfigError where the file cannot be used."""
         return _read(self._path)
 
@@ -95,10 +95,10 @@ class Secrets:
                 value = None
                 problems.append(f"the secret {name!r}: {error}")
             if value:
-                found.append(Held(name, value, entry.rules))
+                found.append(HeldSecret(name, value, entry.rules))
         self._held, self.problem = tuple(found), "; ".join(problems)
 
-    def _value(self, name: str, entry: Entry) -> str | None:
+    def _value(self, name: str, entry: SecretEntry) -> str | None:
         match entry.place:
             case "file":
                 return entry.value
@@ -122,12 +122,12 @@ class Secrets:
         if "{{" in value or "\0" in value:
             raise ConfigError("this is no value that can be kept: it has '{{' or a NUL character in it")
         with self._changing() as entries:
-            before = entries.get(name, Entry())
+            before = entries.get(name, SecretEntry())
             if place == "keyring":
                 self._ring().set(name, value)
             elif before.place == "keyring":
                 self._ring().drop(name)
-            entries[name] = Entry(place, value if place == "file" else "", variable, before.rules)
+            entries[name] = SecretEntry(place, value if place == "file" else "", variable, before.rules)
 
     def remove(self, name: str) -> None:
         """Raises ConfigError."""
@@ -154,7 +154,7 @@ class Secrets:
         return len(entry.rules) - len(kept)
 
     @contextmanager
-    def _changing(self) -> Iterator[dict[str, Entry]]:
+    def _changing(self) -> Iterator[dict[str, SecretEntry]]:
         """The entries, written when the block ends well; one process at a time."""
         self._home.make(self._path.parent)
         lock = self._path.with_name(f".{self._path.name}.lock")
@@ -166,14 +166,14 @@ class Secrets:
             write_private(self._path, data.decode() + "\n")
 
 
-def _known(entries: Mapping[str, Entry], name: str) -> Entry:
+def _known(entries: Mapping[str, SecretEntry], name: str) -> SecretEntry:
     if name not in entries:
         there = f"there are: {', '.join(entries)}" if entries else "there is none yet: deskhand secrets set NAME"
         raise ConfigError(f"there is no secret {name!r}; {there}")
     return entries[name]
 
 
-def _read(path: Path) -> dict[str, Entry]:
+def _read(path: Path) -> dict[str, SecretEntry]:
     """Raises ConfigError for a file that others may read, or that is not ours."""
     try:
         with path.open("rb") as file:
@@ -191,6 +191,6 @@ def _read(path: Path) -> dict[str, Entry]:
         raise ConfigError(f"{str(path)!r} is damaged ({why}): mend it, or remove it and set the secrets anew") from None
 
 
-def values_of(held: Sequence[Held], named: Mapping[str, str]) -> dict[str, str]:
+def values_of(held: Sequence[HeldSecret], named: Mapping[str, str]) -> dict[str, str]:
     """value -> name of all that is to be hidden: the secrets, and before them those `named` so already."""
     return {**named, **{each.value: each.name for each in held if len(each.value) >= SHORTEST}}

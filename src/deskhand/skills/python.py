@@ -19,14 +19,14 @@ import anyio.to_thread
 import msgspec
 from msgspec.structs import replace
 
-from ..sandbox.base import Command, Mount
+from ..sandbox.base import Mount, SandboxCommand
 from ..tools.aliases import TOOLS
 from ..tools.approved import CHANGED, bound_in
 from ..tools.base import Context, Done, Spec, Tool
 from ..tools.define import of_fields
 from ..tools.documents.invisible import written_out
 from ..tools.label_marks import marks_of
-from ..tools.paths import Opened, Place, Workspace
+from ..tools.paths import OpenedFile, Place, Workspace
 from ..tools.shell import run_watched
 from ..tools.written import mounts_of
 from ..types.errors import ToolError
@@ -83,20 +83,22 @@ class PythonSkill(msgspec.Struct, frozen=True):
     place: Place = Place("")
 
 
-class Found(msgspec.Struct, frozen=True):
+class PythonSkillScan(msgspec.Struct, frozen=True):
     """What a look found. `problems` are sentences about what is no tool, and why."""
 
     skills: tuple[PythonSkill, ...] = ()
     problems: tuple[str, ...] = ()
 
 
-def parse(source: bytes, file: str) -> Found:
+def parse(source: bytes, file: str) -> PythonSkillScan:
     """The tools of a file, which is read and not run."""
     try:
         tree = ast.parse(source, file)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         where = f" in line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
-        return Found((), (f"{file} is no Python{where}: {getattr(error, 'msg', None) or type(error).__name__}",))
+        return PythonSkillScan(
+            (), (f"{file} is no Python{where}: {getattr(error, 'msg', None) or type(error).__name__}",)
+        )
     skills, problems = dict[str, PythonSkill](), list[str]()
     for node in tree.body:
         if not isinstance(node, ast.AsyncFunctionDef) or node.name.startswith("_"):
@@ -107,7 +109,7 @@ def parse(source: bytes, file: str) -> Found:
             skills.pop(node.name, None)
             why = "it is nested too deeply" if isinstance(error, RecursionError) else error
             problems.append(f"{file}: {node.name[:NAME_CHARS]} is no tool: {why}")
-    return Found(tuple(skills.values()), tuple(problems))
+    return PythonSkillScan(tuple(skills.values()), tuple(problems))
 
 
 def _named(name: str) -> str:
@@ -179,13 +181,13 @@ class PythonSkills:
 
     def __init__(self, workspace: Path) -> None:
         self._workspace = str(workspace)
-        self._parsed: dict[str, tuple[tuple[float, int, int], Found]] = {}
+        self._parsed: dict[str, tuple[tuple[float, int, int], PythonSkillScan]] = {}
 
     def stamp(self, now: float) -> tuple[tuple[str, float, int, int], ...]:
         """Another one after every change, a second after it."""
         return tuple((path, *version) for path, version in self._files(now))
 
-    def find(self, now: float) -> Found:
+    def find(self, now: float) -> PythonSkillScan:
         """What there is at this time (seconds since the epoch)."""
         files, skills, problems = dict(self._files(now)), list[PythonSkill](), list[str]()
         with suppress(ToolError), Workspace(self._workspace) as workspace:
@@ -198,7 +200,7 @@ class PythonSkills:
                 skills += known[1].skills
                 problems += known[1].problems
         self._parsed = {path: known for path, known in self._parsed.items() if path in files}
-        return Found(tuple(skills), tuple(problems))
+        return PythonSkillScan(tuple(skills), tuple(problems))
 
     def _files(self, now: float) -> Iterator[tuple[str, tuple[float, int, int]]]:
         with suppress(ToolError), Workspace(self._workspace) as workspace:
@@ -216,18 +218,18 @@ def _is_module(name: str) -> bool:
     return name.endswith(".py") and not name.startswith(("_", ".")) and name.isprintable()
 
 
-def _read(workspace: Workspace, path: str, size: int) -> Found:
+def _read(workspace: Workspace, path: str, size: int) -> PythonSkillScan:
     if size > FILE_BYTES:
-        return Found((), (f"{path} is larger than {FILE_BYTES >> 10} kB",))
+        return PythonSkillScan((), (f"{path} is larger than {FILE_BYTES >> 10} kB",))
     try:
         read = workspace.read_opened(path, FILE_BYTES + 1)
     except ToolError as error:
-        return Found((), (str(error),))
+        return PythonSkillScan((), (str(error),))
     found, digest, place = parse(read.data, path), sha256(read.data).digest(), read.place
     return replace(found, skills=tuple(replace(each, digest=digest, place=place) for each in found.skills))
 
 
-def python_tools(found: Found, taken: Collection[str]) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
+def python_tools(found: PythonSkillScan, taken: Collection[str]) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
     """The tools, and what is wrong with the others. A name that is `taken`, or stands there twice, is left out."""
     tools, problems = dict[str, Tool](), list(found.problems)
     for skill in found.skills:
@@ -254,7 +256,7 @@ def _tool(skill: PythonSkill) -> Tool:
     return of_fields(spec, fields, run, ["context"])
 
 
-async def _check(opened: Opened, context: Context) -> None:
+async def _check(opened: OpenedFile, context: Context) -> None:
     """Raises ToolError where these bytes of a tool's file are held back."""
     marks, bound = await marks_of(context), await bound_in(context)
     file, real = opened.place.asked, opened.place.real
@@ -276,7 +278,7 @@ def _field(parameter: Parameter) -> tuple[Any, ...]:
     )
 
 
-def _command(skill: PythonSkill, source: bytes, given: dict[str, Any], context: Context) -> Command:
+def _command(skill: PythonSkill, source: bytes, given: dict[str, Any], context: Context) -> SandboxCommand:
     """The function, in an interpreter of its own: ours, which sees nothing of us, the workspace and what is allowed.
     It runs the source that it is given, whatever its file holds by then."""
     base, reach = Path(sys.base_prefix).resolve(), context.reach
@@ -285,4 +287,4 @@ def _command(skill: PythonSkill, source: bytes, given: dict[str, Any], context: 
     mounts = (*mounts_of(context), *shown)
     argv = (python, "-I", "-B", "-c", _RUN, str(reach.folder / skill.file), skill.name)
     told = msgspec.json.encode({"source": source.decode("latin-1"), "given": given})
-    return Command(argv, str(reach.folder), mounts, stdin=told, timeout_s=LIMIT_S)
+    return SandboxCommand(argv, str(reach.folder), mounts, stdin=told, timeout_s=LIMIT_S)

@@ -52,7 +52,7 @@ Severity = Literal["bad", "look"]
 """`bad`: it is never taken. `look`: a person should look at this before they say yes."""
 
 
-class Finding(msgspec.Struct, frozen=True):
+class ScanFinding(msgspec.Struct, frozen=True):
     """Something that stands in a skill. `words` say what is wrong with it, `excerpt` is where."""
 
     severity: Severity
@@ -61,7 +61,7 @@ class Finding(msgspec.Struct, frozen=True):
     excerpt: str = ""
 
 
-class Rule(msgspec.Struct, frozen=True):
+class ScanRule(msgspec.Struct, frozen=True):
     """What is searched for."""
 
     severity: Severity
@@ -71,28 +71,30 @@ class Rule(msgspec.Struct, frozen=True):
 
 
 @cache
-def rules() -> tuple[Rule, ...]:
+def rules() -> tuple[ScanRule, ...]:
     """What is searched for: the table in scan.yaml."""
     table = yaml.safe_load(files(__package__).joinpath("scan.yaml").read_text("utf-8"))
     found = []
     for each in table["rules"]:
         patterns = "|".join(f"(?:{_PART.sub(lambda part: table['parts'][part[1]], each)})" for each in each["patterns"])
-        found.append(Rule(each["severity"], each["name"], each["words"], re.compile(patterns)))
+        found.append(ScanRule(each["severity"], each["name"], each["words"], re.compile(patterns)))
     return tuple(found)
 
 
-def scan(name: str, description: str, body: str, taken: frozenset[str] = frozenset()) -> tuple[Finding, ...]:
+def scan(name: str, description: str, body: str, taken: frozenset[str] = frozenset()) -> tuple[ScanFinding, ...]:
     """What stands in a skill of this name, the worst first. `taken` are names that skills have already."""
     found = [*_of_name(name, taken), *_of_letters(name, description, body)]
     if not description.strip() or len(description) > DESCRIPTION_CHARS:
-        found.append(Finding("bad", "description", f"it needs a description of at most {DESCRIPTION_CHARS} characters"))
+        found.append(
+            ScanFinding("bad", "description", f"it needs a description of at most {DESCRIPTION_CHARS} characters")
+        )
     if not body.strip() or len(body) > LONGEST_CHARS:
-        found.append(Finding("bad", "length", f"it needs instructions of at most {LONGEST_CHARS:,} characters"))
+        found.append(ScanFinding("bad", "length", f"it needs instructions of at most {LONGEST_CHARS:,} characters"))
     found += searched(f"{description[: 2 * DESCRIPTION_CHARS]}\n{body[:WINDOW_CHARS]}")
     return tuple(sorted(found, key=lambda each: each.severity))
 
 
-def scan_files(description: str, texts: Iterable[str]) -> tuple[Finding, ...]:
+def scan_files(description: str, texts: Iterable[str]) -> tuple[ScanFinding, ...]:
     """What stands in the files of a skill, however long they are, and in what its prompt line says; the worst first."""
     found = {finding.rule: finding for finding in searched(description)}
     for text in texts:
@@ -103,7 +105,7 @@ def scan_files(description: str, texts: Iterable[str]) -> tuple[Finding, ...]:
     return tuple(sorted(found.values(), key=lambda each: each.severity))
 
 
-def searched(text: str) -> Iterator[Finding]:
+def searched(text: str) -> Iterator[ScanFinding]:
     """What of the table stands in a text, in any of the ways in which it may be read; each rule once."""
     ways = tuple(readings(text))
     sentences = (*ways, *(_run_on(way) for way in ways))
@@ -111,10 +113,10 @@ def searched(text: str) -> Iterator[Finding]:
         among = sentences if rule.name in _PROSE else ways
         hit = next(((way, found) for way in among if (found := rule.pattern.search(way))), None)
         if hit is not None:
-            yield Finding(rule.severity, rule.name, rule.words, _around(*hit))
+            yield ScanFinding(rule.severity, rule.name, rule.words, _around(*hit))
 
 
-def bad(findings: tuple[Finding, ...]) -> bool:
+def bad(findings: tuple[ScanFinding, ...]) -> bool:
     return any(each.severity == "bad" for each in findings)
 
 
@@ -185,25 +187,25 @@ def _run_on(text: str) -> str:
     return "".join(pieces)
 
 
-def _of_name(name: str, taken: frozenset[str]) -> Iterator[Finding]:
+def _of_name(name: str, taken: frozenset[str]) -> Iterator[ScanFinding]:
     if not _NAME.fullmatch(name) or len(name) > NAME_CHARS:
         words = f"its name is not of lower case letters, digits and single hyphens, at most {NAME_CHARS}"
-        yield Finding("bad", "name", words, ascii(name)[1 : EXCERPT_CHARS + 1])
+        yield ScanFinding("bad", "name", words, ascii(name)[1 : EXCERPT_CHARS + 1])
     elif name in RESERVED:
-        yield Finding("bad", "name", "its name means something else", name)
+        yield ScanFinding("bad", "name", "its name means something else", name)
     elif name in taken:
-        yield Finding("bad", "name", "a skill has this name already", name)
+        yield ScanFinding("bad", "name", "a skill has this name already", name)
 
 
-def _of_letters(name: str, description: str, body: str) -> Iterator[Finding]:
+def _of_letters(name: str, description: str, body: str) -> Iterator[ScanFinding]:
     hidden = without_invisible(f"{name}{description}{body}")[1]
     if hidden:
-        yield Finding("bad", "invisible", f"it has {hidden} characters that nobody sees")
+        yield ScanFinding("bad", "invisible", f"it has {hidden} characters that nobody sees")
     for word in re.findall(r"\w{3,}", f"{description} {body}"):
         scripts = {unicodedata.name(letter, "").split(" ")[0] for letter in word if letter.isalpha()}
         if "LATIN" in scripts and scripts & _OTHERS:
             words = "it has a word of letters of several scripts, which is read as another"
-            yield Finding("bad", "look-alikes", words, ascii(word)[1:EXCERPT_CHARS])
+            yield ScanFinding("bad", "look-alikes", words, ascii(word)[1:EXCERPT_CHARS])
             return
 
 

@@ -22,7 +22,7 @@ from ..tools import tree
 from ..tools.approved import CHANGED, UNBOUND, Bound
 from ..tools.documents.invisible import written_out
 from ..tools.names import alike, shown_name
-from ..tools.paths import Opened, Place, Workspace
+from ..tools.paths import OpenedFile, Place, Workspace
 from ..types.errors import ToolError
 from ..types.messages import clean
 
@@ -35,7 +35,7 @@ _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _USABLE = re.compile(r"\w[\w.-]*")
 
 
-class Source(msgspec.Struct, frozen=True):
+class SkillSource(msgspec.Struct, frozen=True):
     """Where skills lie: in `inner` beneath `root`, which nothing read there can leave. `links`: the owner alone writes
     there, so a link to a folder elsewhere is meant."""
 
@@ -67,7 +67,7 @@ class Skill(msgspec.Struct, frozen=True):
 class Skills:
     """The skills of these sources, the strongest last, whose names one of the patterns of `allowed` covers."""
 
-    def __init__(self, sources: Sequence[Source], allowed: Sequence[str] = ("*",)) -> None:
+    def __init__(self, sources: Sequence[SkillSource], allowed: Sequence[str] = ("*",)) -> None:
         self._sources, self._allowed = sources, allowed
         self._parsed: dict[tuple[Path, str], tuple[tuple[int, ...], Skill | None]] = {}
         self._watched: dict[str, tuple[int, ...]] = {}
@@ -100,7 +100,7 @@ class Skills:
             found[name] = replace(found[name], problem=note.strip("()"))
         return dict(sorted(found.items()))
 
-    def _of(self, source: Source) -> Iterator[Skill]:
+    def _of(self, source: SkillSource) -> Iterator[Skill]:
         with suppress(ToolError), Workspace(str(source.root)) as files:
             for entry in files.list(source.inner, MOST_SKILLS):
                 inner = str(PurePosixPath(source.inner) / entry.name)
@@ -204,7 +204,7 @@ def read_skill(skill: Skill, path: str = "", bound: Bound = UNBOUND) -> str:
     return loaded(skill, path, bound).text
 
 
-class Loaded(msgspec.Struct, frozen=True):
+class LoadedSkill(msgspec.Struct, frozen=True):
     """What a skill says, where it was read, and what is `named` in it."""
 
     text: str
@@ -212,7 +212,7 @@ class Loaded(msgspec.Struct, frozen=True):
     named: tuple[Place, ...] = ()
 
 
-def loaded(skill: Skill, path: str = "", bound: Bound = UNBOUND) -> Loaded:
+def loaded(skill: Skill, path: str = "", bound: Bound = UNBOUND) -> LoadedSkill:
     """The same, with where it was read."""
     with Workspace(str(skill.root)) as files:
         if path:
@@ -220,16 +220,16 @@ def loaded(skill: Skill, path: str = "", bound: Bound = UNBOUND) -> Loaded:
             if asked.is_absolute() or ".." in asked.parts:
                 raise ToolError(f"{path!r} does not lie in the skill {skill.name!r}")
             further = _opened(files, skill, path, FURTHER_BYTES, bound)
-            return Loaded(written_out(further.data.decode("utf-8-sig", "replace")), further.place)
+            return LoadedSkill(written_out(further.data.decode("utf-8-sig", "replace")), further.place)
         read = _opened(files, skill, FILE_NAME, FILE_BYTES, bound)
         body = written_out(split_front(read.data.decode("utf-8-sig", "replace"))[1].strip())
         others = [(name, place) for name, place in _names(files, skill.inner) if name != FILE_NAME]
     more = f"\n\n[files, in {skill.folder}: {', '.join(name for name, _ in others)}]" if others else ""
     text = f'<skill-loaded name="{skill.name}">\n{body}{more}\n</skill-loaded>'
-    return Loaded(text, read.place, tuple(place for _, place in others))
+    return LoadedSkill(text, read.place, tuple(place for _, place in others))
 
 
-def _opened(files: Workspace, skill: Skill, path: str, limit: int, bound: Bound) -> Opened:
+def _opened(files: Workspace, skill: Skill, path: str, limit: int, bound: Bound) -> OpenedFile:
     read = files.read_opened(f"{skill.inner}/{path}", limit)
     place = replace(read.place, asked=str(skill.folder / path))
     if not all(bound.allows(real, sha256(read.data).digest()) for real in (place.real, os.path.realpath(place.asked))):

@@ -8,7 +8,7 @@ from ..policy.gate import others
 from ..tools.approved import CHANGED, Bound, bound_in
 from ..tools.base import Context, Done, Tool
 from ..tools.define import tool
-from ..tools.label_marks import Marks, label_of, marks_of
+from ..tools.label_marks import LabelMarks, label_of, marks_of
 from ..tools.names import shown_name
 from ..tools.output import shown
 from ..tools.paths import Place
@@ -59,7 +59,7 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
     return (list_skills, read_skill)
 
 
-def why_held(skill: Skill, marks: Marks, bound: Bound, principal: Principal) -> str:
+def why_held(skill: Skill, marks: LabelMarks, bound: Bound, principal: Principal) -> str:
     """Why it is no instruction for who speaks here; '' where it is one: it was changed since it was approved, or a file
     of it was written on the word of somebody else."""
     folder = marks.real(str(skill.folder))
@@ -82,6 +82,6 @@ def _whose(name: str, label: Label, principal: Principal) -> str:
     )
 
 
-def _label(place: Place, marks: Marks, bound: Bound) -> Label:
+def _label(place: Place, marks: LabelMarks, bound: Bound) -> Label:
     """Whose word a file of a skill is that was read there: of what an owner approved this house's own."""
     return LOCAL if bound.covers(place.real) and not marks.private(place.real) else marks.told((place,))

@@ -112,7 +112,7 @@ class Used(msgspec.Struct, frozen=True, gc=False):
     cache_write_tokens: int
 
 
-class Activity(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+class StoredActivity(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A tool's call or its result. `detail` is what it was called with, or what came of it."""
 
     seq: int
@@ -291,7 +291,7 @@ class Store(Protocol):
         """How many tokens models have read and written in each of these, in how many calls."""
         ...
 
-    async def activity(self, principal: Principal, limit: int = 50) -> list[Activity]:
+    async def activity(self, principal: Principal, limit: int = 50) -> list[StoredActivity]:
         """The last calls and results of tools in the sessions that `principal` may see, the latest first."""
         ...
 

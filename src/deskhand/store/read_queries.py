@@ -28,7 +28,7 @@ from ..types.events import (
 from ..types.identity import Principal
 from ..types.messages import clean
 from ..types.turn import choices_of
-from .base import FIRST, Activity, Behind, Hit, OpenAsk, SessionRow, Used
+from .base import FIRST, Behind, Hit, OpenAsk, SessionRow, StoredActivity, Used
 from .schema import plain_errors
 from .writer import Writer
 
@@ -104,15 +104,15 @@ class Looking:
             for session, read, written, calls in self._all(self._sql["usage_in"], (listed,))
         }
 
-    async def activity(self, principal: Principal, limit: int = 50) -> list[Activity]:
+    async def activity(self, principal: Principal, limit: int = 50) -> list[StoredActivity]:
         rows = self._all(self._sql["event_activity"], (*_scope(principal), limit))
-        found, names = list[Activity](), dict[tuple[str, str], str]()
+        found, names = list[StoredActivity](), dict[tuple[str, str], str]()
         with plain_errors(self.path):
             for seq, session, n, at, body in reversed(rows):
                 found += _acts((seq, session, n, at), decode_event(body), names)
             return [self._named(act) for act in found[::-1][:limit]]
 
-    def _named(self, act: Activity) -> Activity:
+    def _named(self, act: StoredActivity) -> StoredActivity:
         """With its tool's name, where the call lies further back."""
         for _, body in self._all(self._sql["event_calls_before"], (act.session, act.n)) if not act.name else ():
             reply = decode_event(body)
@@ -240,20 +240,22 @@ def _ask(session: str, title: str, at: float, event: AnyEvent) -> OpenAsk:
     raise AssertionError("only an ask is open")
 
 
-def _acts(place: tuple[int, str, int, float], event: AnyEvent, names: dict[tuple[str, str], str]) -> list[Activity]:
+def _acts(
+    place: tuple[int, str, int, float], event: AnyEvent, names: dict[tuple[str, str], str]
+) -> list[StoredActivity]:
     """The calls or the result in an event, as they came. `names` are those of calls seen so far."""
     session = place[1]
     match event:
         case ModelReplied(message=message):
             names |= {(session, call.id): call.name for call in message.calls}
             told = ((call, bytes(call.arguments).decode(errors="replace")) for call in message.calls)
-            return [Activity(*place, "tool_call", call.id, call.name, text[:DETAIL_CHARS]) for call, text in told]
+            return [StoredActivity(*place, "tool_call", call.id, call.name, text[:DETAIL_CHARS]) for call, text in told]
         case ToolFinished(result=result):
             name = names.get((session, result.call_id), "")
             text = result.text[:DETAIL_CHARS]
-            return [Activity(*place, "tool_result", result.call_id, name, text, result.status)]
+            return [StoredActivity(*place, "tool_result", result.call_id, name, text, result.status)]
         case CallClosed(call_id=call_id, status=status, reason=reason):
             name = names.get((session, call_id), "")
-            return [Activity(*place, "tool_result", call_id, name, reason[:DETAIL_CHARS], status)]
+            return [StoredActivity(*place, "tool_result", call_id, name, reason[:DETAIL_CHARS], status)]
         case _:
             return []

@@ -29,7 +29,7 @@ from ..models.catalogue import parse
 from ..sandbox.probes import open_sandbox
 from ..secrets.proxy_keys import POSSIBLE
 from ..secrets.redaction import secrets_in
-from ..secrets.secrets import Entry
+from ..secrets.secrets import SecretEntry
 from ..store.sqlite import SqliteStore
 from ..tools.convert import INSTALL as WEB
 from ..tools.convert import LIBRARIES
@@ -49,7 +49,7 @@ BUILT_AT = 1_790_000_000.0
 """A clock that shows an earlier time is wrong: this code did not exist then."""
 
 
-class Finding(msgspec.Struct, frozen=True):
+class DoctorFinding(msgspec.Struct, frozen=True):
     """What a probe found. `bad` keeps something from working. `remedy` is what to type; `fix` does it."""
 
     level: Level
@@ -58,33 +58,33 @@ class Finding(msgspec.Struct, frozen=True):
     fix: Callable[[], None] | None = None
 
 
-Run = Callable[[Settings], Awaitable[Sequence[Finding]]]
+Run = Callable[[Settings], Awaitable[Sequence[DoctorFinding]]]
 
 
-class Probe(msgspec.Struct, frozen=True):
+class DoctorProbe(msgspec.Struct, frozen=True):
     name: str
     run: Run
 
 
-async def examine(settings: Settings, probes: Sequence[Probe] | None = None) -> list[tuple[str, Finding]]:
+async def examine(settings: Settings, probes: Sequence[DoctorProbe] | None = None) -> list[tuple[str, DoctorFinding]]:
     """Run the probes, one after the other. A probe that does not come back is a finding too."""
-    found: list[tuple[str, Finding]] = []
+    found: list[tuple[str, DoctorFinding]] = []
     for probe in PROBES if probes is None else probes:
         try:
             with anyio.fail_after(PROBE_S):
                 found += [(probe.name, finding) for finding in await probe.run(settings)]
         except TimeoutError:
-            found.append((probe.name, Finding("bad", f"no result within {PROBE_S:.0f} s")))
+            found.append((probe.name, DoctorFinding("bad", f"no result within {PROBE_S:.0f} s")))
         except (DeskhandError, OSError) as error:
-            found.append((probe.name, Finding("bad", str(error))))
+            found.append((probe.name, DoctorFinding("bad", str(error))))
     return found
 
 
-async def _home(settings: Settings) -> list[Finding]:
+async def _home(settings: Settings) -> list[DoctorFinding]:
     root = settings.home.root
     if not root.is_dir():
         remedy = "deskhand init"
-        return [Finding("bad", f"{root} does not exist", remedy, lambda: make_private(root))]
+        return [DoctorFinding("bad", f"{root} does not exist", remedy, lambda: make_private(root))]
     try:
         with tempfile.NamedTemporaryFile(dir=root, prefix=".doctor-") as file:
             file.write(b"x")
@@ -92,11 +92,11 @@ async def _home(settings: Settings) -> list[Finding]:
     except OSError as error:
         remedies = {errno.EACCES: f"sudo chown -R $(id -u) {root}", errno.EROFS: f"findmnt -T {root}"}
         said = f"{root} cannot be written: {error.strerror}"
-        return [Finding("bad", said, remedies.get(error.errno or 0, ""))]
-    return [Finding("good", f"{root} can be written"), *_open_to_others(settings)]
+        return [DoctorFinding("bad", said, remedies.get(error.errno or 0, ""))]
+    return [DoctorFinding("good", f"{root} can be written"), *_open_to_others(settings)]
 
 
-def _open_to_others(settings: Settings) -> list[Finding]:
+def _open_to_others(settings: Settings) -> list[DoctorFinding]:
     found = []
     for path in (settings.home.root, settings.home.env):
         if path.exists() and path.stat().st_mode & 0o077:
@@ -105,30 +105,34 @@ def _open_to_others(settings: Settings) -> list[Finding]:
             def close(path: Path = path, mode: int = mode) -> None:
                 path.chmod(mode)
 
-            found.append(Finding("note", f"others on this machine can read {path}", f"chmod {mode:o} {path}", close))
+            found.append(
+                DoctorFinding("note", f"others on this machine can read {path}", f"chmod {mode:o} {path}", close)
+            )
     return found
 
 
-async def _disk(settings: Settings) -> list[Finding]:
+async def _disk(settings: Settings) -> list[DoctorFinding]:
     there = next(path for path in (settings.home.root, *settings.home.root.parents) if path.exists())
     free = shutil.disk_usage(there).free
     if free < FREE_BYTES:
         return [
-            Finding("bad", f"only {free / 1e6:.0f} MB are free", f"free some space: du -xh {there} | sort -h | tail")
+            DoctorFinding(
+                "bad", f"only {free / 1e6:.0f} MB are free", f"free some space: du -xh {there} | sort -h | tail"
+            )
         ]
-    return [Finding("good", f"{free / 1e9:.1f} GB are free")]
+    return [DoctorFinding("good", f"{free / 1e9:.1f} GB are free")]
 
 
-async def _config(settings: Settings) -> list[Finding]:
+async def _config(settings: Settings) -> list[DoctorFinding]:
     where = f"{settings.file}{'' if settings.file.exists() else ' (not there: defaults hold)'}"
-    notes = [Finding("note", warning, f"$EDITOR {settings.file}") for warning in settings.warnings]
-    return notes or [Finding("good", where)]
+    notes = [DoctorFinding("note", warning, f"$EDITOR {settings.file}") for warning in settings.warnings]
+    return notes or [DoctorFinding("good", where)]
 
 
-async def _database(settings: Settings) -> list[Finding]:
+async def _database(settings: Settings) -> list[DoctorFinding]:
     path = settings.home.database
     if not path.exists():
-        return [Finding("good", "nothing was said yet")]
+        return [DoctorFinding("good", "nothing was said yet")]
     store = SqliteStore(path, statements())
     try:
         damage = store.check()
@@ -136,48 +140,54 @@ async def _database(settings: Settings) -> list[Finding]:
     finally:
         await store.close()
     if damage:
-        return [Finding("bad", f"damaged: {damage[0]}", f"restore a backup of {path}")]
+        return [DoctorFinding("bad", f"damaged: {damage[0]}", f"restore a backup of {path}")]
     if breaks:
-        return [Finding("bad", f"the log was changed: {breaks[0].session}: {breaks[0].why}", "deskhand audit verify")]
-    return [Finding("good", f"sound; the chain of {events} events holds")]
+        return [
+            DoctorFinding("bad", f"the log was changed: {breaks[0].session}: {breaks[0].why}", "deskhand audit verify")
+        ]
+    return [DoctorFinding("good", f"sound; the chain of {events} events holds")]
 
 
-async def _people(settings: Settings) -> list[Finding]:
+async def _people(settings: Settings) -> list[DoctorFinding]:
     path = settings.home.database
     if not path.exists():
-        return [Finding("good", "only you, at this machine")]
+        return [DoctorFinding("good", "only you, at this machine")]
     store = SqliteStore(path, statements())
     try:
         people = open_people(store, SystemClock(), dict, dict)
         if why := people.health():
-            return [Finding("bad", why, f"restore a backup of {path}" if people.broken() else "deskhand pair list")]
+            return [
+                DoctorFinding("bad", why, f"restore a backup of {path}" if people.broken() else "deskhand pair list")
+            ]
         users = await people.users()
     finally:
         await store.close()
     known = sum(bool(user.identities) for user in users)
-    return [Finding("good", f"{len(users)} users, {known} of them known on a channel")]
+    return [DoctorFinding("good", f"{len(users)} users, {known} of them known on a channel")]
 
 
-async def _models(settings: Settings) -> list[Finding]:
+async def _models(settings: Settings) -> list[DoctorFinding]:
     names = dict.fromkeys(model for agent in settings.agents for model in settings.agent(agent).models)
     if not names:
         return [
-            Finding("bad", "no model is chosen; `deskhand model list` shows them", "deskhand model use provider/name")
+            DoctorFinding(
+                "bad", "no model is chosen; `deskhand model list` shows them", "deskhand model use provider/name"
+            )
         ]
     return [await _model(settings, name) for name in names]
 
 
-async def _model(settings: Settings, name: str) -> Finding:
+async def _model(settings: Settings, name: str) -> DoctorFinding:
     """Ask the provider for its list of models: that needs the address, the network and the key to be right."""
     models = Models(settings)
     try:
         models.open(name)
         provider, _ = parse(name)
     except DeskhandError as error:
-        return Finding("bad", f"{name}: {error}", "deskhand model list")
+        return DoctorFinding("bad", f"{name}: {error}", "deskhand model list")
     catalogue, own = catalogue_of(settings), settings.config.providers.get(provider)
     if provider not in catalogue.providers:
-        return Finding("good", f"{name}: built in")
+        return DoctorFinding("good", f"{name}: built in")
     found = catalogue.provider(provider)
     url = (own.base_url if own else "") or found.base_url
     key = models.key(provider)
@@ -186,11 +196,11 @@ async def _model(settings: Settings, name: str) -> Finding:
     except (OSError, ValueError, TimeoutError) as error:
         why = "no answer in time" if isinstance(error, TimeoutError) else str(error)
         start = f"start it, or set providers.{provider}.base_url" if found.local else "check the network"
-        return Finding("bad", f"{name}: {url} cannot be reached: {why}", start)
+        return DoctorFinding("bad", f"{name}: {url} cannot be reached: {why}", start)
     if status in (401, 403):
         variable = own.key_env if own and own.key_env else next(iter(found.keys), "")
-        return Finding("bad", f"{name}: the key is refused", f"put the right {variable} into {settings.home.env}")
-    return Finding("good", f"{name}: reachable" + (", the key is accepted" if key and status == 200 else ""))
+        return DoctorFinding("bad", f"{name}: the key is refused", f"put the right {variable} into {settings.home.env}")
+    return DoctorFinding("good", f"{name}: reachable" + (", the key is accepted" if key and status == 200 else ""))
 
 
 async def reach(url: str, key: str, auth: str) -> int:
@@ -222,35 +232,35 @@ async def reach(url: str, key: str, auth: str) -> int:
     return int(fields[1])
 
 
-async def _sandbox(settings: Settings) -> list[Finding]:
+async def _sandbox(settings: Settings) -> list[DoctorFinding]:
     """Open the sandbox, which tries to break out of itself."""
     try:
         proven = await open_sandbox()
     except SandboxUnavailable as error:
-        return [Finding("bad", str(error), "sudo apt-get install bubblewrap")]
+        return [DoctorFinding("bad", str(error), "sudo apt-get install bubblewrap")]
     held = proven.verdicts[-1]
-    return [Finding("good", f"{held.sandbox} holds: {len(held.probes)} attempts to break out failed")]
+    return [DoctorFinding("good", f"{held.sandbox} holds: {len(held.probes)} attempts to break out failed")]
 
 
-async def _secrets(settings: Settings) -> list[Finding]:
+async def _secrets(settings: Settings) -> list[DoctorFinding]:
     """Whether each value is where it should be."""
     known = await anyio.to_thread.run_sync(partial(_looked, settings))
     entries, problem = known
     if problem:
-        return [Finding("bad", problem, "deskhand secrets list")]
+        return [DoctorFinding("bad", problem, "deskhand secrets list")]
     if not entries:
-        return [Finding("good", "none are kept; commands that need one: deskhand secrets set NAME")]
+        return [DoctorFinding("good", "none are kept; commands that need one: deskhand secrets set NAME")]
     bare = [name for name, entry in entries.items() if not entry.rules]
     if bare:
         remedy = f"deskhand secrets rule {bare[0]} HOST"
-        return [Finding("note", f"{len(entries)} are kept; no command may use {', '.join(bare)}", remedy)]
+        return [DoctorFinding("note", f"{len(entries)} are kept; no command may use {', '.join(bare)}", remedy)]
     if not POSSIBLE:
         why = f"{len(entries)} are kept; commands use them only by http://, which leaves here as https"
-        return [Finding("note", why, "pip install 'deskhand[secrets]'")]
-    return [Finding("good", f"{len(entries)} are kept, and put into requests at the proxy")]
+        return [DoctorFinding("note", why, "pip install 'deskhand[secrets]'")]
+    return [DoctorFinding("good", f"{len(entries)} are kept, and put into requests at the proxy")]
 
 
-def _looked(settings: Settings) -> tuple[dict[str, Entry], str]:
+def _looked(settings: Settings) -> tuple[dict[str, SecretEntry], str]:
     known = secrets_in(settings)
     try:
         entries = known.entries()
@@ -260,61 +270,63 @@ def _looked(settings: Settings) -> tuple[dict[str, Entry], str]:
     return entries, known.problem
 
 
-async def _starts(settings: Settings) -> list[Finding]:
+async def _starts(settings: Settings) -> list[DoctorFinding]:
     error, began = newer_startup_error(settings.home), last_start(settings.home)
     if error is not None:
         why = f"`deskhand serve` broke at {error.time}: {error.type}: {error.message}"
-        return [Finding("bad", why, f"less {settings.home.startup_error}")]
+        return [DoctorFinding("bad", why, f"less {settings.home.startup_error}")]
     if began is None:
-        return [Finding("good", "`deskhand serve` was never started; it answers while a terminal is open")]
+        return [DoctorFinding("good", "`deskhand serve` was never started; it answers while a terminal is open")]
     when = datetime.fromtimestamp(began, ZoneInfo(settings.config.timezone)).strftime("%Y-%m-%d %H:%M")
-    return [Finding("good", f"`deskhand serve` last began to drive at {when}")]
+    return [DoctorFinding("good", f"`deskhand serve` last began to drive at {when}")]
 
 
-async def _clock(settings: Settings) -> list[Finding]:
+async def _clock(settings: Settings) -> list[DoctorFinding]:
     if SystemClock().now() < BUILT_AT:
-        return [Finding("bad", "the clock is wrong", "sudo timedatectl set-ntp true")]
+        return [DoctorFinding("bad", "the clock is wrong", "sudo timedatectl set-ntp true")]
     zone = settings.config.timezone
-    return [Finding("good", f"plausible; people are told times in {zone}")]
+    return [DoctorFinding("good", f"plausible; people are told times in {zone}")]
 
 
-async def _search(settings: Settings) -> list[Finding]:
+async def _search(settings: Settings) -> list[DoctorFinding]:
     chosen = settings.config.web_search
     engine = ENGINES[chosen.engine]
     variable = (chosen.key_env or engine.key_env) if engine.key_env else ""
     meanwhile = "; DuckDuckGo is asked meanwhile" if chosen.fallback and chosen.engine != "duckduckgo" else ""
     if variable and not settings.environment.get(variable, "").strip():
-        return [Finding("note", f"{engine.title} has no key{meanwhile}", f"put {variable} into {settings.home.env}")]
+        return [
+            DoctorFinding("note", f"{engine.title} has no key{meanwhile}", f"put {variable} into {settings.home.env}")
+        ]
     if chosen.engine == "searxng" and not chosen.url:
         remedy = "deskhand config set web_search.url http://127.0.0.1:8888"
-        return [Finding("note", f"SearXNG has no address{meanwhile}", remedy)]
-    return [Finding("good", f"{engine.title} searches the web")]
+        return [DoctorFinding("note", f"SearXNG has no address{meanwhile}", remedy)]
+    return [DoctorFinding("good", f"{engine.title} searches the web")]
 
 
-async def _documents(settings: Settings) -> list[Finding]:
+async def _documents(settings: Settings) -> list[DoctorFinding]:
     """Nothing of it is needed for the rest to work."""
     missing = [name for name in (*LIBRARIES, "curl_cffi") if find_spec(name) is None]
     if missing:
         said = "PDF files, web pages and sites that refuse programs are not read: the extra [web] is not installed"
-        found = [Finding("note", said, WEB)]
+        found = [DoctorFinding("note", said, WEB)]
     else:
-        found = [Finding("good", "PDF files, office documents and web pages are read")]
+        found = [DoctorFinding("good", "PDF files, office documents and web pages are read")]
     if program := browser_here():
-        return [*found, Finding("good", f"pages that scripts make are rendered by {program}")]
-    return [*found, Finding("note", "pages that scripts make are not rendered: there is no Chromium", CHROMIUM)]
+        return [*found, DoctorFinding("good", f"pages that scripts make are rendered by {program}")]
+    return [*found, DoctorFinding("note", "pages that scripts make are not rendered: there is no Chromium", CHROMIUM)]
 
 
-PROBES: tuple[Probe, ...] = (
-    Probe("home", _home),
-    Probe("disk", _disk),
-    Probe("configuration", _config),
-    Probe("database", _database),
-    Probe("people", _people),
-    Probe("models", _models),
-    Probe("sandbox", _sandbox),
-    Probe("documents", _documents),
-    Probe("search", _search),
-    Probe("secrets", _secrets),
-    Probe("serve", _starts),
-    Probe("clock", _clock),
+PROBES: tuple[DoctorProbe, ...] = (
+    DoctorProbe("home", _home),
+    DoctorProbe("disk", _disk),
+    DoctorProbe("configuration", _config),
+    DoctorProbe("database", _database),
+    DoctorProbe("people", _people),
+    DoctorProbe("models", _models),
+    DoctorProbe("sandbox", _sandbox),
+    DoctorProbe("documents", _documents),
+    DoctorProbe("search", _search),
+    DoctorProbe("secrets", _secrets),
+    DoctorProbe("serve", _starts),
+    DoctorProbe("clock", _clock),
 )

@@ -13,8 +13,8 @@ from ..store.base import Store
 from ..types.clock import Clock
 from ..types.errors import StoreError
 from ..types.events import AnyEvent, ModelFailed, ModelReplied
-from ..types.health import Fact, State
-from ..workspace.scope import Room
+from ..types.health import HealthFact, State
+from ..workspace.scope import SandboxProvider
 from .health_facts import Vitals
 from .lock import Holder
 
@@ -35,7 +35,7 @@ MODEL = "model "
 """How the names of providers begin, among the parts."""
 
 
-class Problem(msgspec.Struct, frozen=True):
+class ConfigProblem(msgspec.Struct, frozen=True):
     """Why the configuration in the file does not hold, and since when."""
 
     text: str
@@ -49,7 +49,7 @@ class Checkup:
         self._store, self._home, self._vitals, self._clock = store, home, vitals, clock
         self._tried_at: float | None = None
 
-    async def store(self) -> Fact:
+    async def store(self) -> HealthFact:
         """Whether anything can be written now: to the database's lock, and to the disk under it."""
         now = self._clock.monotonic()
         if self._tried_at is None or now - self._tried_at >= FRESH_S:
@@ -66,42 +66,42 @@ class Checkup:
         state: State = "down" if known.failures else "degraded" if free < FREE_BYTES else "ok"
         detail = f"{_size(free)} are free" if known.failures == 0 else f"nothing can be written; {_size(free)} are free"
         last = (known.last_success_at, known.last_error, known.last_error_at)
-        return Fact("store", state, detail, None, *last, vital=True)
+        return HealthFact("store", state, detail, None, *last, vital=True)
 
-    async def outbox(self) -> Fact:
+    async def outbox(self) -> HealthFact:
         """What is still to be sent. It is as well as its sender, and late where that is."""
         (count, oldest, error), *_ = await self._store.rows("outbox_owed", ())
         late = count and self._clock.now() - oldest > LATE_S
         (working,), *_ = await self._store.rows("open_owed", ())
         detail = f"{count} to be sent" if count else "nothing to be sent"
         detail += f", {working} to go on with" if working else ""
-        return Fact("owed", "degraded" if late else "ok", detail, oldest, last_error=str(error))
+        return HealthFact("owed", "degraded" if late else "ok", detail, oldest, last_error=str(error))
 
 
-def driver_fact(holder: Holder | None) -> Fact:
+def driver_fact(holder: Holder | None) -> HealthFact:
     """Who drives, where that is not this process, or not yet."""
     if holder is None or holder.pid == os.getpid():
-        return Fact("driver", "starting", "nobody drives yet", vital=True)
+        return HealthFact("driver", "starting", "nobody drives yet", vital=True)
     who = f"process {holder.pid}" if holder.pid else "another process"
     since = holder.since or None
-    return Fact("driver", "ok", f"{who} drives; this one takes over when it ends", since, vital=True)
+    return HealthFact("driver", "ok", f"{who} drives; this one takes over when it ends", since, vital=True)
 
 
-def sandbox_fact(room: Room) -> Fact:
+def sandbox_fact(room: SandboxProvider) -> HealthFact:
     """Whether commands can be run, and what was proven."""
     if room.problem:
-        return Fact("sandbox", "degraded", "no command is run", last_error=room.problem, last_error_at=room.at)
-    return Fact("sandbox", "ok", room.proof or "proven before the first command", None, room.at)
+        return HealthFact("sandbox", "degraded", "no command is run", last_error=room.problem, last_error_at=room.at)
+    return HealthFact("sandbox", "ok", room.proof or "proven before the first command", None, room.at)
 
 
-def configuration_fact(settings: Settings, problem: Problem | None, restart: Sequence[str]) -> Fact:
+def configuration_fact(settings: Settings, problem: ConfigProblem | None, restart: Sequence[str]) -> HealthFact:
     """Which configuration holds, and what it says that is not in force."""
     if problem is not None:
         held = "the last good configuration holds"
-        return Fact("configuration", "degraded", held, last_error=problem.text, last_error_at=problem.at)
+        return HealthFact("configuration", "degraded", held, last_error=problem.text, last_error_at=problem.at)
     if restart:
-        return Fact("configuration", "degraded", f"a restart is needed for: {', '.join(restart)}")
-    return Fact("configuration", "ok", "; ".join(settings.warnings) or str(settings.file))
+        return HealthFact("configuration", "degraded", f"a restart is needed for: {', '.join(restart)}")
+    return HealthFact("configuration", "ok", "; ".join(settings.warnings) or str(settings.file))
 
 
 def note_models(vitals: Vitals, event: AnyEvent, configured: Callable[[], Collection[str]]) -> None:

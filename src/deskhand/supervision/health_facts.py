@@ -13,7 +13,7 @@ import msgspec
 from ..config.yaml_edit import write_private
 from ..types.clock import Clock
 from ..types.errors import LoginRefused
-from ..types.health import Fact, State
+from ..types.health import HealthFact, State
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class Vital(msgspec.Struct):
     detail: str = ""
 
 
-class Remembered(msgspec.Struct, frozen=True, omit_defaults=True):
+class RememberedHealth(msgspec.Struct, frozen=True, omit_defaults=True):
     """What outlives the process."""
 
     last_success_at: float | None = None
@@ -70,13 +70,13 @@ class Vitals:
     def __init__(self, clock: Clock, redact: Callable[[str], str], path: Path) -> None:
         self._clock, self._redact, self._path = clock, redact, path
         self._known: dict[str, Vital] = {}
-        self._remembered: dict[str, Remembered] = {}
+        self._remembered: dict[str, RememberedHealth] = {}
         self._troubled = anyio.Event()
         self._writing = anyio.Lock()
 
     def of(self, name: str) -> Vital:
         if name not in self._known:
-            before = self._remembered.get(name, Remembered())
+            before = self._remembered.get(name, RememberedHealth())
             self._known[name] = Vital(None, before.last_success_at, before.last_error, before.last_error_at)
             self._known[name].refused = before.refused
         return self._known[name]
@@ -136,20 +136,20 @@ class Vitals:
             if name.startswith(prefix):
                 known.failures = 0
 
-    def facts(self) -> list[Fact]:
+    def facts(self) -> list[HealthFact]:
         now = self._clock.now()
         return [self._fact(name, vital, now) for name, vital in self._known.items()]
 
-    def _fact(self, name: str, vital: Vital, now: float) -> Fact:
+    def _fact(self, name: str, vital: Vital, now: float) -> HealthFact:
         error = (vital.last_error, vital.last_error_at, vital.restarts, vital.vital)
-        return Fact(name, state_of(vital, now), vital.detail, vital.since, vital.last_success_at, *error)
+        return HealthFact(name, state_of(vital, now), vital.detail, vital.since, vital.last_success_at, *error)
 
     # ------------------------------------------------------------------ over restarts
 
     def recall(self) -> None:
         """Take up what the last process wrote down; where there is nothing to read, nothing is remembered."""
         try:
-            self._remembered = msgspec.json.decode(self._path.read_bytes(), type=dict[str, Remembered])
+            self._remembered = msgspec.json.decode(self._path.read_bytes(), type=dict[str, RememberedHealth])
         except (OSError, msgspec.MsgspecError, RecursionError):
             return
 
@@ -176,8 +176,8 @@ class Vitals:
         """Raises OSError."""
         found = dict(self._remembered)
         for name, vital in self._known.items():
-            found[name] = Remembered(vital.last_success_at, vital.last_error, vital.last_error_at, vital.refused)
-        found = {name: each for name, each in found.items() if each != Remembered()}
+            found[name] = RememberedHealth(vital.last_success_at, vital.last_error, vital.last_error_at, vital.refused)
+        found = {name: each for name, each in found.items() if each != RememberedHealth()}
         text = msgspec.json.format(msgspec.json.encode(found)).decode() + "\n"
         async with self._writing:
             await anyio.to_thread.run_sync(write_private, self._path, text)

@@ -32,7 +32,7 @@ WHY_CHARS = 500
 PACKAGE = Path(_PACKAGE).parent.resolve()
 
 
-class Edit(msgspec.Struct, frozen=True):
+class ConfigEdit(msgspec.Struct, frozen=True):
     """A change of an agent that touched such files."""
 
     n: int
@@ -103,15 +103,15 @@ async def take_back(
     return [file for files in undone.values() for file in files]
 
 
-async def edits(settings: Settings, store: Store, since: float, only: Collection[str] = ()) -> Sequence[Edit]:
+async def edits(settings: Settings, store: Store, since: float, only: Collection[str] = ()) -> Sequence[ConfigEdit]:
     """The changes since then that touched what the service runs, the latest first."""
-    found: dict[int, Edit] = {}
+    found: dict[int, ConfigEdit] = {}
     for n, session, folder, place in await store.rows("effect_files", (since,)):
         file = Path(folder) / bytes(place).decode(errors="surrogateescape")
         if not _runs(settings, file) or (only and str(file) not in only):
             continue
-        known = found.get(n, Edit(n, session, ()))
-        found[n] = Edit(n, session, (*known.files, str(file)))
+        known = found.get(n, ConfigEdit(n, session, ()))
+        found[n] = ConfigEdit(n, session, (*known.files, str(file)))
     return tuple(found.values())
 
 

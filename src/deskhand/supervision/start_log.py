@@ -29,7 +29,7 @@ class StartupError(msgspec.Struct, frozen=True):
     time: str
 
 
-class Ready:
+class WorkerReady:
     """Says to the parent that this worker is ready: it is about to drive, or waits for another that
     does. Once; a parent that does not ask is told nothing."""
 

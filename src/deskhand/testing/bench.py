@@ -14,19 +14,19 @@ from ..assembly.chat_commands import run
 from ..config.statements import statements as all_statements
 from ..gateway.door import cuts
 from ..models.base import Model
-from ..models.meter import Meter
+from ..models.meter import UsageMeter
 from ..policy.rules import Case, Decision
 from ..store.base import Accepted, Store
 from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
-from ..tools.base import Reach, Tool
+from ..tools.base import Tool, ToolScope
 from ..types.door import Progress
 from ..types.events import AnyEvent, ModelFailed, Recorded, ToolFinished
 from ..types.identity import Address, Answer, Body, Inbound, Principal, Said, When
 from ..types.labels import Label
 from ..types.limits import Limits
 from ..types.messages import Message, Text, ToolResult
-from ..workspace.scope import Reaches, Room
+from ..workspace.scope import SandboxProvider, ToolScopes
 from .clock import CountingIds, SetClock
 
 ANN, BOB = Principal("ann", ("owner",)), Principal("bob")
@@ -56,7 +56,7 @@ class Bench:
         self.path, self.clock, self.ids = path, SetClock(), CountingIds()
         self.store: Store = SqliteStore(path, {**all_statements(), **(statements or {})})
         self.shown: list[Recorded | Progress] = []
-        self.meter = Meter()
+        self.meter = UsageMeter()
         self.agent = Agent(
             "agent",
             ("test/model",),
@@ -67,7 +67,7 @@ class Bench:
             str(path.parent),
             commands=partial(run, lambda principal, session, options: ""),
         )
-        self._reaches = Reaches(self.store, Blobs(path.parent / "blobs"), Room())
+        self._reaches = ToolScopes(self.store, Blobs(path.parent / "blobs"), SandboxProvider())
         self._model, self._count = model, 0
         self.driver = self.start()
 
@@ -75,7 +75,7 @@ class Bench:
         """The model, whatever it is called."""
         return self._model
 
-    async def reach(self) -> Reach:
+    async def reach(self) -> ToolScope:
         return await self._reaches.of("agent", Path(self.agent.folder))
 
     def start(self) -> Driver:

@@ -13,11 +13,11 @@ from anyio.streams.tls import TLSStream
 
 from ..config.clock import SystemClock
 from ..net.client import Net
-from ..net.egress import Host, check_target, parse_entry
+from ..net.egress import EgressHost, check_target, parse_entry
 from ..net.egress_ca import Authority
 from ..net.egress_door import Slots, opened
 from ..net.egress_proxy import Gate, Use
-from ..net.egress_secrets import Broker, Held
+from ..net.egress_secrets import HeldSecret, SecretBroker
 
 Answer = Callable[[bytes], bytes]
 
@@ -89,8 +89,8 @@ class Lab:
     def __init__(self) -> None:
         now = SystemClock().now()
         self.authority, self.inner = Authority(now), Authority(now)
-        self.entries: list[Host] = []
-        self.secrets: list[Held] = []
+        self.entries: list[EgressHost] = []
+        self.secrets: list[HeldSecret] = []
         self.web: dict[tuple[str, int], int] = {}
         self.uses: list[Use] = []
         self.dialled: list[tuple[str, int]] = []
@@ -117,9 +117,9 @@ class Lab:
             net = Net(resolve=resolve, allow=[(host, inside)] if inside else [])
             return await net.connect(host, inside or port)
 
-        def broker(host: str, port: int) -> Broker | None:
+        def broker(host: str, port: int) -> SecretBroker | None:
             mine = [each for each in self.secrets if any((r.host, r.port) == (host, port) for r in each.rules)]
-            return Broker(host, mine, self.secrets) if mine else None
+            return SecretBroker(host, mine, self.secrets) if mine else None
 
         def certificate(host: str) -> ssl.SSLContext | None:
             return self.inner.context(host) if self.posing else None

@@ -14,7 +14,7 @@ from contextlib import AbstractAsyncContextManager
 import anyio
 import msgspec
 
-from ..models.base import Item, Model, Reply, Request, Shown, TextDelta, ThinkingDelta, ToolSchema
+from ..models.base import ContextMessage, Item, Model, Reply, Request, TextDelta, ThinkingDelta, ToolSchema
 from ..types.errors import ModelError
 from ..types.events import Finish
 from ..types.messages import Message, Text, Thinking, ToolCall, ToolResult, clean
@@ -43,7 +43,7 @@ _TOOL = ToolSchema("read_file", "Read a file.", {"type": "object", "properties":
 def request(*messages: Message) -> Request:
     """A plain request with these messages, or with one question."""
     asked = messages or (Message("user", (Text("How are you?"),)),)
-    shown = tuple(Shown(key, message) for key, message in enumerate(asked, 1))
+    shown = tuple(ContextMessage(key, message) for key, message in enumerate(asked, 1))
     return Request(model="m", system=("Be brief.",), messages=shown, tools=(_TOOL,))
 
 

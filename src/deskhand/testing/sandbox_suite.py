@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import msgspec
 
-from ..sandbox.base import Command, Exit, Mount, Sandbox
+from ..sandbox.base import Exit, Mount, Sandbox, SandboxCommand
 from ..types.errors import SandboxError
 
 
@@ -37,13 +37,15 @@ class Ran(msgspec.Struct, frozen=True):
 Check = Callable[[Sandbox, Ground], Awaitable[None]]
 
 
-def command(ground: Ground, script: str) -> Command:
+def command(ground: Ground, script: str) -> SandboxCommand:
     """`script` for bash in the workspace; $OUT is the folder outside."""
     where = str(ground.workspace)
-    return Command(("/bin/bash", "-c", script), where, (Mount(where, write=True),), env=(("OUT", str(ground.outside)),))
+    return SandboxCommand(
+        ("/bin/bash", "-c", script), where, (Mount(where, write=True),), env=(("OUT", str(ground.outside)),)
+    )
 
 
-async def run(sandbox: Sandbox, wanted: Command) -> Ran:
+async def run(sandbox: Sandbox, wanted: SandboxCommand) -> Ran:
     """Run it and keep the first megabyte of what it says."""
     said = bytearray()
 

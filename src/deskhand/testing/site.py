@@ -16,7 +16,7 @@ import msgspec
 from anyio.abc import Listener, SocketAttribute, SocketStream, TaskGroup
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from ..net.client import Exchange, Limits, Net
+from ..net.client import Exchange, Net, NetLimits
 
 PUBLIC = "127.0.0.2"
 """Plays the public address: all of 127.0.0.0/8 is this machine, and no test needs another."""
@@ -78,7 +78,7 @@ class Site:
         fields = {"Content-Type": "text/html; charset=utf-8"} | dict(headers or {})
         self.pages[path] = plain(data, status, fields)
 
-    def net(self, names: Mapping[str, Sequence[str]] | None = None, limits: Limits | None = None) -> Net:
+    def net(self, names: Mapping[str, Sequence[str]] | None = None, limits: NetLimits | None = None) -> Net:
         """A client for which this site is public, and which knows no names but its own and `names`."""
         known = {self.host: [self.address], **(names or {})}
 

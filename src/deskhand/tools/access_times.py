@@ -27,8 +27,8 @@ from . import tree
 from .accessed import LONG_AGO_NS, is_content, was_accessed
 from .base import Context
 from .heavy import is_heavy
-from .label_marks import Marks, lasting, marks_of, private_in, stored_as, tainted
-from .notes import Word, changed_at
+from .label_marks import LabelMarks, lasting, marks_of, private_in, stored_as, tainted
+from .notes import PendingLabel, changed_at
 
 MOST = 500
 """With more marked files than this all count as read: looking would take longer than the command."""
@@ -65,12 +65,12 @@ Tell = Callable[[Collection[str]], None]
 """Is told of what was read since it was armed last, before it is armed anew, which takes the trace of that away."""
 
 
-class Reads:
+class AccessTimes:
     """Begin with `of`; when the command is over, `look`, and then ask for the labels."""
 
     def __init__(
         self,
-        marks: Marks,
+        marks: LabelMarks,
         marked: Sequence[str],
         armed: Sequence[_Armed] | None,
         context: Context,
@@ -89,13 +89,13 @@ class Reads:
         self._own = dict[str, Label]()
 
     @classmethod
-    async def of(cls, context: Context) -> Reads:
+    async def of(cls, context: Context) -> AccessTimes:
         """Begin to look."""
         marks = await marks_of(context)
         return await anyio.to_thread.run_sync(cls.begun, marks, context)
 
     @classmethod
-    def begun(cls, marks: Marks, context: Context, tell: Tell = lambda paths: None) -> Reads:
+    def begun(cls, marks: LabelMarks, context: Context, tell: Tell = lambda paths: None) -> AccessTimes:
         """The same, which blocks. `tell` is told what others have read, if they run."""
         roots = _roots(context)
         stored = [path for path in marks.stored if _lies(path, roots)]
@@ -113,13 +113,13 @@ class Reads:
     @classmethod
     def _armed_on(
         cls,
-        marks: Marks,
+        marks: LabelMarks,
         marked: Sequence[str],
         stored: Sequence[str],
         context: Context,
         tell: Tell,
         heard: Label = LOCAL,
-    ) -> Reads:
+    ) -> AccessTimes:
         if len(marked) > MOST:
             return cls(marks, marked, None, context, heard)
         telling = (*stored, *(path for path in marked if path not in marks.stored and _tells(path)))
@@ -166,7 +166,7 @@ class Reads:
         with self._lock:
             self.read |= frozenset(paths)
 
-    async def look(self, now: Marks | None = None, words: Sequence[Word] = ()) -> None:
+    async def look(self, now: LabelMarks | None = None, words: Sequence[PendingLabel] = ()) -> None:
         """The command is over, or has come so far: see what it read. `now` are the marks of this moment, `words` are
         those of others that ran at the same time: what was marked or written meanwhile, it may have read."""
         if len(self._armed or ()) <= FEW and not words:
@@ -176,7 +176,7 @@ class Reads:
         if now is not None:
             self._aside = join((self._aside, *self._fresh(now)))
 
-    def _look(self, words: Sequence[Word] = ()) -> None:
+    def _look(self, words: Sequence[PendingLabel] = ()) -> None:
         if self._armed is None:
             self._note((*self._marked, *self._late))
         else:
@@ -184,7 +184,7 @@ class Reads:
         labels = [word.label for word in words if word.anywhere(self._roots)]
         self._aside = join((self._aside, *labels))
 
-    def _fresh(self, now: Marks) -> Iterator[Label]:
+    def _fresh(self, now: LabelMarks) -> Iterator[Label]:
         """The labels that were given since it began, by others than itself, for whatever was not armed then."""
         if now.stored == self._marks.stored:
             return

@@ -15,7 +15,7 @@ from ..types.labels import UNTRUSTED, Label, join
 from ..types.messages import Text, clean
 from ..types.secrets import HANDLE
 from ..types.turn import OpenCall
-from .base import Ask, Context, Done, Tool, own
+from .base import Context, Done, PersonQuestion, Tool, own
 from .label_marks import marks_of
 
 RUNS = frozenset({"shell", "background_run", "process"})
@@ -24,7 +24,7 @@ PATH_CHARS = 4096
 _SAYS: frozenset[Effect] = frozenset({"none", "fetch", "send_owner", "send_other"})
 
 
-class Ready(msgspec.Struct, frozen=True):
+class ReadyCall(msgspec.Struct, frozen=True):
     """A call that may run now, and why; '' where a person said yes to it."""
 
     call: OpenCall
@@ -32,7 +32,9 @@ class Ready(msgspec.Struct, frozen=True):
     why: str
 
 
-async def attempt(tool: Tool, arguments: msgspec.Raw, context: Callable[[], Awaitable[Context]]) -> Done | Ask:
+async def attempt(
+    tool: Tool, arguments: msgspec.Raw, context: Callable[[], Awaitable[Context]]
+) -> Done | PersonQuestion:
     """What came of it; an error where it raised, took too long or returned what is no outcome."""
     name, limit_s, given = tool.spec.name, tool.spec.timeout_s, None
     try:
@@ -40,7 +42,7 @@ async def attempt(tool: Tool, arguments: msgspec.Raw, context: Callable[[], Awai
             given = await context()
             _keeps_no_handle(tool, arguments)
             outcome = await tool.run(arguments, given)
-        if not isinstance(outcome, (Done, Ask)):  # a tool from outside that nobody type-checked
+        if not isinstance(outcome, (Done, PersonQuestion)):  # a tool from outside that nobody type-checked
             raise TypeError(f"it returned {outcome!r}")
         return outcome
     except ToolError as error:

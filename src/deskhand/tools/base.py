@@ -22,7 +22,7 @@ from ..types.labels import LOCAL, UNTRUSTED, Label, join
 from ..types.messages import ResultPart, ResultStatus, Text
 from ..types.options import SessionOptions
 from ..types.process import Process
-from .file_snapshots import Shadow
+from .file_snapshots import FileSnapshots
 from .paths import Allowed, Workspace
 from .way import Ways, no_way
 
@@ -49,7 +49,7 @@ class Spec(msgspec.Struct, frozen=True):
         return self.effect in ("none", "fetch") and self.replay == "again"
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class PendingApproval(msgspec.Struct, frozen=True):
     """A command that is to run beside the conversation; with `columns` and `rows` in a terminal of that size."""
 
     command: str
@@ -74,11 +74,11 @@ class Heard(msgspec.Struct, frozen=True):
 class Processes(Protocol):
     """What runs beside the turns of conversations. A session sees its own alone; all raise ToolError."""
 
-    async def background(self, wanted: Wanted, context: Context) -> tuple[str, Change]:
+    async def background(self, wanted: PendingApproval, context: Context) -> tuple[str, Change]:
         """Its id, and the row to be committed with the result of the call: with that it is started, once."""
         ...
 
-    async def start(self, wanted: Wanted, context: Context) -> str:
+    async def start(self, wanted: PendingApproval, context: Context) -> str:
         """Start it in a terminal, now. Returns its id."""
         ...
 
@@ -117,7 +117,7 @@ def _no_net() -> Net:
     return Net(closed="nothing is fetched from the web here.")
 
 
-class Reach(msgspec.Struct, frozen=True):
+class ToolScope(msgspec.Struct, frozen=True):
     """What an agent's tools may touch of the machine.
 
     `folder` is the workspace, `files` opens what lies in it and in the folders allowed beside it, which are also
@@ -137,7 +137,7 @@ class Reach(msgspec.Struct, frozen=True):
     sandbox: Callable[[], Awaitable[Sandbox]]
     seen: dict[tuple[str, str], str]
     net: Net = msgspec.field(default_factory=_no_net)
-    shadow: Shadow | None = None
+    shadow: FileSnapshots | None = None
     ways: Ways = no_way
     processes: Callable[[], Processes] = no_processes
     owned: tuple[Allowed, ...] = ()
@@ -164,7 +164,7 @@ class Context(msgspec.Struct, frozen=True):
     principal: Principal
     address: Address
     agent: str
-    reach: Reach
+    reach: ToolScope
     clock: Clock
     ids: Ids
     emit: Callable[[str], None]
@@ -190,7 +190,7 @@ class Done(msgspec.Struct, frozen=True):
     options: SessionOptions | None = None
 
 
-class Ask(msgspec.Struct, frozen=True):
+class PersonQuestion(msgspec.Struct, frozen=True):
     """The call rests until a person answers, for at most `wait_s`."""
 
     question: str
@@ -198,7 +198,7 @@ class Ask(msgspec.Struct, frozen=True):
     wait_s: float = 24 * 3600.0
 
 
-Outcome = Done | Ask
+Outcome = Done | PersonQuestion
 
 
 class Tool(Protocol):
@@ -213,13 +213,13 @@ class Tool(Protocol):
         ...
 
 
-class Judged(Protocol):
+class JudgedCall(Protocol):
     """A tool whose effect depends on its arguments; `effects`, where it has any, are all that it may have."""
 
     def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect: ...
 
 
-def judged_by(tool: Tool | Judged) -> Callable[[msgspec.Raw, Address], Effect] | None:
+def judged_by(tool: Tool | JudgedCall) -> Callable[[msgspec.Raw, Address], Effect] | None:
     """How the tool's effect follows from its arguments; None where its spec says all."""
     return getattr(tool, "effect_of", None)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import msgspec
 
-from ..sandbox.base import Command, Exit, Mount, Sandbox
+from ..sandbox.base import Exit, Mount, Sandbox, SandboxCommand
 from ..types.errors import SandboxError, ToolError
 from .documents.found import TEXT_CHARS
 from .documents.kinds import NAMES, Kind, kind_of
@@ -25,7 +25,7 @@ MODULE = "deskhand.tools.documents.main"
 INSTALL = "pip install 'deskhand[web]'"
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class ConversionRequest(msgspec.Struct, frozen=True):
     """What is known of a document, and what is wanted of it.
 
     `declared` is the media type that its sender says, `name` its file's name, `url` where it was found: links are made
@@ -70,7 +70,7 @@ class _Answer(msgspec.Struct, frozen=True):
 async def convert(
     data: bytes,
     sandbox: Callable[[], Awaitable[Sandbox]],
-    wanted: Wanted = Wanted(),  # noqa: B008  it is frozen
+    wanted: ConversionRequest = ConversionRequest(),  # noqa: B008  it is frozen
     time_s: float = TIME_S,
 ) -> Converted:
     """The text of a document. Raises ToolError with a sentence that says why there is none."""
@@ -115,7 +115,7 @@ async def convert(
     return Converted(answer.text, answer.title[:300], kind, answer.hidden, tuple(answer.notes))
 
 
-def python_command(module: str, stdin: bytes) -> Command:
+def python_command(module: str, stdin: bytes) -> SandboxCommand:
     """Runs `main` of one of our modules with the interpreter that runs us. It sees itself, its libraries and our
     package, and nothing else of the machine."""
     ours = Path(__file__).resolve().parents[2]  # what Python lists to find our package
@@ -129,7 +129,7 @@ def python_command(module: str, stdin: bytes) -> Command:
             shown.append(path)
     python = f"{base}/bin/python{sys.version_info[0]}.{sys.version_info[1]}"
     start = f"import sys; sys.path[:0] = sys.argv[1:]; from {module} import main; main()"
-    return Command(
+    return SandboxCommand(
         argv=(python, "-I", "-S", "-B", "-c", start, str(ours), *sorted(libraries)),
         cwd=str(ours),
         mounts=tuple(Mount(path) for path in shown),

@@ -30,7 +30,7 @@ _WORDS = frozenset({"description", "title", "$comment"})
 _WORD = re.compile(r"[^\W_]{3,}")
 
 
-class Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class DeferredArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     query: str
 
 
@@ -39,7 +39,7 @@ class ToolSearch:
 
     def __init__(self, deferred: Mapping[str, Spec]) -> None:
         self.deferred = deferred
-        parameters = schema(Arguments)
+        parameters = schema(DeferredArguments)
         parameters["properties"]["query"]["description"] = "their names with commas between, or words for what you need"
         description = (
             "Load more tools: you can call them from your next reply on. Load together what you will need, and none"
@@ -48,7 +48,7 @@ class ToolSearch:
         self.spec = Spec(SEARCH, description, parameters)
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
-        query = decode_arguments(arguments, Arguments, SEARCH).query
+        query = decode_arguments(arguments, DeferredArguments, SEARCH).query
         now = [spec for spec in self.deferred.values() if offered(spec, context.options)]
         found = found_by(query, now)
         if not found:

@@ -17,7 +17,7 @@ from ..types.effects import Effect, Replay
 from ..types.errors import ToolError
 from ..types.labels import UNTRUSTED, Label
 from .aliases import canonical, unquoted
-from .base import Ask, Context, Done, Outcome, Spec
+from .base import Context, Done, Outcome, PersonQuestion, Spec
 from .output import shown
 
 Function = Callable[..., Awaitable[Any]]
@@ -57,7 +57,7 @@ class FunctionTool:
         given = self.values(arguments)
         given.update(dict.fromkeys(self._context, context))
         outcome = await self._function(**given)
-        if isinstance(outcome, (Done, Ask)):
+        if isinstance(outcome, (Done, PersonQuestion)):
             return outcome
         return await shown(_text(outcome), context, self._spec.reads)
 

@@ -23,7 +23,7 @@ QUERY_CHARS = 400
 _TAG = re.compile(r"<[^<>]*>")
 
 
-class Hit(msgspec.Struct, frozen=True):
+class SearchHit(msgspec.Struct, frozen=True):
     """One result, as plain text."""
 
     title: str
@@ -31,7 +31,7 @@ class Hit(msgspec.Struct, frozen=True):
     snippet: str
 
 
-class Asked(msgspec.Struct, frozen=True):
+class EngineQuery(msgspec.Struct, frozen=True):
     """What is looked for. `key` is the engine's, and `base` where it is reached."""
 
     query: str
@@ -40,18 +40,18 @@ class Asked(msgspec.Struct, frozen=True):
     key: str = ""
 
 
-class Engine(msgspec.Struct, frozen=True):
+class SearchEngine(msgspec.Struct, frozen=True):
     """`base` is its address, `key_env` the variable with its key ('' needs none). `forbidden` is what a 403 means."""
 
     title: str
     base: str
     key_env: str
-    request: Callable[[Asked], Request]
-    read: Callable[[Fetched], list[Hit]]
+    request: Callable[[EngineQuery], Request]
+    read: Callable[[Fetched], list[SearchHit]]
     forbidden: str
 
 
-def _duckduckgo(asked: Asked) -> Request:
+def _duckduckgo(asked: EngineQuery) -> Request:
     """The form of the page without scripts; `b` is empty for the first page of results. A word with a `!` at
     an end would lead to another site, so it is quoted. There is no official description: https://html.duckduckgo.com/html/,
     and searx/engines/duckduckgo.py of SearXNG."""
@@ -63,7 +63,7 @@ def _duckduckgo(asked: Asked) -> Request:
     return Request(parse_url(asked.base), headers, "POST", form)
 
 
-def _read_duckduckgo(fetched: Fetched) -> list[Hit]:
+def _read_duckduckgo(fetched: Fetched) -> list[SearchHit]:
     page = fetched.body[:2_000_000].decode("utf-8", "replace")
     if fetched.status == 202 or "anomaly-modal" in page or 'id="challenge-form"' in page:
         raise NetError(_ROBOT)
@@ -73,7 +73,7 @@ def _read_duckduckgo(fetched: Fetched) -> list[Hit]:
     return [hit for hit in map(_from_duckduckgo, parser.found) if hit is not None]
 
 
-def _from_duckduckgo(found: dict[str, str]) -> Hit | None:
+def _from_duckduckgo(found: dict[str, str]) -> SearchHit | None:
     """Results lead through //duckduckgo.com/l/?uddg=ADDRESS; advertisements through y.js."""
     url = found.get("url", "")
     parts = urlsplit(f"https:{url}" if url.startswith("//") else url)
@@ -123,7 +123,7 @@ class _Results(HTMLParser):
             last[self._into] = (last.get(self._into, "") + data)[: 2 * SNIPPET_CHARS]
 
 
-def _brave(asked: Asked) -> Request:
+def _brave(asked: EngineQuery) -> Request:
     """https://api-dashboard.search.brave.com/app/documentation/web-search/get-started: at most 20 results, the key in
     X-Subscription-Token; `text_decorations` would mark the words that fit."""
     query = urlencode({"q": asked.query, "count": min(asked.count, 20), "text_decorations": "false"})
@@ -131,33 +131,33 @@ def _brave(asked: Asked) -> Request:
     return Request(parse_url(f"{asked.base}?{query}"), headers)
 
 
-def _read_brave(fetched: Fetched) -> list[Hit]:
+def _read_brave(fetched: Fetched) -> list[SearchHit]:
     return _hits(_at(_json(fetched), "web", "results"), "description")
 
 
-def _tavily(asked: Asked) -> Request:
+def _tavily(asked: EngineQuery) -> Request:
     """https://docs.tavily.com/documentation/api-reference/endpoint/search: at most 20 results, the key as Bearer."""
     body = {"query": asked.query, "max_results": min(asked.count, 20), "search_depth": "basic"}
     headers = {"Authorization": f"Bearer {asked.key}", "Content-Type": "application/json"}
     return Request(parse_url(asked.base), headers, "POST", msgspec.json.encode(body))
 
 
-def _read_tavily(fetched: Fetched) -> list[Hit]:
+def _read_tavily(fetched: Fetched) -> list[SearchHit]:
     return _hits(_at(_json(fetched), "results"), "content")
 
 
-def _exa(asked: Asked) -> Request:
+def _exa(asked: EngineQuery) -> Request:
     """https://docs.exa.ai/reference/search: the key in x-api-key, excerpts that fit as `highlights`."""
     body = {"query": asked.query, "numResults": asked.count, "type": "auto", "contents": {"highlights": True}}
     headers = {"x-api-key": asked.key, "Content-Type": "application/json"}
     return Request(parse_url(asked.base), headers, "POST", msgspec.json.encode(body))
 
 
-def _read_exa(fetched: Fetched) -> list[Hit]:
+def _read_exa(fetched: Fetched) -> list[SearchHit]:
     return _hits(_at(_json(fetched), "results"), "highlights", "text")
 
 
-def _searxng(asked: Asked) -> Request:
+def _searxng(asked: EngineQuery) -> Request:
     """https://docs.searxng.org/dev/search_api.html: `format=json`, where the instance allows it (`search.formats`)."""
     base = parse_url(asked.base)
     path = base.target.partition("?")[0].rstrip("/").removesuffix("/search")
@@ -165,7 +165,7 @@ def _searxng(asked: Asked) -> Request:
     return Request(parse_url(f"{base.origin}{path}/search?{query}"), {"Accept": "application/json"})
 
 
-def _read_searxng(fetched: Fetched) -> list[Hit]:
+def _read_searxng(fetched: Fetched) -> list[SearchHit]:
     return _hits(_at(_json(fetched), "results"), "content")
 
 
@@ -178,16 +178,18 @@ _NO_JSON = "this SearXNG gives no JSON: add `json` to `search.formats` in its se
 _BRAVE = "https://api.search.brave.com/res/v1/web/search"
 _TAVILY = "https://api.tavily.com/search"
 _EXA = "https://api.exa.ai/search"
-ENGINES: Mapping[EngineName, Engine] = {
-    "duckduckgo": Engine("DuckDuckGo", "https://html.duckduckgo.com/html/", "", _duckduckgo, _read_duckduckgo, _ROBOT),
-    "brave": Engine("Brave", _BRAVE, "BRAVE_API_KEY", _brave, _read_brave, _refused("Brave")),
-    "tavily": Engine("Tavily", _TAVILY, "TAVILY_API_KEY", _tavily, _read_tavily, _refused("Tavily")),
-    "exa": Engine("Exa", _EXA, "EXA_API_KEY", _exa, _read_exa, _refused("Exa")),
-    "searxng": Engine("SearXNG", "", "", _searxng, _read_searxng, _NO_JSON),
+ENGINES: Mapping[EngineName, SearchEngine] = {
+    "duckduckgo": SearchEngine(
+        "DuckDuckGo", "https://html.duckduckgo.com/html/", "", _duckduckgo, _read_duckduckgo, _ROBOT
+    ),
+    "brave": SearchEngine("Brave", _BRAVE, "BRAVE_API_KEY", _brave, _read_brave, _refused("Brave")),
+    "tavily": SearchEngine("Tavily", _TAVILY, "TAVILY_API_KEY", _tavily, _read_tavily, _refused("Tavily")),
+    "exa": SearchEngine("Exa", _EXA, "EXA_API_KEY", _exa, _read_exa, _refused("Exa")),
+    "searxng": SearchEngine("SearXNG", "", "", _searxng, _read_searxng, _NO_JSON),
 }
 
 
-def read_hits(engine: Engine, fetched: Fetched, count: int) -> list[Hit]:
+def read_hits(engine: SearchEngine, fetched: Fetched, count: int) -> list[SearchHit]:
     """The results of an answer, each address once. Raises NetError with a sentence that says what to do."""
     if fetched.status in (401, 403):
         raise NetError(engine.forbidden)
@@ -195,7 +197,7 @@ def read_hits(engine: Engine, fetched: Fetched, count: int) -> list[Hit]:
         raise NetError(f"{engine.title} was asked too often, or what was paid for is used up.")
     if fetched.status // 100 != 2:
         raise NetError(f"{engine.title} answered with status {fetched.status}.")
-    once: dict[str, Hit] = {}
+    once: dict[str, SearchHit] = {}
     for hit in engine.read(fetched):
         once.setdefault(hit.url, hit)
     return list(once.values())[:count]
@@ -215,7 +217,7 @@ def _at(value: Any, *names: str) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _hits(results: list[Any], *snippets: str) -> list[Hit]:
+def _hits(results: list[Any], *snippets: str) -> list[SearchHit]:
     found = []
     for result in results[:100]:
         if isinstance(result, dict):
@@ -226,7 +228,7 @@ def _hits(results: list[Any], *snippets: str) -> list[Hit]:
     return found
 
 
-def _hit(title: str, url: str, snippet: str) -> Hit | None:
+def _hit(title: str, url: str, snippet: str) -> SearchHit | None:
     """A result as plain text; None for one whose address is none that could be fetched."""
     try:
         address = str(parse_url(url))
@@ -234,7 +236,7 @@ def _hit(title: str, url: str, snippet: str) -> Hit | None:
         return None
     if len(address) > URL_CHARS:
         return None
-    return Hit(_line(title, TITLE_CHARS) or address, address, _line(snippet, SNIPPET_CHARS))
+    return SearchHit(_line(title, TITLE_CHARS) or address, address, _line(snippet, SNIPPET_CHARS))
 
 
 def _line(text: str, limit: int) -> str:

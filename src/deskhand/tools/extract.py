@@ -21,7 +21,7 @@ from ..types.errors import NetError, ToolError
 from ..types.identity import Address
 from ..types.labels import Label
 from .base import Context, Outcome, Spec
-from .convert import LIMIT_BYTES, Wanted, convert
+from .convert import LIMIT_BYTES, ConversionRequest, convert
 from .define import decode_arguments, schema
 from .label_marks import marks_of
 from .output import shown
@@ -162,7 +162,7 @@ def _is_date(value: str) -> bool:
 async def _of_file(path: str, context: Context) -> tuple[str, tuple[str, ...] | None]:
     found = await anyio.to_thread.run_sync(context.reach.files.read_opened, path, LIMIT_BYTES + 1)
     label = (await marks_of(context)).of(found.place)
-    return await _text(found.data, Wanted(name=path), context), label.readers
+    return await _text(found.data, ConversionRequest(name=path), context), label.readers
 
 
 async def _of_page(url: str, context: Context) -> tuple[str, tuple[str, ...] | None]:
@@ -170,11 +170,11 @@ async def _of_page(url: str, context: Context) -> tuple[str, tuple[str, ...] | N
         fetched = await context.reach.net.get(url)
     except NetError as error:  # its words may be the page's
         raise ToolError("the page could not be fetched; web_fetch says why") from error
-    wanted = Wanted(declared=fetched.headers.get("content-type", ""), url=str(fetched.url))
+    wanted = ConversionRequest(declared=fetched.headers.get("content-type", ""), url=str(fetched.url))
     return await _text(fetched.body, wanted, context), None
 
 
-async def _text(data: bytes, wanted: Wanted, context: Context) -> str:
+async def _text(data: bytes, wanted: ConversionRequest, context: Context) -> str:
     try:
         return (await convert(data, context.reach.sandbox, wanted)).text
     except ToolError as error:  # what reads documents may repeat what stands in them

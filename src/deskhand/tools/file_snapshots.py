@@ -26,9 +26,9 @@ from ..types.errors import BlobMissing, StoreFull
 from ..types.folders import make_private
 from . import tree
 from .heavy import is_heavy
-from .notes import Notes, Running
+from .notes import RunningEffect, RunningNotes
 from .protected import why_protected
-from .states import Changed, digest_of, state_of
+from .states import ChangedPath, digest_of, state_of
 
 SETTLED_NS = 50_000_000
 """A file that was changed this short before it was read may be changed again without a new time: it is read again."""
@@ -51,7 +51,7 @@ class UndoConfig(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
     files: int = 20_000
 
 
-class Seen(msgspec.Struct, array_like=True, gc=False):
+class FileSnapshot(msgspec.Struct, array_like=True, gc=False):
     """A name as it was: by what we know that it has not changed, and its state (`state_of`)."""
 
     mode: int
@@ -66,7 +66,7 @@ class Seen(msgspec.Struct, array_like=True, gc=False):
 Commit = Callable[[Sequence[Change]], Awaitable[object]]
 
 
-class Shadow:
+class FileSnapshots:
     """The shadow of one workspace. Its methods block: they are called in threads, and wait for each other.
 
     `seen` is what was there at the last look. It is kept in a file too, to be good after a crash and after a restart.
@@ -78,13 +78,13 @@ class Shadow:
         self, folder: Path, blobs: Blobs, commit: Commit, limits: Callable[[], UndoConfig] = UndoConfig
     ) -> None:
         self.folder, self.commit, self._blobs, self._limits = folder, commit, blobs, limits
-        self.seen: dict[str, Seen] = {}
+        self.seen: dict[str, FileSnapshot] = {}
         self.unlooked: tuple[str, ...] = ()
         """The folders into which the last look did not go."""
-        self.running: list[Running] = []
+        self.running: list[RunningEffect] = []
         self.armed: dict[str, tuple[int, int]] = {}
-        self.notes, self.whole = Notes(folder / "running"), True
-        self.looked_back, self._beside = False, dict[str, Shadow]()
+        self.notes, self.whole = RunningNotes(folder / "running"), True
+        self.looked_back, self._beside = False, dict[str, FileSnapshots]()
         self.lock = threading.RLock()
         self.cut = False
         self._loaded = self._stale = False
@@ -101,17 +101,17 @@ class Shadow:
         seen = self.seen.get(path)
         return seen.inode if seen is not None else 0
 
-    def beside(self, real: str) -> Shadow:
+    def beside(self, real: str) -> FileSnapshots:
         """The shadow of another folder, of which only files are looked at by their names."""
         if real not in self._beside:
             name = sha256(real.encode(errors="surrogateescape")).hexdigest()[:16]
-            self._beside[real] = Shadow(self.folder / "beside" / name, self._blobs, self.commit, self._limits)
+            self._beside[real] = FileSnapshots(self.folder / "beside" / name, self._blobs, self.commit, self._limits)
             self._beside[real].whole = False
         return self._beside[real]
 
     # ------------------------------------------------------------------ looking
 
-    def look(self, root: int) -> list[Changed]:
+    def look(self, root: int) -> list[ChangedPath]:
         """What has changed since the last look, in no order; it is remembered and copied."""
         with self.lock:
             self._load()
@@ -119,11 +119,11 @@ class Shadow:
             walk.run()
             self.unlooked = tuple(walk.unlooked)
             gone = self.seen.keys() - walk.found if len(walk.found) != len(self.seen) or walk.fresh else ()
-            changed = [Changed(path, self.seen[path].state, None) for path in gone]
+            changed = [ChangedPath(path, self.seen[path].state, None) for path in gone]
             for path, now in walk.fresh:
                 was = self.seen.get(path)
                 if was is None or was.state != now.state:
-                    changed.append(Changed(path, was.state if was else None, now.state))
+                    changed.append(ChangedPath(path, was.state if was else None, now.state))
             self._note(dict(walk.fresh), gone)
             return changed
 
@@ -141,11 +141,11 @@ class Shadow:
         finally:
             self.lock.release()
 
-    def look_at(self, root: int, paths: Sequence[str]) -> list[Changed]:
+    def look_at(self, root: int, paths: Sequence[str]) -> list[ChangedPath]:
         """The same for these paths alone."""
         with self.lock:
             self._load()
-            fresh, gone, changed = dict[str, Seen](), list[str](), list[Changed]()
+            fresh, gone, changed = dict[str, FileSnapshot](), list[str](), list[ChangedPath]()
             for path in paths:
                 status, was = tree.status(root, path), self.seen.get(path)
                 if status is None:
@@ -160,11 +160,11 @@ class Shadow:
                     except OSError:  # its folder went, or became a link, just now
                         continue
                 if (was.state if was else None) != (now.state if now else None):
-                    changed.append(Changed(path, was.state if was else None, now.state if now else None))
+                    changed.append(ChangedPath(path, was.state if was else None, now.state if now else None))
             self._note(fresh, gone)
             return changed
 
-    def _note(self, fresh: Mapping[str, Seen], gone: Sequence[str] | set[str]) -> None:
+    def _note(self, fresh: Mapping[str, FileSnapshot], gone: Sequence[str] | set[str]) -> None:
         for path in gone:
             self._files -= self.seen.pop(path).state[0] == "f"
         for path, now in fresh.items():
@@ -174,7 +174,7 @@ class Shadow:
         self._taken = 0
         self._stale |= bool(fresh or gone)
 
-    def read(self, above: int, name: str, status: os.stat_result, path: str) -> Seen:
+    def read(self, above: int, name: str, status: os.stat_result, path: str) -> FileSnapshot:
         """What stands there now; a file is copied."""
         what, settled = "", True
         if stat.S_ISDIR(status.st_mode):
@@ -185,7 +185,7 @@ class Shadow:
         elif stat.S_ISREG(status.st_mode):
             what, status, settled = self._copied(above, name, status, path)
         fields = (status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-        return Seen(*fields, state_of(status, what), settled)
+        return FileSnapshot(*fields, state_of(status, what), settled)
 
     def _copied(self, above: int, name: str, status: os.stat_result, path: str) -> tuple[str, os.stat_result, bool]:
         """(digest, status, settled) of a file; no digest where it is too large, or there are too many."""
@@ -353,7 +353,7 @@ class Shadow:
         self._loaded = True
         make_private(self.folder)
         try:
-            known = msgspec.msgpack.decode((self.folder / "index").read_bytes(), type=dict[bytes, Seen])
+            known = msgspec.msgpack.decode((self.folder / "index").read_bytes(), type=dict[bytes, FileSnapshot])
         except (OSError, ValueError):
             known = {}
         self.seen = {os.fsdecode(path): each for path, each in known.items()}
@@ -366,7 +366,7 @@ def _now_ns() -> int:
     return time.clock_gettime_ns(time.CLOCK_REALTIME)
 
 
-def _same(was: Seen, status: os.stat_result) -> bool:
+def _same(was: FileSnapshot, status: os.stat_result) -> bool:
     return (
         was.ctime_ns == status.st_ctime_ns
         and was.inode == status.st_ino
@@ -379,11 +379,11 @@ def _same(was: Seen, status: os.stat_result) -> bool:
 class _Walk:
     """One walk over a workspace, the nearest names first."""
 
-    def __init__(self, shadow: Shadow, root: int, peek: bool = False) -> None:
+    def __init__(self, shadow: FileSnapshots, root: int, peek: bool = False) -> None:
         self._peek, self.differs = peek, False
         self._shadow, self._root, self._device = shadow, root, os.fstat(root).st_dev
         self.found: set[str] = set()
-        self.fresh: list[tuple[str, Seen]] = []
+        self.fresh: list[tuple[str, FileSnapshot]] = []
         self.unlooked: list[str] = []
         self._todo = [""]
 

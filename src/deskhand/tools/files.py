@@ -19,14 +19,14 @@ from ..types.errors import ToolError
 from ..types.labels import LOCAL, Label, join
 from .aliases import TOOLS as TOOLS_ELSEWHERE
 from .base import Context, Done, done, own
-from .convert import LIMIT_BYTES, Wanted, convert
+from .convert import LIMIT_BYTES, ConversionRequest, convert
 from .define import tool
 from .documents.kinds import NAMES, kind_of
 from .edits import BOM, Replacement, apply_edits
 from .label_marks import label_of, marks_of
 from .output import shown
 from .patch import apply_patch
-from .paths import Opened, Place, Workspace
+from .paths import OpenedFile, Place, Workspace
 from .watch import changing
 
 READ_BYTES = 10 << 20
@@ -53,7 +53,7 @@ async def read_file(path: str, context: Context, start_line: int = 0, end_line: 
     if opened is not None and (kind := kind_of(opened.data, name=path)) in DOCUMENTS:
         label = await _label_of(opened, context)
         with _said_of(label):
-            found = await convert(opened.data, context.reach.sandbox, Wanted(name=path))
+            found = await convert(opened.data, context.reach.sandbox, ConversionRequest(name=path))
         data, remarks = found.text.encode(), f"\n[the text of a {NAMES[kind]}]\n{found.remarks}".rstrip()
     else:
         opened = await _checked(path, opened, context)
@@ -162,7 +162,7 @@ class Plan(msgspec.Struct, frozen=True):
 
     path: str
     given: dict[str, Any]
-    before: Opened | None
+    before: OpenedFile | None
     edits: bool
 
 
@@ -197,7 +197,7 @@ def rewrite_of(plan: Plan) -> Rewrite:
     return Rewrite(path, before, _changed(path, before, given["edits"], given["patch"]))
 
 
-def _read_now(path: str, files: Workspace) -> Opened | None:
+def _read_now(path: str, files: Workspace) -> OpenedFile | None:
     try:
         before = files.read_opened(path, READ_BYTES + 1, to_write=True)
     except ToolError as error:
@@ -209,7 +209,7 @@ def _read_now(path: str, files: Workspace) -> Opened | None:
     return before
 
 
-async def _label_of(opened: Opened, context: Context) -> Label:
+async def _label_of(opened: OpenedFile, context: Context) -> Label:
     """The label of what was read, asked for when it was."""
     marks = await marks_of(context)
     return await anyio.to_thread.run_sync(marks.of, opened.place)
@@ -224,7 +224,7 @@ def _said_of(label: Label) -> Iterator[None]:
         raise ToolError(str(error), join((label, error.label))) from error
 
 
-async def _open_to_readers(path: str, opened: Opened | None, context: Context) -> None:
+async def _open_to_readers(path: str, opened: OpenedFile | None, context: Context) -> None:
     """Raises ToolError, in the same words whatever stands there, or would, for a file that is not for all who read this
     conversation: whether a change can be made tells what is in it."""
     marks = await marks_of(context)
@@ -233,7 +233,7 @@ async def _open_to_readers(path: str, opened: Opened | None, context: Context) -
         raise ToolError(f"{path!r} is for its owner alone, and others read this conversation")
 
 
-async def _checked(path: str, opened: Opened | None, context: Context) -> Opened:
+async def _checked(path: str, opened: OpenedFile | None, context: Context) -> OpenedFile:
     """The text file that was read. Raises ToolError where there is none, or it is no text, or too much."""
     if opened is None:
         near = await anyio.to_thread.run_sync(_similar, path, context)
@@ -251,7 +251,9 @@ async def _checked(path: str, opened: Opened | None, context: Context) -> Opened
     return opened
 
 
-async def _opened(path: str, context: Context, most: int = READ_BYTES + 1, *, to_write: bool = False) -> Opened | None:
+async def _opened(
+    path: str, context: Context, most: int = READ_BYTES + 1, *, to_write: bool = False
+) -> OpenedFile | None:
     """The file with `most` of its bytes, or None where there is none. Raises ToolError where it may not be read, or not
     written where it is `to_write`."""
     try:
@@ -296,7 +298,7 @@ def _seen_as(path: str, context: Context) -> tuple[str, str]:
     return context.session, os.path.realpath(context.reach.folder / path)
 
 
-async def _label(kept: Opened | None, context: Context) -> Label:
+async def _label(kept: OpenedFile | None, context: Context) -> Label:
     """Whose word the file will be. What a person has seen and allowed as it is, is as good as theirs; what is `kept` of
     what was there is also still what it was."""
     label = context.label

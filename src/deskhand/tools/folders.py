@@ -14,7 +14,7 @@ from ..types.errors import ToolError
 from ..types.labels import Label
 from .base import Context, Done
 from .define import tool
-from .label_marks import Marks, label_of, marks_of
+from .label_marks import LabelMarks, label_of, marks_of
 from .names import alike, shown_name
 from .output import shown
 from .paths import Entry, Place, Workspace
@@ -123,7 +123,7 @@ class Look:
         await anyio.to_thread.run_sync(run, abandon_on_cancel=True)
         return await anyio.to_thread.run_sync(self._judged, await marks_of(context), context)
 
-    def _judged(self, marks: Marks, context: Context) -> Label:
+    def _judged(self, marks: LabelMarks, context: Context) -> Label:
         found = dict.fromkeys(self.places)
         closed = {place for place in found if marks.closed(place, context)}
         kept = [(hit, place) for hit, place in zip(self.hits, self.places, strict=True) if place not in closed]

@@ -47,7 +47,7 @@ STEERING = ("core.hookspath", "include.path", "includeif.*.path")
 """These name files that git obeys, too."""
 
 
-class Entry(msgspec.Struct, frozen=True, gc=False):
+class GitSetting(msgspec.Struct, frozen=True, gc=False):
     """One setting: `key` is `section.name`, or `section.subsection.name`, as git compares them."""
 
     section: str
@@ -61,7 +61,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
         return f"{self.section}.{middle}{self.name}"
 
 
-def parse(data: bytes) -> list[Entry]:
+def parse(data: bytes) -> list[GitSetting]:
     """The settings in their order. Raises ToolError for what git does not read either."""
     if len(data) > LARGEST_BYTES:
         raise ToolError("it is too large")
@@ -70,7 +70,7 @@ def parse(data: bytes) -> list[Entry]:
         text += "\n"
     if "\0" in text:
         raise ToolError("git could not read it")
-    entries, at, section, subsection = list[Entry](), 0, "", None
+    entries, at, section, subsection = list[GitSetting](), 0, "", None
     while at < len(text):
         char = text[at]
         if char in _BLANK:
@@ -87,7 +87,7 @@ def parse(data: bytes) -> list[Entry]:
             at = header.end()
         elif (name := _NAME.match(text, at)) is not None and section:
             value, at = _value(text, name.end())
-            entries.append(Entry(section, subsection, name[0].lower(), value))
+            entries.append(GitSetting(section, subsection, name[0].lower(), value))
         else:
             raise ToolError(f"git could not read it at {at}")
     return entries
@@ -130,7 +130,7 @@ def _escaped(text: str, at: int) -> str:
     return _ESCAPES[text[at]]
 
 
-def written(entries: Sequence[Entry]) -> bytes:
+def written(entries: Sequence[GitSetting]) -> bytes:
     """The settings as a file that git reads as just these."""
     lines, last = list[str](), ("", None)
     for each in entries:
@@ -154,7 +154,7 @@ def _matches(key: str, patterns: Sequence[str]) -> bool:
     return any(fnmatchcase(key, pattern) for pattern in patterns)
 
 
-def allowed(entry: Entry, before: Sequence[Entry], inside: str) -> bool:
+def allowed(entry: GitSetting, before: Sequence[GitSetting], inside: str) -> bool:
     """Whether a command may leave this setting, where `before` stood there. `inside` is the git folder, relative to the
     workspace: what leads to a folder must stay in the workspace."""
     if entry in before:
@@ -203,7 +203,7 @@ def cleaned(before: bytes | None, after: bytes, inside: str) -> tuple[bytes, lis
     return written([*kept, *(each for each in old if each.key in keys)]), keys
 
 
-def _may_go(entry: Entry, new: Sequence[Entry]) -> bool:
+def _may_go(entry: GitSetting, new: Sequence[GitSetting]) -> bool:
     """Whether a command may take this setting away. What is aimed may go whole, as by `git remote remove`."""
     folded = f"{entry.section}.{'*.' if entry.subsection is not None else ''}{entry.name}"
     return _matches(folded, HARMLESS) and not (_matches(folded, AIMED) and any(each.key == entry.key for each in new))

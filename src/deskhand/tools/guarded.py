@@ -15,12 +15,12 @@ import msgspec
 
 from ..types.errors import ToolError
 from . import tree
-from .file_snapshots import Seen, Shadow
+from .file_snapshots import FileSnapshot, FileSnapshots
 from .gitconfig import LARGEST_BYTES, STEERING, cleaned, parse, stays
 from .heavy import HEAVY
 from .label_marks import is_private
 from .protected import why_protected
-from .states import Changed, digest_of
+from .states import ChangedPath, digest_of
 
 _CONFIGS = ("config", "config.worktree")
 _MEANS_GIT = ("HEAD", "objects", "refs")
@@ -40,10 +40,10 @@ class PutBack(msgspec.Struct, frozen=True):
 class Guard:
     """Judges what has changed in a workspace, by what was there before and what is there now."""
 
-    def __init__(self, shadow: Shadow, root: int, real: str, changed: Sequence[Changed]) -> None:
+    def __init__(self, shadow: FileSnapshots, root: int, real: str, changed: Sequence[ChangedPath]) -> None:
         self._shadow, self._root, self._real = shadow, root, real
         self._changed = {each.path: each for each in changed}
-        self._seen: Mapping[str, Seen] = shadow.seen
+        self._seen: Mapping[str, FileSnapshot] = shadow.seen
 
     def refused(self) -> list[PutBack]:
         """What has to be put back, the deepest first."""
@@ -229,7 +229,9 @@ def _plainly(path: str) -> PutBack:
     return PutBack(path, None, f"{path} is protected, so it was put back; ask the person to change it")
 
 
-def put_back(shadow: Shadow, root: int, real: str, changed: Sequence[Changed]) -> tuple[list[Changed], list[str]]:
+def put_back(
+    shadow: FileSnapshots, root: int, real: str, changed: Sequence[ChangedPath]
+) -> tuple[list[ChangedPath], list[str]]:
     """Undo what a command did to protected files. Returns what has changed in the end, and a sentence for each."""
     refused = Guard(shadow, root, real, changed).refused()
     if not refused:
@@ -237,7 +239,7 @@ def put_back(shadow: Shadow, root: int, real: str, changed: Sequence[Changed]) -
     known = {each.path: each for each in changed}
     wanted = dict[str, str | None]()
     for each in refused:
-        change = known.get(each.path) or Changed(each.path, None, shadow.seen[each.path].state)
+        change = known.get(each.path) or ChangedPath(each.path, None, shadow.seen[each.path].state)
         wanted[each.path] = change.before
         if each.content is not None and change.after is not None:
             wanted[each.path] = shadow.add(each.content, change.after[1:5])
@@ -245,7 +247,7 @@ def put_back(shadow: Shadow, root: int, real: str, changed: Sequence[Changed]) -
     failed = tree.put(root, wanted, shadow.open)
     shadow.look_at(root, list(wanted))
     now = {path: seen.state for path in known if (seen := shadow.seen.get(path)) is not None}
-    left = [Changed(path, each.before, now.get(path)) for path, each in known.items()]
+    left = [ChangedPath(path, each.before, now.get(path)) for path, each in known.items()]
     return [each for each in left if each.before != each.after], _sentences(refused, failed)
 
 

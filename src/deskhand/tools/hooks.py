@@ -10,12 +10,12 @@ import anyio
 import msgspec
 from msgspec.structs import replace
 
-from ..models.base import Encoded, Reply, Request, Shown
+from ..models.base import ContextMessage, Encoded, Reply, Request
 from ..types.events import ModelFailed
 from ..types.identity import Address, Principal
 from ..types.labels import LOCAL, Label
 from ..types.messages import Message, ResultStatus, Text, ToolCall, ToolResult, clean
-from .base import Ask, Done, Spec
+from .base import Done, PersonQuestion, Spec
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ class HookContext(msgspec.Struct):
 Handler = Callable[[HookContext], Awaitable[None]]
 
 
-class Open(Protocol):
+class OpenHooks(Protocol):
     """The turn in which a hook is fired."""
 
     principal: Principal
@@ -77,7 +77,7 @@ class Open(Protocol):
     failures: list[ModelFailed]
 
 
-class Hooks:
+class PluginHooks:
     """The handlers of one agent; those of one hook run one after the other, each for at most HANDLER_S.
 
     What a handler raises is logged and what it changed is dropped; it never ends a turn. Each runs before anything
@@ -94,7 +94,7 @@ class Hooks:
         return bool(self._handlers.get(name))
 
     async def around_llm(
-        self, session: str, turn: Open, request: Request, call: Callable[[Request], Awaitable[Reply]]
+        self, session: str, turn: OpenHooks, request: Request, call: Callable[[Request], Awaitable[Reply]]
     ) -> Reply:
         """Make the call, with the messages that the handlers leave. The first of a turn is its start."""
         if turn.steps == 0 and not turn.failures:
@@ -104,15 +104,20 @@ class Hooks:
         before = replace(context, messages=[shown.message for shown in request.messages])
         after = await self._fire("before_llm_call", before)
         if after.messages != before.messages:  # other messages have other bytes: none that were kept may be used
-            shown = tuple(Shown(i, message) for i, message in enumerate(after.messages))
+            shown = tuple(ContextMessage(i, message) for i, message in enumerate(after.messages))
             request = replace(request, messages=shown, encoded=Encoded())
         reply = await call(request)
         await self._fire("after_llm_call", replace(context, messages=after.messages, reply=reply.message))
         return reply
 
     async def around_tool(
-        self, session: str, turn: Open, spec: Spec, call: ToolCall, run: Callable[[], Awaitable[Done | Ask]]
-    ) -> Done | Ask:
+        self,
+        session: str,
+        turn: OpenHooks,
+        spec: Spec,
+        call: ToolCall,
+        run: Callable[[], Awaitable[Done | PersonQuestion]],
+    ) -> Done | PersonQuestion:
         """Run the tool, unless a handler skips it. Policy has allowed exactly this call, so that it cannot be changed
         any more."""
         context = replace(self._context(session, turn), call=call)
@@ -127,18 +132,18 @@ class Hooks:
             await self._fire("after_tool_call", replace(context, result=result, status=status))
         return outcome
 
-    async def ending(self, session: str, turn: Open, response: str, reason: str) -> str:
+    async def ending(self, session: str, turn: OpenHooks, response: str, reason: str) -> str:
         """What is said at the end of the turn."""
         context = replace(self._context(session, turn), response=response, reason=reason)
         said = clean((await self._fire("before_agent_end", context)).response)
         return said if said.strip() else response
 
-    async def ended(self, session: str, turn: Open, response: str, reason: str) -> None:
+    async def ended(self, session: str, turn: OpenHooks, response: str, reason: str) -> None:
         """The end of the turn is on disk."""
         context = replace(self._context(session, turn), response=response, reason=reason)
         await self._fire("after_agent_end", context)
 
-    def _context(self, session: str, turn: Open) -> HookContext:
+    def _context(self, session: str, turn: OpenHooks) -> HookContext:
         return HookContext(session, self._agent, turn.principal, turn.address, tuple(turn.said))
 
     async def _fire(self, name: HookName, context: HookContext) -> HookContext:

@@ -22,9 +22,9 @@ from ..types.commit import Change
 from ..types.labels import LOCAL, Label, join
 from . import tree
 from .accessed import was_accessed
-from .base import Context, Reach
-from .file_snapshots import Shadow
-from .notes import Running, Word
+from .base import Context, ToolScope
+from .file_snapshots import FileSnapshots
+from .notes import PendingLabel, RunningEffect
 from .paths import Place
 
 STATEMENTS = load_sql(__package__, "label_marks.sql")
@@ -94,7 +94,7 @@ def private_in(folder: str) -> Iterator[str]:
             yield from (path for path, status in inside if not stat.S_ISDIR(status.st_mode))
 
 
-class Marks:
+class LabelMarks:
     """The marks of all files, as they were at one moment. Paths are as tools take them: absolute, or in the workspace,
     whose real path is `folder`. `words` are those that may be written there just then, and are not marked yet.
     `stood` tells, while anything runs that may move files, where what is marked or about the owner lay before: by its
@@ -108,7 +108,7 @@ class Marks:
         self,
         folder: str,
         stored: Mapping[str, Label],
-        words: Sequence[Word] = (),
+        words: Sequence[PendingLabel] = (),
         stood: Mapping[int, Sequence[str]] = NOWHERE,
     ) -> None:
         self._folder, self.stored, self._words, self._stood = folder, stored, words, stood
@@ -234,12 +234,12 @@ def stored_as(name: str) -> str:
     return name if name.isascii() else os.fsencode(name).decode(errors="backslashreplace")
 
 
-async def marks_of(context: Context) -> Marks:
+async def marks_of(context: Context) -> LabelMarks:
     """The marks as they are now, for this call."""
     return await marks_in(context.reach, context.key)
 
 
-async def marks_in(reach: Reach, but: str = "", *, others: bool = True) -> Marks:
+async def marks_in(reach: ToolScope, but: str = "", *, others: bool = True) -> LabelMarks:
     """The marks as they are now, with what is being written by others than the call `but`, and with `others` by what
     other processes have noted: also where one of them was killed, and nobody has made up for it yet."""
     root, shadow = reach.files.roots[0][0], reach.shadow
@@ -249,14 +249,14 @@ async def marks_in(reach: Reach, but: str = "", *, others: bool = True) -> Marks
     rows = await reach.rows("file_labels", ())  # after that: what is over by now has its marks written
     stored = {path: _decode(label) for path, label in rows}
     if shadow is None or not (runs or noted):
-        return Marks(root, stored, words)
+        return LabelMarks(root, stored, words)
     if noted:
-        words = [*words, *await anyio.to_thread.run_sync(_words_of_others, noted, Marks(root, stored), root)]
+        words = [*words, *await anyio.to_thread.run_sync(_words_of_others, noted, LabelMarks(root, stored), root)]
     stood = await anyio.to_thread.run_sync(stood_in, shadow, root, stored)
-    return Marks(root, stored, words, stood)
+    return LabelMarks(root, stored, words, stood)
 
 
-def _words_of_others(noted: Sequence[Running], marks: Marks, root: str) -> list[Word]:
+def _words_of_others(noted: Sequence[RunningEffect], marks: LabelMarks, root: str) -> list[PendingLabel]:
     """Whose words those may be that other processes have noted: of what cannot be asked any more, nothing is known but
     what was read since."""
     labels = {id(one): one.label for one in noted if not one.marked}
@@ -264,7 +264,7 @@ def _words_of_others(noted: Sequence[Running], marks: Marks, root: str) -> list[
         read = read_since(marks, root)
         labels |= {id(one): join((one.label, read)) for one in noted if one.over_at is None and not one.marked}
     words = [
-        Word(one.begun_ns, one.over_ns, labels[id(one)], frozenset(one.touched), root)
+        PendingLabel(one.begun_ns, one.over_ns, labels[id(one)], frozenset(one.touched), root)
         for one in noted
         if id(one) in labels
     ]
@@ -277,7 +277,7 @@ async def label_of(places: Iterable[Place], context: Context) -> Label:
     return await anyio.to_thread.run_sync(marks.told, given)
 
 
-def read_since(marks: Marks, root: str) -> Label:
+def read_since(marks: LabelMarks, root: str) -> Label:
     """The label of the marked files beneath `root` that were read since a command began there that cannot be asked any
     more, as nothing is known of it but that."""
     paths = [*(path for path in marks.stored if path.startswith(f"{root}/")), *private_in(root)]
@@ -286,7 +286,7 @@ def read_since(marks: Marks, root: str) -> Label:
     return marks.joined({*(path for path in paths if was_accessed(path)), *named})
 
 
-def stood_in(shadow: Shadow, root: str, stored: Collection[str]) -> dict[int, list[str]]:
+def stood_in(shadow: FileSnapshots, root: str, stored: Collection[str]) -> dict[int, list[str]]:
     """Where what is marked, or about the owner, lay in the workspace `root` at the last look, by its inode."""
     found = dict[int, list[str]]()
     for inner, seen in list(shadow.seen.items()):
@@ -296,7 +296,7 @@ def stood_in(shadow: Shadow, root: str, stored: Collection[str]) -> dict[int, li
     return found
 
 
-def words_in(shadow: Shadow, root: str, but: str = "") -> list[Word]:
+def words_in(shadow: FileSnapshots, root: str, but: str = "") -> list[PendingLabel]:
     """Whose words may just now be written in the workspace `root`, and are not marked yet: of all that runs but the
     call `but`. It blocks."""
     others = [one for one in list(shadow.running) if not one.marked and one.by.key != but]

@@ -14,7 +14,7 @@ import msgspec
 from ..types.folders import make_private
 from ..types.labels import LOCAL, Label, join
 from . import tree
-from .states import Changed
+from .states import ChangedPath
 
 
 class By(msgspec.Struct, frozen=True):
@@ -32,7 +32,7 @@ class By(msgspec.Struct, frozen=True):
     revives: int | None = None
 
 
-class Running:
+class RunningEffect:
     """A command that runs, or that is over and whose rows may not be committed yet. What is changed since `begun_ns`,
     until `over_ns`, may be what it wrote, and on the word of `label` and of what it has `heard` since; when it is
     `marked`, the marks say so. `whole`: all that was there was looked at before it. `noted` is what of it is noted for
@@ -49,7 +49,7 @@ class Running:
         self.arm: Callable[[str, Label], None] = lambda path, label: None
         self.noticed: Callable[[Collection[str]], None] = lambda paths: None
         self.heard: Callable[[], Label] = lambda: LOCAL
-        self.items: dict[str, Changed] = {}
+        self.items: dict[str, ChangedPath] = {}
         self.touched: set[str] = set()
         self.over_at: float | None = None
 
@@ -58,22 +58,22 @@ class Running:
         """Whether it did not come to its end, and is no undo, which is brought about again."""
         return self.over_at is None and self.by.undoes is None
 
-    def add(self, changes: Sequence[Changed]) -> None:
+    def add(self, changes: Sequence[ChangedPath]) -> None:
         """It has done this, too."""
         for each in changes:
             known = self.items.get(each.path)
-            self.items[each.path] = Changed(each.path, known.before if known else each.before, each.after)
+            self.items[each.path] = ChangedPath(each.path, known.before if known else each.before, each.after)
 
     @property
-    def rows(self) -> tuple[Changed, ...]:
+    def rows(self) -> tuple[ChangedPath, ...]:
         """What it comes to."""
         return tuple(each for each in list(self.items.values()) if each.before != each.after)
 
-    def words(self) -> list[Word]:
+    def words(self) -> list[PendingLabel]:
         """Whose word is in what was changed while it ran."""
         touched = frozenset(self.touched)
-        beside = [Word(since_ns, self.over_ns, label, touched) for label, since_ns in list(self.beside.items())]
-        return [Word(self.begun_ns, self.over_ns, join((self.label, self.heard())), touched), *beside]
+        beside = [PendingLabel(since_ns, self.over_ns, label, touched) for label, since_ns in list(self.beside.items())]
+        return [PendingLabel(self.begun_ns, self.over_ns, join((self.label, self.heard())), touched), *beside]
 
 
 Armed = Mapping[str, tuple[int, int]]
@@ -86,7 +86,7 @@ def changed_at(path: str, changed_ns: int, armed: Armed) -> int:
     return before if changed_ns == by_us else changed_ns
 
 
-class Word(msgspec.Struct, frozen=True):
+class PendingLabel(msgspec.Struct, frozen=True):
     """The label of what was changed from `begun_ns` on, until `over_ns`. `touched` are the paths beneath the folder
     `root` that were found changed since, `stood` tells where what was when that was looked at last: by its path, its
     inode (0: there was nothing). What we have `armed` was not changed by that."""
@@ -163,13 +163,13 @@ class _Note(msgspec.Struct):
 _encode = msgspec.json.Encoder().encode
 
 
-class Notes:
+class RunningNotes:
     """The notes of this process on a workspace. Their lock tells others that we live."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._held, self._read = folder, -1, list[tuple[int, Path]]()
 
-    def write(self, running: Iterable[Running]) -> None:
+    def write(self, running: Iterable[RunningEffect]) -> None:
         """Note these, and no others, in one write that a kill does not cut. Raises OSError."""
         notes = [_note(each) for each in running]
         if self._held < 0:
@@ -179,9 +179,9 @@ class Notes:
             self._held = _own_file(self._folder)
         os.pwrite(self._held, _encode(notes) + b"\n", 0)  # what a longer one leaves behind it is not read
 
-    def left(self) -> list[Running]:
+    def left(self) -> list[RunningEffect]:
         """What processes that are gone have noted. It is theirs until `forget`."""
-        found = list[Running]()
+        found = list[RunningEffect]()
         for path in sorted(self._folder.glob("*")):
             with suppress(OSError, ValueError, RecursionError):
                 held = os.open(path, os.O_RDWR | os.O_CLOEXEC)
@@ -194,9 +194,9 @@ class Notes:
                 found += _noted(path.read_bytes().partition(b"\n")[0])
         return found
 
-    def others(self) -> list[Running]:
+    def others(self) -> list[RunningEffect]:
         """What other processes have noted, whether they live or are gone, and which is not in the database yet."""
-        found = list[Running]()
+        found = list[RunningEffect]()
         try:
             with os.scandir(self._folder) as entries:
                 paths = [entry.path for entry in entries]
@@ -233,11 +233,11 @@ def _own_file(folder: Path) -> int:
         os.close(held)
 
 
-def _items(one: Running) -> list[tuple[str, str | None, str | None]]:
+def _items(one: RunningEffect) -> list[tuple[str, str | None, str | None]]:
     return [(os.fsencode(each.path).hex(), each.before, each.after) for each in one.items.values()]
 
 
-def _note(one: Running) -> _Note:
+def _note(one: RunningEffect) -> _Note:
     label = one.label if one.marked else join((one.label, one.heard(), *one.beside))
     touched = [] if one.marked else [os.fsencode(path).hex() for path in one.touched]
     over = one.over_at is not None
@@ -245,15 +245,15 @@ def _note(one: Running) -> _Note:
     return _Note(one.by, _items(one), over, label, *times, touched, one.whole)
 
 
-def _noted(line: bytes) -> list[Running]:
+def _noted(line: bytes) -> list[RunningEffect]:
     """What stands in the line of a file of notes. Raises ValueError, RecursionError."""
     return [_running(note) for note in msgspec.json.decode(line.strip() or b"[]", type=list[_Note])]
 
 
-def _running(note: _Note) -> Running:
-    one = Running(note.by, note.label, note.begun_ns, whole=note.whole)
+def _running(note: _Note) -> RunningEffect:
+    one = RunningEffect(note.by, note.label, note.begun_ns, whole=note.whole)
     one.over_ns, one.marked = note.over_ns, note.marked
     one.touched.update(os.fsdecode(bytes.fromhex(name)) for name in note.touched)
-    one.add([Changed(os.fsdecode(bytes.fromhex(name)), before, after) for name, before, after in note.items])
+    one.add([ChangedPath(os.fsdecode(bytes.fromhex(name)), before, after) for name, before, after in note.items])
     one.over_at = 0.0 if note.over else None
     return one

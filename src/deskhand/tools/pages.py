@@ -11,7 +11,7 @@ import msgspec
 
 from ..net.client import Fetched
 from .base import Context
-from .convert import Wanted, convert
+from .convert import ConversionRequest, convert
 from .documents.found import TEXT_CHARS
 from .documents.invisible import without_invisible
 
@@ -22,7 +22,7 @@ _MAX_AGE = re.compile(r"(?:^|,)\s*(?:s-maxage|max-age)\s*=\s*\"?(\d{1,9})", re.I
 _PRIVATE = re.compile(r"(?:^|,)\s*(?:no-store|no-cache)\b", re.IGNORECASE)
 
 
-class Page(msgspec.Struct, frozen=True):
+class FetchedPage(msgspec.Struct, frozen=True):
     """A page as text. `url` is where it came from in the end; `notes` are lines about what is not in the text."""
 
     url: str
@@ -31,7 +31,7 @@ class Page(msgspec.Struct, frozen=True):
     notes: str = ""
 
 
-async def read_page(fetched: Fetched, selector: str, context: Context) -> Page:
+async def read_page(fetched: Fetched, selector: str, context: Context) -> FetchedPage:
     """The text of a page, a document or a plain file. Raises ToolError where there is none.
 
     Markup and documents are taken apart in the sandbox; what is text already only loses what nobody would see.
@@ -39,11 +39,11 @@ async def read_page(fetched: Fetched, selector: str, context: Context) -> Page:
     url = str(fetched.url)
     if not selector and _is_plain(fetched):
         text, *notes = await anyio.to_thread.run_sync(_plain_text, fetched)
-        return Page(url, text, notes="\n".join(notes))
+        return FetchedPage(url, text, notes="\n".join(notes))
     name = fetched.url.target.partition("?")[0].rpartition("/")[2]
-    wanted = Wanted(fetched.headers.get("content-type", ""), name[:200], url, selector)
+    wanted = ConversionRequest(fetched.headers.get("content-type", ""), name[:200], url, selector)
     read = await convert(fetched.body, context.reach.sandbox, wanted)
-    return Page(url, read.text, read.title, read.remarks)
+    return FetchedPage(url, read.text, read.title, read.remarks)
 
 
 def _plain_text(fetched: Fetched) -> list[str]:
@@ -78,17 +78,17 @@ class Pages:
 
     def __init__(self, keep_s: float, size_bytes: int = 8 << 20) -> None:
         self._keep_s, self._size_bytes = keep_s, size_bytes
-        self._kept: OrderedDict[tuple[str, ...], tuple[float, int, Page]] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, ...], tuple[float, int, FetchedPage]] = OrderedDict()
         self._bytes = 0
 
-    def get(self, key: tuple[str, ...], now: float) -> Page | None:
+    def get(self, key: tuple[str, ...], now: float) -> FetchedPage | None:
         found = self._kept.get(key)
         if found is None or found[0] <= now:
             return None
         self._kept.move_to_end(key)
         return found[2]
 
-    def put(self, key: tuple[str, ...], page: Page, cache_control: str, now: float) -> None:
+    def put(self, key: tuple[str, ...], page: FetchedPage, cache_control: str, now: float) -> None:
         """Keep a page, unless its server forbids it or lets it grow old at once."""
         self._drop(key)
         age = _MAX_AGE.search(cache_control)

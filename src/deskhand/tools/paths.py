@@ -79,7 +79,7 @@ class Place(msgspec.Struct, frozen=True, gc=False):
             return False
 
 
-class Opened(msgspec.Struct, frozen=True):
+class OpenedFile(msgspec.Struct, frozen=True):
     """A file that was read: its place, its size, and as much of it as was asked for."""
 
     place: Place
@@ -237,10 +237,12 @@ class Workspace:
         it must lie where it may be written too."""
         return self.read_opened(path, limit_bytes, offset, to_write=to_write).data
 
-    def read_opened(self, path: str, limit_bytes: int = 10 << 20, offset: int = 0, *, to_write: bool = False) -> Opened:
+    def read_opened(
+        self, path: str, limit_bytes: int = 10 << 20, offset: int = 0, *, to_write: bool = False
+    ) -> OpenedFile:
         """The same, with what it was that the kernel has opened."""
 
-        def once() -> Opened | None:
+        def once() -> OpenedFile | None:
             descriptor = self._reach(path, os.O_RDONLY, write=to_write)
             leave_no_trace(descriptor)
             try:
@@ -255,7 +257,7 @@ class Workspace:
                 place = place_of(descriptor, path)
             finally:
                 os.close(descriptor)
-            return Opened(place, status.st_size, bytes(pieces)) if place is not None else None
+            return OpenedFile(place, status.st_size, bytes(pieces)) if place is not None else None
 
         return _in_peace(path, once)
 

@@ -15,7 +15,7 @@ from ..types.identity import Address
 from ..types.labels import LOCAL, Label, join
 from ..types.messages import Text, clean
 from ..types.process import Process
-from .base import Context, Done, Heard, Outcome, Spec, Tool, Wanted, done, own
+from .base import Context, Done, Heard, Outcome, PendingApproval, Spec, Tool, done, own
 from .define import FunctionTool, decode_arguments, schema, tool
 
 TIMEOUT_S, LONGEST_S = 300.0, 24 * 3600.0
@@ -69,7 +69,7 @@ def background_tool(usual_s: float = TIMEOUT_S, longest_s: float = LONGEST_S) ->
         """
         if not command.strip():
             raise ToolError("say what to run")
-        wanted = Wanted(command, cwd, min(max(timeout_s, 1.0), longest_s))
+        wanted = PendingApproval(command, cwd, min(max(timeout_s, 1.0), longest_s))
         id_, row = await context.reach.processes().background(wanted, context)
         line = " ".join(command.split())[:STARTED_CHARS]
         return Done((Text(f"Background task {id_} started: {line}", own(context)),), changes=(row,))
@@ -120,7 +120,7 @@ def line(process: Process, now: float) -> str:
 Action = Literal["list", "start", "poll", "write", "log", "kill", "clear"]
 
 
-class Arguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ProcessArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     action: Annotated[Action, msgspec.Meta(description="what to do")]
     command: Annotated[str, msgspec.Meta(description="start: what to run, such as `bash` or `python3 -q`")] = ""
     id: Annotated[str, msgspec.Meta(description="the session, as `start` named it")] = ""
@@ -148,18 +148,18 @@ class ProcessTool:
 
     def __init__(self, *, wide: bool = False) -> None:
         self._does: Effect = "host" if wide else "local_write"
-        self.spec = Spec("process", _DESCRIPTION, schema(Arguments), self._does, "never")
+        self.spec = Spec("process", _DESCRIPTION, schema(ProcessArguments), self._does, "never")
 
     def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect:
         """To look is nothing, and to end one's own is nothing either."""
         try:
-            wanted = decode_arguments(arguments, Arguments, self.spec.name)
+            wanted = decode_arguments(arguments, ProcessArguments, self.spec.name)
         except ToolError:
             return self._does  # it will do nothing
         return self._does if wanted.action in ("start", "write") else "none"
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
-        wanted = decode_arguments(arguments, Arguments, self.spec.name)
+        wanted = decode_arguments(arguments, ProcessArguments, self.spec.name)
         processes, session = context.reach.processes(), context.session
         wait_s = min(max(wanted.wait_s, 0.0), LONGEST_WAIT_S)
         match wanted.action:
@@ -200,17 +200,17 @@ async def _heard(heard: Heard, id_: str, context: Context) -> Label:
     return join((heard.label, await _whose(id_, context)))
 
 
-async def _start(wanted: Arguments, context: Context, wait_s: float) -> Done:
+async def _start(wanted: ProcessArguments, context: Context, wait_s: float) -> Done:
     if not wanted.command.strip():
         raise ToolError("say what to run")
     size = (min(max(wanted.columns, 10), 500), min(max(wanted.rows, 2), 200))
     processes = context.reach.processes()
-    id_ = await processes.start(Wanted(wanted.command, wanted.cwd, LONGEST_S, wanted.name, *size), context)
+    id_ = await processes.start(PendingApproval(wanted.command, wanted.cwd, LONGEST_S, wanted.name, *size), context)
     heard = await processes.hear(id_, context.session, wait_s)
     return done(f"Session {id_} started.\n{shown(heard)}", await _heard(heard, id_, context))
 
 
-async def _log(wanted: Arguments, context: Context) -> Done:
+async def _log(wanted: ProcessArguments, context: Context) -> Done:
     """The last lines of all that it has printed, or a page of it."""
     processes = context.reach.processes()
     heard = await processes.look_back(wanted.id, context.session, wanted.offset, LOG_BYTES)

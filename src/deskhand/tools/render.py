@@ -11,7 +11,7 @@ import msgspec
 
 from ..net.client import Fetched
 from ..net.url import Url, parse_url
-from ..sandbox.base import Command, Exit, Mount
+from ..sandbox.base import Exit, Mount, SandboxCommand
 from ..sandbox.supervisor import RELAY_PORT
 from ..types.errors import NetError, SandboxError, ToolError
 from .base import Context
@@ -105,7 +105,7 @@ class Rendered:
             raise NetError(f"{url} could not be rendered: {_how_it_broke(ended, wish)}.") from None
 
 
-def _command(program: str, url: Url, wish: Wish, egress: str) -> Command:
+def _command(program: str, url: Url, wish: Wish, egress: str) -> SandboxCommand:
     asked = {
         "url": str(url),
         "program": program,

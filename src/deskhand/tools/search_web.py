@@ -7,17 +7,17 @@ from collections.abc import Callable, Mapping
 import anyio.to_thread
 import msgspec
 
-from ..net.client import Limits, Net
+from ..net.client import Net, NetLimits
 from ..net.url import parse_url
 from ..types.errors import NetError, ToolError
 from ..types.labels import UNTRUSTED, Label
 from ..types.messages import ResultStatus, Text, clean
 from .base import Context, Done
 from .define import FunctionTool, tool
-from .engines import ENGINES, QUERY_CHARS, Asked, Engine, EngineName, Hit, read_hits
+from .engines import ENGINES, QUERY_CHARS, EngineName, EngineQuery, SearchEngine, SearchHit, read_hits
 
 USUAL_HITS, MOST_HITS = 8, 20
-LIMITS = Limits(body_bytes=4_000_000, total_s=20.0, idle_s=10.0, redirects=0)
+LIMITS = NetLimits(body_bytes=4_000_000, total_s=20.0, idle_s=10.0, redirects=0)
 """An engine that leads elsewhere is not followed: a key would go along."""
 _FREE: EngineName = "duckduckgo"
 
@@ -33,9 +33,9 @@ class WebSearchConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class _Found(msgspec.Struct, frozen=True):
-    engine: Engine
+    engine: SearchEngine
     base: str
-    hits: list[Hit]
+    hits: list[SearchHit]
 
 
 def web_search_tool(
@@ -93,7 +93,7 @@ class _Search:
         net = context.reach.net
         if name == "searxng":
             net = _reaching(net, base)
-        request = engine.request(Asked(query, count, base, key))
+        request = engine.request(EngineQuery(query, count, base, key))
         net.manners.check(request.url.authority, context.clock)
         fetched = await net.send(request, LIMITS)
         net.manners.told(request.url.authority, context.clock, fetched.headers)
@@ -107,7 +107,7 @@ def _reaching(net: Net, base: str) -> Net:
     return net.allowing(f"[{url.host}]" if ":" in url.host else url.host, url.port)
 
 
-def _named(engine: Engine, problem: str) -> str:
+def _named(engine: SearchEngine, problem: str) -> str:
     """The problem as a sentence that says whose it is."""
     return f"{problem[:1].upper()}{problem[1:]}" if engine.title in problem else f"{engine.title}: {problem}"
 

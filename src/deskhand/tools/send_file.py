@@ -17,7 +17,7 @@ from ..types.messages import File, Image, Text, clean
 from .base import Context, Done, Outcome, Spec, own
 from .define import decode_arguments, schema
 from .label_marks import marks_of
-from .paths import Opened, Place
+from .paths import OpenedFile, Place
 from .talk import address_of
 
 MOST_BYTES = 50 << 20
@@ -85,7 +85,7 @@ async def _may_be_sent(place: Place, here: bool, context: Context) -> None:
         )
 
 
-async def _whole(path: str, context: Context) -> Opened:
+async def _whole(path: str, context: Context) -> OpenedFile:
     """The file with all its bytes. Raises ToolError."""
     entry = await anyio.to_thread.run_sync(context.reach.files.stat, path)
     if entry.kind != "file":

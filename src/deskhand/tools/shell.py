@@ -10,7 +10,7 @@ from typing import IO
 import anyio.to_thread
 from msgspec.structs import replace
 
-from ..sandbox.base import Command, Exit
+from ..sandbox.base import Exit, SandboxCommand
 from ..types.errors import SandboxError, ToolError
 from ..types.labels import LOCAL, join
 from ..types.messages import ResultStatus, Text, clean
@@ -95,11 +95,13 @@ async def _run(command: str, context: Context, limit_s: float, cwd: str) -> Done
     if not command.strip():
         raise ToolError("say what to run")
     reach = context.reach
-    wanted = Command(("/bin/bash", "-c", command), str(reach.folder / cwd), mounts_of(context), timeout_s=limit_s)
+    wanted = SandboxCommand(
+        ("/bin/bash", "-c", command), str(reach.folder / cwd), mounts_of(context), timeout_s=limit_s
+    )
     return await run_watched(wanted, command, context)
 
 
-async def run_watched(wanted: Command, what: str, context: Context, tool: str = "shell") -> Done:
+async def run_watched(wanted: SandboxCommand, what: str, context: Context, tool: str = "shell") -> Done:
     """Run a command in the sandbox, and note what it does to the workspace, so that it can be undone. `what` is said of
     it to people. Raises ToolError."""
     async with await Watch.of(context, what, tool) as watch:
@@ -123,7 +125,7 @@ async def run_watched(wanted: Command, what: str, context: Context, tool: str = 
     return Done((Text(text, looked.label),), status, marks)
 
 
-async def _confined(wanted: Command, context: Context, output: _Output, watch: Watch) -> tuple[Exit, Way]:
+async def _confined(wanted: SandboxCommand, context: Context, output: _Output, watch: Watch) -> tuple[Exit, Way]:
     """Run it in the sandbox, with a way to the network where there can be one."""
     sandbox = await context.reach.sandbox()
     if not sandbox.connects:

@@ -8,7 +8,7 @@ import stat
 import msgspec
 
 
-class Changed(msgspec.Struct, frozen=True, gc=False):
+class ChangedPath(msgspec.Struct, frozen=True, gc=False):
     """What a path was and is, as states; None: nothing is there."""
 
     path: str

@@ -12,7 +12,7 @@ from ..types.errors import BlobMissing, ToolError
 from ..types.identity import Address
 from ..types.labels import LOCAL, join
 from ..types.messages import Text, clean
-from .base import Ask, Context, Done, Outcome, Spec, done, own
+from .base import Context, Done, Outcome, PersonQuestion, Spec, done, own
 from .define import decode_arguments, schema, tool
 from .label_marks import label_of_blob
 from .output import PIECE_BYTES, whole
@@ -28,13 +28,13 @@ async def think(thought: str, context: Context) -> Done:
 
 
 @tool
-async def ask_user(question: str, context: Context, choices: list[str] = []) -> Ask:  # noqa: B006 -- becomes a schema
+async def ask_user(question: str, context: Context, choices: list[str] = []) -> PersonQuestion:  # noqa: B006 -- becomes a schema
     """Ask the person for something that you cannot find out yourself, and wait for the answer.
 
     question: one clear question
     choices: the possible answers, if they are few
     """
-    return Ask(question, tuple(choices))
+    return PersonQuestion(question, tuple(choices))
 
 
 @tool
@@ -57,7 +57,7 @@ async def read_output(handle: str, context: Context, offset: int = 0) -> Done:
     return Done((Text(clean(data[offset:end].decode(errors="replace")) + note, label),))
 
 
-class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class OutgoingMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of `send_message`. Without `channel` and `chat` it goes to this conversation."""
 
     text: str
@@ -76,17 +76,17 @@ class SendMessage:
         self._reads_log = reads_log
         self.effects: tuple[Effect, ...] = ("send_owner", "send_other")
         description = "Send a message now, before the answer: to this conversation, or to another chat of a channel."
-        self.spec = Spec("send_message", description, schema(Message), "send_owner", "commit")
+        self.spec = Spec("send_message", description, schema(OutgoingMessage), "send_owner", "commit")
 
     def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect:
         try:
-            message = decode_arguments(arguments, Message, self.spec.name)
+            message = decode_arguments(arguments, OutgoingMessage, self.spec.name)
             return "send_owner" if address_of(message, address) == address else "send_other"
         except ToolError:
             return "send_owner"  # it will not be sent
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
-        message = decode_arguments(arguments, Message, self.spec.name)
+        message = decode_arguments(arguments, OutgoingMessage, self.spec.name)
         if not message.text.strip():
             raise ToolError("the text is empty")
         address = address_of(message, context.address)

@@ -22,23 +22,23 @@ MOST = 10_000
 """So many tasks of one conversation are taken over."""
 
 
-class Imported(msgspec.Struct, frozen=True):
+class ImportedTasks(msgspec.Struct, frozen=True):
     """The tasks, and in sentences what was not taken as it was."""
 
     tasks: tuple[Task, ...]
     notes: tuple[str, ...] = ()
 
 
-def of_computer(data: bytes, label: Label = LOCAL) -> Imported:
+def of_computer(data: bytes, label: Label = LOCAL) -> ImportedTasks:
     """The tasks of a `sessions/NAME.tasks.json`."""
     found = _json(data)
     rows = found.get("tasks") if isinstance(found, Mapping) else found
     if not isinstance(rows, list):
-        return Imported((), ("it holds no list of tasks",))
+        return ImportedTasks((), ("it holds no list of tasks",))
     return _made([_as_ours(row, _COMPUTER) for row in rows if isinstance(row, Mapping)], label)
 
 
-def of_openagent(files: Iterable[bytes], label: Label = LOCAL) -> Imported:
+def of_openagent(files: Iterable[bytes], label: Label = LOCAL) -> ImportedTasks:
     """The tasks of the files `.tasks/task_*.json`. Who is blocked may stand in either of two of them."""
     rows, broken = [], 0
     for data in files:
@@ -71,7 +71,7 @@ def _json(data: bytes) -> Any:
         return None
 
 
-def _made(rows: list[dict[str, Any]], label: Label) -> Imported:
+def _made(rows: list[dict[str, Any]], label: Label) -> ImportedTasks:
     notes = [f"{len(rows) - MOST:,} of {len(rows):,} tasks were left out"] if len(rows) > MOST else []
     rows = rows[:MOST]
     ids = _ids(rows)
@@ -83,7 +83,7 @@ def _made(rows: list[dict[str, Any]], label: Label) -> Imported:
         notes.append(f"{cut} tasks waited for themselves, which they do no more")
     if again := _reopen(tasks):
         notes.append(f"{again} tasks were called done before what they need, and are open again")
-    return Imported(tuple(tasks.values()), tuple(notes))
+    return ImportedTasks(tuple(tasks.values()), tuple(notes))
 
 
 def _ids(rows: list[dict[str, Any]]) -> dict[str, int]:

@@ -16,7 +16,7 @@ from .base import Context
 from .notes import By
 from .task_graph import Changed, merged, unsound
 from .task_words import line
-from .undo import TASKS, Item, Left, Taken, begun, closing
+from .undo import TASKS, LeftUndone, UndoItem, UndoneEffect, begun, closing
 from .watched_folder import by, marked
 
 STATEMENTS = load_sql(__package__, "tasks.sql")
@@ -48,25 +48,27 @@ def changing(graph: Graph, changed: Changed, context: Context) -> tuple[Change, 
     return (*_noted(who, context.session, changed), *closing(who.key))
 
 
-def take_back_tasks(items: Sequence[Item], now: Mapping[bytes, str | None], graph: Graph, by: By, force: bool) -> Taken:
+def take_back_tasks(
+    items: Sequence[UndoItem], now: Mapping[bytes, str | None], graph: Graph, by: By, force: bool
+) -> UndoneEffect:
     """As `take_back_values`, of tasks. A task that there was not before is deleted: its number is not given again.
     Nothing is taken back where tasks would wait for themselves then, or be done before what they need."""
     changed = [each for each in items if now[each.place] not in (each.after, each.before)]
     if changed and not force:
-        return Taken((), tuple(Left(each.shown, "changed", now[each.place] or "") for each in changed))
+        return UndoneEffect((), tuple(LeftUndone(each.shown, "changed", now[each.place] or "") for each in changed))
     wanted = [_before(each, graph) for each in items if now[each.place] is not None]
     if why := unsound(merged(graph, wanted)):
-        return Taken((), (Left("the tasks", "failed", why),))
+        return UndoneEffect((), (LeftUndone("the tasks", "failed", why),))
     back = tuple(each.shown for each in items)
-    return Taken(back, (), (*_noted(by, by.session, wanted), *closing(by.key), *marked(by)))
+    return UndoneEffect(back, (), (*_noted(by, by.session, wanted), *closing(by.key), *marked(by)))
 
 
-def id_of(item: Item) -> int:
+def id_of(item: UndoItem) -> int:
     """Which task it was."""
     return int(msgspec.json.decode(item.place, type=tuple[str, str])[0].removeprefix("task #"))
 
 
-def _before(item: Item, graph: Graph) -> Task:
+def _before(item: UndoItem, graph: Graph) -> Task:
     if item.before is None:
         return replace(graph[id_of(item)], status="deleted")
     return _decode(item.before.removeprefix("t "))

@@ -17,9 +17,9 @@ from ..policy.visible import visible
 from ..types.commit import Change
 from ..types.labels import LOCAL, Label
 from . import tree
-from .notes import By, Running
-from .states import Changed, digest_of
-from .watched_folder import Ground, marked
+from .notes import By, RunningEffect
+from .states import ChangedPath, digest_of
+from .watched_folder import WatchedFolder, marked
 from .written import rows_of_written
 
 KV, TASKS = "kv:", "task:"
@@ -28,7 +28,7 @@ UNKNOWN = "?"
 """The state after a change of which only the state before was noted."""
 
 
-class Item(msgspec.Struct, frozen=True, gc=False):
+class UndoItem(msgspec.Struct, frozen=True, gc=False):
     """What an effect changed: a path in its folder, or a key-value or a task as JSON. `blob` holds the bytes of
     before."""
 
@@ -51,7 +51,7 @@ class Item(msgspec.Struct, frozen=True, gc=False):
         return visible(text)
 
 
-class Left(msgspec.Struct, frozen=True, gc=False):
+class LeftUndone(msgspec.Struct, frozen=True, gc=False):
     """What was not put back, and why. `words` say what the system said, or what state it is in that was changed."""
 
     place: str
@@ -59,22 +59,24 @@ class Left(msgspec.Struct, frozen=True, gc=False):
     words: str = ""
 
 
-class Taken(msgspec.Struct, frozen=True):
+class UndoneEffect(msgspec.Struct, frozen=True):
     """What came of taking back an effect: the places that are as before, those that are not, and the rows to commit.
     Without rows nothing was done: something has changed since. What is `running` is to leave when they are
     committed."""
 
     back: tuple[str, ...]
-    left: tuple[Left, ...]
+    left: tuple[LeftUndone, ...]
     rows: tuple[Change, ...] = ()
-    running: Running | None = None
+    running: RunningEffect | None = None
 
     @property
     def refused(self) -> bool:
         return not self.rows
 
 
-def take_back(ground: Ground, items: Sequence[Item], by: By, force: bool, label: Label = LOCAL) -> Taken:
+def take_back(
+    ground: WatchedFolder, items: Sequence[UndoItem], by: By, force: bool, label: Label = LOCAL
+) -> UndoneEffect:
     """Make the paths of an effect what they were before it. All or nothing where something was changed since, unless
     by `force`. What comes back counts as of this label until its marks are written. It blocks."""
     shadow = ground.shadow
@@ -84,33 +86,37 @@ def take_back(ground: Ground, items: Sequence[Item], by: By, force: bool, label:
         now = {path: seen.state for path in paths if (seen := shadow.seen.get(path)) is not None}
         changed = [each for each in items if now.get(each.path) not in (each.after, each.before)]
         if changed and not force:
-            return Taken((), tuple(Left(each.shown, "changed", now.get(each.path) or "") for each in changed))
+            return UndoneEffect(
+                (), tuple(LeftUndone(each.shown, "changed", now.get(each.path) or "") for each in changed)
+            )
         wanted, left = _wanted(ground, items, now)
-        planned = [Changed(path, now.get(path), state) for path, state in wanted.items()]
+        planned = [ChangedPath(path, now.get(path), state) for path, state in wanted.items()]
         shadow.into_blobs([digest for each in planned if (digest := digest_of(each.before))])
         one = ground.enter(by, label)
         one.add(planned)
         failed = ground.bring_about(one)
         known = {each.path for each in items}
-        left += [Left(_shown(path), "failed", why) for path, why in failed.items() if path in known]
+        left += [LeftUndone(_shown(path), "failed", why) for path, why in failed.items() if path in known]
         ground.end(one, by.at)
         missed = {each.place for each in left}
         back = tuple(each.shown for each in items if each.shown not in missed)
         rows = ground.rows(one) or marked(by)
         if ground.owned:
             rows += rows_of_written(by, ground.real, ground.for_review(one), outside=False, has=shadow.has)
-        return Taken(back, tuple(left), rows, one)
+        return UndoneEffect(back, tuple(left), rows, one)
 
 
-def _wanted(ground: Ground, items: Sequence[Item], now: Mapping[str, str]) -> tuple[dict[str, str | None], list[Left]]:
+def _wanted(
+    ground: WatchedFolder, items: Sequence[UndoItem], now: Mapping[str, str]
+) -> tuple[dict[str, str | None], list[LeftUndone]]:
     """What has to be made so, and what cannot be, as it was not kept."""
-    wanted, left = dict[str, str | None](), list[Left]()
+    wanted, left = dict[str, str | None](), list[LeftUndone]()
     for each in items:
         if now.get(each.path) == each.before:
             continue
         heavy = each.before is None and now[each.path][0] == "h"
         if heavy or (each.before is not None and not _kept(ground, each)):
-            left.append(Left(each.shown, "lost"))
+            left.append(LeftUndone(each.shown, "lost"))
         else:
             wanted[each.path] = each.before
     for path in [path for path, state in wanted.items() if state is not None]:
@@ -120,7 +126,7 @@ def _wanted(ground: Ground, items: Sequence[Item], now: Mapping[str, str]) -> tu
     return wanted, left
 
 
-def _kept(ground: Ground, item: Item) -> bool:
+def _kept(ground: WatchedFolder, item: UndoItem) -> bool:
     state = item.before or ""
     if state[:1] == "f":
         try:
@@ -137,14 +143,14 @@ def above(path: str) -> list[str]:
 
 
 def _shown(path: str) -> str:
-    return Item(os.fsencode(path), None, None).shown
+    return UndoItem(os.fsencode(path), None, None).shown
 
 
-def take_back_values(items: Sequence[Item], now: Mapping[bytes, str | None], by: By, force: bool) -> Taken:
+def take_back_values(items: Sequence[UndoItem], now: Mapping[bytes, str | None], by: By, force: bool) -> UndoneEffect:
     """The same for key-values, of which `now` holds the states. Pure: the rows do it."""
     changed = [each for each in items if now[each.place] not in (each.after, each.before)]
     if changed and not force:
-        return Taken((), tuple(Left(each.shown, "changed", now[each.place] or "") for each in changed))
+        return UndoneEffect((), tuple(LeftUndone(each.shown, "changed", now[each.place] or "") for each in changed))
     rows = [begun(by, KV)]
     for each in items:
         namespace, key = msgspec.json.decode(each.place, type=tuple[str, str])
@@ -157,7 +163,7 @@ def take_back_values(items: Sequence[Item], now: Mapping[bytes, str | None], by:
             row = (by.agent, namespace, key, value, expires_at, bytes.fromhex(label) or None)
             rows.append(Change("effect_kv_put", row))
         rows.append(Change("effect_kv_after", place))
-    return Taken(tuple(each.shown for each in items), (), (*rows, *closing(by.key), *marked(by)))
+    return UndoneEffect(tuple(each.shown for each in items), (), (*rows, *closing(by.key), *marked(by)))
 
 
 def begun(by: By, folder: str) -> Change:

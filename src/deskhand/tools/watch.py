@@ -13,13 +13,13 @@ import msgspec
 from ..types.commit import Change
 from ..types.errors import ToolError
 from ..types.labels import LOCAL, Label, join
-from .access_times import Reads, changed_since
-from .base import Context, Reach
-from .file_snapshots import Seen
-from .label_marks import Marks, by_either_name, lasting, marks_in, marks_of, read_since, stored_as
-from .notes import By, Running, Word
+from .access_times import AccessTimes, changed_since
+from .base import Context, ToolScope
+from .file_snapshots import FileSnapshot
+from .label_marks import LabelMarks, by_either_name, lasting, marks_in, marks_of, read_since, stored_as
+from .notes import By, PendingLabel, RunningEffect
 from .states import digest_of
-from .watched_folder import Ground, Looked, beside_key, by, effect_mark, ground, mark_effect, owned_grounds
+from .watched_folder import FolderLook, WatchedFolder, beside_key, by, effect_mark, ground, mark_effect, owned_grounds
 from .written import closed, rows_of_written, watched, why_closed
 
 NOWHERE: Mapping[str, str] = MappingProxyType({})
@@ -36,7 +36,7 @@ async def changing(
 
 
 async def changed_by(
-    reach: Reach,
+    reach: ToolScope,
     doer: By,
     path: str,
     act: Callable[[], str],
@@ -48,7 +48,7 @@ async def changed_by(
     label, told = labels
     whose = by_either_name(reach.files.roots[0][0], path, label)
 
-    def do() -> tuple[str, Ground, Looked, Running]:
+    def do() -> tuple[str, WatchedFolder, FolderLook, RunningEffect]:
         where, place = ground(reach, path)
         if why := shut.get(where.real):
             raise ToolError(f"{path!r} is not written, as its folder is {why}")
@@ -71,30 +71,32 @@ async def changed_by(
     return (*looked.rows, *review)
 
 
-def _for_review(where: Ground, by: By, looked: Looked, label: Label) -> tuple[Change, ...]:
+def _for_review(where: WatchedFolder, by: By, looked: FolderLook, label: Label) -> tuple[Change, ...]:
     """The rows that note for review what was found; `label` is that of all that may have gone into it."""
     outside = label.integrity == "untrusted"
     return rows_of_written(by, where.real, looked.review, outside=outside, has=where.shadow.has)
 
 
-def _tell_later(reach: Reach, by: By, rows: Sequence[Change]) -> None:
+def _tell_later(reach: ToolScope, by: By, rows: Sequence[Change]) -> None:
     """Have the conversation tell, at the end of its turn, that there is something to review."""
     if any(row.statement == "written_add" for row in rows):
         reach.untold.add(by.session)
 
 
-class Watched(msgspec.Struct, frozen=True):
+class WatchedCommand(msgspec.Struct, frozen=True):
     """A folder in which a command runs, and what it does there."""
 
-    where: Ground
-    one: Running
+    where: WatchedFolder
+    one: RunningEffect
 
 
 class Watch:
     """A workspace, and the folders of the owner beside it, while a command runs there. It ends by `over`; where its
     `async with` ends before, by `cut`. `so_far` may be asked in between."""
 
-    def __init__(self, context: Context, here: Watched, owned: Sequence[Watched], reads: Reads) -> None:
+    def __init__(
+        self, context: Context, here: WatchedCommand, owned: Sequence[WatchedCommand], reads: AccessTimes
+    ) -> None:
         self._context, self._here, self._owned, self._reads = context, here, owned, reads
         self._ended = False
 
@@ -114,13 +116,13 @@ class Watch:
             await make_up(context.reach, each, context.clock.now())
         marks, doer = await marks_of(context), by(context, tool, what)
 
-        def begin() -> tuple[Reads, list[Watched]]:
-            return Reads.begun(marks, context, where.tell), _begun((where, *owned), doer, context.label)
+        def begin() -> tuple[AccessTimes, list[WatchedCommand]]:
+            return AccessTimes.begun(marks, context, where.tell), _begun((where, *owned), doer, context.label)
 
         try:
             if not owned and not marks.stored and where.same():
-                reads = Reads.begun(marks, context, where.tell)
-                begun = [Watched(where, where.enter(doer, context.label))]
+                reads = AccessTimes.begun(marks, context, where.tell)
+                begun = [WatchedCommand(where, where.enter(doer, context.label))]
             else:
                 reads, begun = await anyio.to_thread.run_sync(begin)
         except OSError as error:
@@ -129,16 +131,16 @@ class Watch:
             one.heard, one.arm, one.noticed = reads.now, reads.add, reads.note
         return cls(context, begun[0], begun[1:], reads)
 
-    async def so_far(self) -> Looked:
+    async def so_far(self) -> FolderLook:
         """Look while it runs, and mark what it has done: its rows may be committed now, and again later."""
         return await self._read(await anyio.to_thread.run_sync(self._changes, None))
 
     @property
-    def _all(self) -> tuple[Watched, ...]:
+    def _all(self) -> tuple[WatchedCommand, ...]:
         """The workspace, and each folder of the owner."""
         return (self._here, *self._owned)
 
-    def _changes(self, now: float | None) -> list[Looked]:
+    def _changes(self, now: float | None) -> list[FolderLook]:
         """What it has done until now, in each of them; at its end, `now`."""
         return [each.where.look(each.one, now) for each in self._all]
 
@@ -152,7 +154,7 @@ class Watch:
         found = await anyio.to_thread.run_sync(self._others) if self._crowded else []
         await self._reads.look(await marks_in(self._context.reach, self._context.key), found)
 
-    def _others(self) -> list[Word]:
+    def _others(self) -> list[PendingLabel]:
         """Whose words it may have read that nobody has marked. It blocks."""
         return [word for each in self._all for word in each.where.others(each.one)]
 
@@ -165,7 +167,7 @@ class Watch:
         """The command has heard from elsewhere, by the network."""
         self._reads.heard = label
 
-    async def _read(self, looked: Sequence[Looked]) -> Looked:
+    async def _read(self, looked: Sequence[FolderLook]) -> FolderLook:
         """All of that together, with whose word it is. The marks are written now."""
         await self._look()
         label, shadow = self._reads.label(), self._context.reach.shadow
@@ -177,16 +179,16 @@ class Watch:
         for each, found in zip(self._owned, looked[1:], strict=True):
             rows += _for_review(each.where, each.one.by, found, join((self._context.label, label)))
         _tell_later(self._context.reach, self._here.one.by, rows)
-        return Looked(changed, tuple(rows), "".join(each.said for each in looked), label)
+        return FolderLook(changed, tuple(rows), "".join(each.said for each in looked), label)
 
-    async def over(self) -> Looked:
+    async def over(self) -> FolderLook:
         """Look after it, when nothing that it started is left, and mark what it has done."""
         now = self._context.clock.now()
         here = self._here
         with anyio.CancelScope(shield=True):
             if not self._owned and not here.one.items and not here.one.touched and here.where.same():
                 here.where.end(here.one, now)
-                looked = [Looked()]
+                looked = [FolderLook()]
             else:
                 looked = await anyio.to_thread.run_sync(self._changes, now)
             self._ended = True
@@ -195,7 +197,7 @@ class Watch:
                 each.where.leave(each.one)
         return told
 
-    async def cut(self) -> Looked:
+    async def cut(self) -> FolderLook:
         """The same where there will be no result: the rows are committed now."""
         for each in self._owned:
             each.one.noted.clear()
@@ -206,13 +208,13 @@ class Watch:
         return looked
 
 
-def _begun(grounds: Sequence[Ground], doer: By, label: Label) -> list[Watched]:
+def _begun(grounds: Sequence[WatchedFolder], doer: By, label: Label) -> list[WatchedCommand]:
     """It begins in all these folders, of which the first is the workspace, or nowhere. Raises OSError."""
-    begun = list[Watched]()
+    begun = list[WatchedCommand]()
     try:
         for where in grounds:
             key = beside_key(doer.key, where.real) if where.owned else doer.key
-            begun.append(Watched(where, where.begin(msgspec.structs.replace(doer, key=key), label)))
+            begun.append(WatchedCommand(where, where.begin(msgspec.structs.replace(doer, key=key), label)))
     except OSError:
         for each in begun:
             each.where.leave(each.one, doer.at)
@@ -220,14 +222,14 @@ def _begun(grounds: Sequence[Ground], doer: By, label: Label) -> list[Watched]:
     return begun
 
 
-async def make_up(reach: Reach, where: Ground, now: float | None = None) -> None:
+async def make_up(reach: ToolScope, where: WatchedFolder, now: float | None = None) -> None:
     """Commit what is owed: of commands that were killed with their process, and of calls whose result was lost by
     `now`."""
-    shadow, found = where.shadow, list[Running]()
+    shadow, found = where.shadow, list[RunningEffect]()
     if first := not shadow.looked_back:
         found += await anyio.to_thread.run_sync(where.lost)
     found += where.owed(now) if now is not None else ()
-    marks = Marks(where.real, {}) if not found or where.owned else await marks_in(reach, others=False)
+    marks = LabelMarks(where.real, {}) if not found or where.owned else await marks_in(reach, others=False)
     for one in found:
         known = await reach.rows("effect_known", (one.by.key,))
         unmarked = not where.owned and not one.marked and one.by.undoes is None
@@ -245,13 +247,13 @@ async def make_up(reach: Reach, where: Ground, now: float | None = None) -> None
         shadow.looked_back = True
 
 
-def _review_of_lost(where: Ground, one: Running) -> tuple[Change, ...]:
+def _review_of_lost(where: WatchedFolder, one: RunningEffect) -> tuple[Change, ...]:
     """The rows that note for review what it did. What it had read by then, nobody knows any more."""
     one.noted.clear()
     return rows_of_written(one.by, where.real, where.for_review(one), outside=True, has=where.shadow.has)
 
 
-def _marks_of_cut(one: Running, reach: Reach, marks: Marks) -> tuple[Change, ...]:
+def _marks_of_cut(one: RunningEffect, reach: ToolScope, marks: LabelMarks) -> tuple[Change, ...]:
     """The rows of what a command may have written that was killed with its process: on the word of which it began, and
     of all that was read since."""
     root = reach.files.roots[0][0]
@@ -271,7 +273,7 @@ def _marks_of_cut(one: Running, reach: Reach, marks: Marks) -> tuple[Change, ...
     return (*effect_mark(one.by, label), *marked)
 
 
-def _kept(reach: Reach) -> Iterator[tuple[str, Seen]]:
+def _kept(reach: ToolScope) -> Iterator[tuple[str, FileSnapshot]]:
     """The files of which the bytes are known, so that looking has told whether they were changed."""
     seen = reach.shadow.seen if reach.shadow is not None else {}
     return ((path, each) for path, each in list(seen.items()) if digest_of(each.state))

@@ -23,13 +23,13 @@ from ..types.errors import ToolError
 from ..types.labels import LOCAL, Label, join
 from . import tree
 from .access_times import COARSE_NS
-from .base import Context, Reach
-from .file_snapshots import Shadow
+from .base import Context, ToolScope
+from .file_snapshots import FileSnapshots
 from .guarded import put_back
 from .label_marks import lasting, stored_as, words_in
-from .notes import By, Running, Word
+from .notes import By, PendingLabel, RunningEffect
 from .paths import Allowed
-from .states import Changed, digest_of
+from .states import ChangedPath, digest_of
 from .written import newest_below
 
 STATEMENTS = load_sql(__package__, "effects.sql")
@@ -40,7 +40,7 @@ OWED_S = 5.0
 T = TypeVar("T")
 
 
-class Looked(msgspec.Struct, frozen=True):
+class FolderLook(msgspec.Struct, frozen=True):
     """What a look found. `changed` are the real paths that have changed since the command began, whoever did it; bytes
     that are no UTF-8 are written as escapes. `rows` are committed with the result. `said` is for the result too, and
     `label` that of whatever the command says: of what it read. `review` is what of it a person has to review."""
@@ -49,36 +49,36 @@ class Looked(msgspec.Struct, frozen=True):
     rows: tuple[Change, ...] = ()
     said: str = ""
     label: Label = LOCAL
-    review: tuple[Changed, ...] = ()
+    review: tuple[ChangedPath, ...] = ()
 
 
-class Ground:
+class WatchedFolder:
     """The folder that is watched, held open, with its shadow. `beside` are the folders that commands may write too;
     `owned`: it is one of the owner's beside the workspace. Its methods block."""
 
     def __init__(
-        self, shadow: Shadow, root: int, real: str, beside: Sequence[str] = (), *, owned: bool = False
+        self, shadow: FileSnapshots, root: int, real: str, beside: Sequence[str] = (), *, owned: bool = False
     ) -> None:
         self.shadow, self.root, self.real, self.beside, self.owned = shadow, root, real, tuple(beside), owned
 
     @property
-    def _running(self) -> list[Running]:
+    def _running(self) -> list[RunningEffect]:
         return self.shadow.running
 
     def same(self) -> bool:
         """Whether nothing has changed, where that can be told at once; then there is nothing to do in a thread."""
         return self.shadow.same(self.root)
 
-    def begin(self, by: By, label: Label = LOCAL) -> Running:
+    def begin(self, by: By, label: Label = LOCAL) -> RunningEffect:
         """Look, and note that it begins, on whose word. What changed before is nobody's, unless something runs."""
         with self.shadow.lock:
             self._found(self.shadow.look(self.root), guard=True)
             self.shadow.save()
             return self.enter(by, label, whole=True)
 
-    def enter(self, by: By, label: Label = LOCAL, *, whole: bool = False) -> Running:
+    def enter(self, by: By, label: Label = LOCAL, *, whole: bool = False) -> RunningEffect:
         """Note that it begins."""
-        one = Running(by, label, time.time_ns() - COARSE_NS, whole=whole or self.shadow.whole)
+        one = RunningEffect(by, label, time.time_ns() - COARSE_NS, whole=whole or self.shadow.whole)
         self._running.append(one)
         self._write()
         return one
@@ -90,17 +90,19 @@ class Ground:
                 each.noticed(paths)
             self._write()
 
-    def others(self, one: Running) -> list[Word]:
+    def others(self, one: RunningEffect) -> list[PendingLabel]:
         """Whose words what runs may have read that nobody has marked: of what runs beside it. It blocks."""
         found = [word for word in words_in(self.shadow, self.real, one.by.key) if lasting(word.label)]
-        known = [Word(since_ns, None, label, armed=self.shadow.armed) for label, since_ns in list(one.beside.items())]
+        known = [
+            PendingLabel(since_ns, None, label, armed=self.shadow.armed) for label, since_ns in list(one.beside.items())
+        ]
         return [*found, *known]
 
     def _write(self) -> None:
         """Note what runs and how far it has come, for the next process if this one is killed."""
         self.shadow.notes.write(self._running)
 
-    def _found(self, changes: Sequence[Changed], guard: bool, by: Running | None = None) -> list[str]:
+    def _found(self, changes: Sequence[ChangedPath], guard: bool, by: RunningEffect | None = None) -> list[str]:
         """Say whose these changes are, after putting back what is protected. Returns what to say of that."""
         alive = [each for each in self._running if each.over_at is None]
         said: list[str] = []
@@ -119,7 +121,7 @@ class Ground:
         self._write()
         return said
 
-    def _aside(self, changes: Sequence[Changed], kept: Sequence[Changed]) -> list[str]:
+    def _aside(self, changes: Sequence[ChangedPath], kept: Sequence[ChangedPath]) -> list[str]:
         """Keep what was put back, as a file: it may be what the owner saved just then. Returns what to say of that."""
         now = {each.path: each.after for each in kept}
         gone = [each for each in changes if now.get(each.path, each.before) != each.after and digest_of(each.after)]
@@ -132,7 +134,7 @@ class Ground:
         """See what these are now. What has changed is nobody's, unless something runs."""
         self._found(self.shadow.look_at(self.root, paths), guard=True)
 
-    def look(self, one: Running, now: float | None = None) -> Looked:
+    def look(self, one: RunningEffect, now: float | None = None) -> FolderLook:
         """What the command has done until now; at its end, `now`."""
         with self.shadow.lock:
             if self.owned and now is not None:
@@ -144,14 +146,14 @@ class Ground:
                 self.end(one, now)
         return looked
 
-    def _unsettle(self, one: Running) -> None:
+    def _unsettle(self, one: RunningEffect) -> None:
         """Read again at the end what was changed while it ran: what is written through a mapping may not tell by its
         times."""
         for path in one.touched:
             if (seen := self.shadow.seen.get(path)) is not None:
                 seen.settled = False
 
-    def end(self, one: Running, now: float) -> None:
+    def end(self, one: RunningEffect, now: float) -> None:
         """It does nothing any more. What others that run may have read of it, they have."""
         one.over_ns, one.over_at = time.time_ns() + COARSE_NS, now
         for word in one.words():
@@ -162,7 +164,7 @@ class Ground:
                         each.beside.setdefault(word.label, one.over_ns - 2 * COARSE_NS)
         self._write()
 
-    def leave(self, one: Running, now: float = 0.0) -> None:
+    def leave(self, one: RunningEffect, now: float = 0.0) -> None:
         """It is over, and the marks are written."""
         if one.over_at is None:
             self.end(one, now)
@@ -171,7 +173,9 @@ class Ground:
             self._running.remove(one)
         self._write()
 
-    def change(self, by: By, place: str, act: Callable[[], T], label: Label = LOCAL) -> tuple[T, Looked, Running]:
+    def change(
+        self, by: By, place: str, act: Callable[[], T], label: Label = LOCAL
+    ) -> tuple[T, FolderLook, RunningEffect]:
         """Do something to one file, on the word of this label, and tell what it came to. It is to `leave` when the file
         is marked."""
         above = place.split("/")
@@ -198,14 +202,14 @@ class Ground:
                 self._write()
         return done, self._looked(one, []), one
 
-    def _looked(self, one: Running, said: Sequence[str]) -> Looked:
+    def _looked(self, one: RunningEffect, said: Sequence[str]) -> FolderLook:
         paths = (os.fsencode(f"{self.real}/{path}").decode(errors="backslashreplace") for path in sorted(one.touched))
         lost = [each for each in one.rows if each.before is not None and each.before[0] in "uoh"]
         words = [*said, *self._lost(lost)]
         review = self.for_review(one) if self.owned else ()
-        return Looked(tuple(paths), self.rows(one), "".join(f"\n[{each}]" for each in words), review=review)
+        return FolderLook(tuple(paths), self.rows(one), "".join(f"\n[{each}]" for each in words), review=review)
 
-    def for_review(self, one: Running) -> tuple[Changed, ...]:
+    def for_review(self, one: RunningEffect) -> tuple[ChangedPath, ...]:
         """What it has changed, and is not noted for review yet. Of folders into which no look goes it is told that
         something in them was changed."""
         found = dict(one.items)
@@ -213,12 +217,12 @@ class Ground:
             if newest := newest_below(f"{self.real}/{path}", one.begun_ns):
                 seen, known = self.shadow.seen.get(path), one.items.get(path)
                 state = seen.state if seen is not None else "h"
-                found[path] = Changed(path, known.before if known is not None else state, f"{state} {newest}")
+                found[path] = ChangedPath(path, known.before if known is not None else state, f"{state} {newest}")
         fresh = [each for each in found.values() if one.noted.get(each.path, each.before) != each.after]
         one.noted.update((each.path, each.after) for each in fresh)
         return tuple(sorted(fresh, key=lambda each: each.path))
 
-    def _lost(self, lost: Sequence[Changed]) -> list[str]:
+    def _lost(self, lost: Sequence[ChangedPath]) -> list[str]:
         """What of it cannot be undone."""
         large = [each for each in lost if (each.before or "")[0] == "u"]
         folders = [each.path for each in lost if (each.before or "")[0] == "h" and each.after is None]
@@ -232,11 +236,11 @@ class Ground:
             said.append(f"not undoable: {', '.join(sorted(folders)[:3])}, which is not kept because programs make it")
         return said
 
-    def rows(self, one: Running) -> tuple[Change, ...]:
+    def rows(self, one: RunningEffect) -> tuple[Change, ...]:
         """The rows of what it has done; none where that is nothing."""
         return rows_of(one.by, self.real, one.rows, self.shadow.has)
 
-    def lost(self) -> list[Running]:
+    def lost(self) -> list[RunningEffect]:
         """What was running when a process was killed, with all that has changed since; and what ended then."""
         with self.shadow.lock:
             found = self.shadow.notes.left()
@@ -251,30 +255,30 @@ class Ground:
                 self._running[:] = [one for one in self._running if one not in cut]
         return found
 
-    def bring_about(self, one: Running) -> dict[str, str]:
+    def bring_about(self, one: RunningEffect) -> dict[str, str]:
         """Do what an undo has noted that it wants, and note what came of it. Returns what failed, and why."""
         self._write()
         failed = tree.put(self.root, {path: each.after for path, each in one.items.items()}, self.shadow.open)
         self.shadow.look_at(self.root, list(one.items))
         for path, each in one.items.items():
             seen = self.shadow.seen.get(path)
-            one.items[path] = Changed(path, each.before, seen.state if seen is not None else None)
+            one.items[path] = ChangedPath(path, each.before, seen.state if seen is not None else None)
         self.shadow.save()
         return failed
 
-    def owed(self, now: float) -> list[Running]:
+    def owed(self, now: float) -> list[RunningEffect]:
         """What is over, and should have been committed."""
         with self.shadow.lock:
             return [one for one in self._running if one.over_at is not None and abs(now - one.over_at) > OWED_S]
 
-    def settled(self, one: Running) -> None:
+    def settled(self, one: RunningEffect) -> None:
         """Its rows are committed."""
         with self.shadow.lock:
             self._running[:] = [each for each in self._running if each is not one]
             self._write()
 
 
-def rows_of(by: By, folder: str, changes: Sequence[Changed], has: Callable[[str], bool]) -> tuple[Change, ...]:
+def rows_of(by: By, folder: str, changes: Sequence[ChangedPath], has: Callable[[str], bool]) -> tuple[Change, ...]:
     """The rows of an effect; none where it changed nothing. `has` tells whether the bytes of a digest are a blob."""
     if not changes:
         return ()
@@ -327,32 +331,32 @@ def by(context: Context, tool: str, what: str) -> By:
     return By(context.key, context.agent, context.session, who, tool, line, context.clock.now())
 
 
-def ground(reach: Reach, path: str = "") -> tuple[Ground, str]:
+def ground(reach: ToolScope, path: str = "") -> tuple[WatchedFolder, str]:
     """Where a file lies, as (folder that is watched, path in it); without a path, the workspace. Raises ToolError."""
     if reach.shadow is None:
         raise ToolError("nothing can be changed here: no place to keep what was there before is set up")
     real, descriptor, _ = reach.files.roots[0]
     beside = [mount.path for mount in reach.mounts if mount.write and not mount.path.startswith(f"{real}/")]
     if not path:
-        return Ground(reach.shadow, descriptor, real, beside), ""
+        return WatchedFolder(reach.shadow, descriptor, real, beside), ""
     place = reach.files.place(path)
     inside = [root for root in reach.files.roots if place.startswith(f"{root[0]}/")]
     if not inside:
         raise ToolError(f"{path!r} is outside the workspace")
     if any(root[0] == real for root in inside):
-        return Ground(reach.shadow, descriptor, real, beside), place[len(real) + 1 :]
+        return WatchedFolder(reach.shadow, descriptor, real, beside), place[len(real) + 1 :]
     real, descriptor, _ = max(inside, key=lambda root: len(root[0]))
     return ground_beside(reach, reach.shadow, (real, descriptor)), place[len(real) + 1 :]
 
 
-def ground_beside(reach: Reach, shadow: Shadow, root: tuple[str, int]) -> Ground:
+def ground_beside(reach: ToolScope, shadow: FileSnapshots, root: tuple[str, int]) -> WatchedFolder:
     """A folder beside the workspace: its real path, and a descriptor."""
     real, descriptor = root
     owned = any(each.path == real for each in reach.owned)
-    return Ground(shadow.beside(real), descriptor, real, owned=owned)
+    return WatchedFolder(shadow.beside(real), descriptor, real, owned=owned)
 
 
-def owned_grounds(reach: Reach, folders: Sequence[Allowed]) -> list[Ground]:
+def owned_grounds(reach: ToolScope, folders: Sequence[Allowed]) -> list[WatchedFolder]:
     """These folders of the owner, as far as they can be reached."""
     if reach.shadow is None:
         return []

@@ -17,7 +17,7 @@ from ..types.labels import UNTRUSTED, Label
 from ..types.messages import ResultStatus, Text, clean
 from .base import Context, Done, Spec
 from .define import decode_arguments, schema
-from .pages import Page, Pages, read_page
+from .pages import FetchedPage, Pages, read_page
 
 LIMIT_CHARS, MOST_CHARS = 16_000, 100_000
 ASKED_CHARS = 24_000
@@ -115,7 +115,7 @@ class WebFetch:
             return await _answer(page, question, offset, context)
         return _labelled(_piece(page, offset, min(max(given.limit, 1), MOST_CHARS)), page.url)
 
-    async def _read(self, wanted: _Wanted, context: Context) -> Page:
+    async def _read(self, wanted: _Wanted, context: Context) -> FetchedPage:
         """Raises NetError, ToolError."""
         waited = str(wanted.wish.wait_s) if wanted.tier == "rendered" else ""
         key = (str(wanted.url), wanted.tier, wanted.selector, waited)
@@ -151,7 +151,7 @@ def _explained(fetched: Fetched, waits: float) -> str:
     return f"{fetched.url} answered with {status}: {said}{wait}"
 
 
-def _piece(page: Page, offset: int, limit: int) -> str:
+def _piece(page: FetchedPage, offset: int, limit: int) -> str:
     """A piece of the page under a header that says which, and how to read on."""
     size = len(page.text)
     start = min(offset, size)
@@ -166,12 +166,12 @@ def _piece(page: Page, offset: int, limit: int) -> str:
     return "\n".join((*lines, "", page.text[start:end])).rstrip("\n")
 
 
-def _about(page: Page) -> list[str]:
+def _about(page: FetchedPage) -> list[str]:
     title = " ".join(page.title.split())[:300]
     return [f"[from {page.url}]", *([f"[title: {title}]"] if title else []), *filter(None, page.notes.split("\n"))]
 
 
-async def _answer(page: Page, question: str, offset: int, context: Context) -> Done:
+async def _answer(page: FetchedPage, question: str, offset: int, context: Context) -> Done:
     """What a cheap model, which has no tools and knows nothing else, finds in the page."""
     size = len(page.text)
     start = min(offset, size)

@@ -21,7 +21,7 @@ from ..types.commit import Change
 from .base import Context
 from .notes import By
 from .paths import Allowed
-from .states import Changed, digest_of
+from .states import ChangedPath, digest_of
 
 
 def closed(context: Context) -> tuple[Allowed, ...]:
@@ -60,7 +60,7 @@ def why_closed(context: Context) -> str:
 
 
 def rows_of_written(
-    by: By, folder: str, changes: Iterable[Changed], *, outside: bool, has: Callable[[str], bool]
+    by: By, folder: str, changes: Iterable[ChangedPath], *, outside: bool, has: Callable[[str], bool]
 ) -> tuple[Change, ...]:
     """The rows that note for review what was changed in a folder of the owner; `outside`: words from outside may have
     gone into it. `has` tells whether the bytes of a digest are a blob."""

@@ -10,7 +10,7 @@ import msgspec
 State = Literal["ok", "starting", "degraded", "down"]
 
 
-class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
+class HealthFact(msgspec.Struct, frozen=True, omit_defaults=True):
     """One part, such as `store` or `channel telegram`. Times are seconds since the epoch, None for never.
 
     `since` is when it began to run, None while it does not. `last_error` has no secrets in it and stays after things
@@ -39,10 +39,10 @@ class Health(msgspec.Struct, frozen=True):
     pid: int
     since: float
     address: str
-    facts: tuple[Fact, ...]
+    facts: tuple[HealthFact, ...]
 
 
-def overall(facts: Iterable[Fact]) -> State:
+def overall(facts: Iterable[HealthFact]) -> State:
     """What the facts come to: `down` where a vital part is, `degraded` where anything else is not well, `starting`
     until everything has begun."""
     states = {(fact.state, fact.vital) for fact in facts}

@@ -28,7 +28,7 @@ class FileChange(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
     loses: str = ""
 
 
-class Call(msgspec.Struct, frozen=True, omit_defaults=True):
+class ProgramCall(msgspec.Struct, frozen=True, omit_defaults=True):
     """A call of another tool that the program asks for. `words` say what it comes to, once it has been done."""
 
     tool: str
@@ -44,8 +44,8 @@ class Rehearsed(msgspec.Struct, frozen=True, omit_defaults=True):
     stopped: str = ""
     failed: str = ""
     changes: tuple[FileChange, ...] = ()
-    calls: tuple[Call, ...] = ()
-    needs: Call | None = None
+    calls: tuple[ProgramCall, ...] = ()
+    needs: ProgramCall | None = None
     read: tuple[str, ...] = ()
     ran: bool = False
 

@@ -93,7 +93,7 @@ _Z85 = bytes.maketrans(
 """From the alphabet of RFC 1924 to that of https://rfc.zeromq.org/spec/32/."""
 
 
-class Hit(msgspec.Struct, frozen=True, gc=False):
+class SecretHit(msgspec.Struct, frozen=True, gc=False):
     """Where a secret stands in a text, and what is to stand there instead."""
 
     start: int
@@ -155,8 +155,8 @@ class SecretSearch:
         letters = [at for at, char in enumerate(tail) if char.isascii() and char.isalnum()]
         return max(held, len(tail) - letters[-(count + BEGUN_CHARS - 1)])
 
-    def _hits(self, text: str, depth: int) -> list[Hit]:
-        reading = Reading.of(text)
+    def _hits(self, text: str, depth: int) -> list[SecretHit]:
+        reading = DecodedText.of(text)
         hits = list(self._in_skeleton(reading))
         if any(self._stretches(_skeleton(plain)) for plain in _decoded_quickly(text)):
             for _ in range(ROUNDS):  # rare, and slower: it keeps in mind where everything stood
@@ -164,16 +164,16 @@ class SecretSearch:
                     break
                 reading = again
                 hits += self._in_skeleton(reading)
-            hits = hits or [Hit(0, len(text), self._targets[0][2])]
+            hits = hits or [SecretHit(0, len(text), self._targets[0][2])]
         if depth > 0:
             hits += self._in_runs(text, depth)
         return hits
 
-    def _in_skeleton(self, reading: Reading) -> list[Hit]:
+    def _in_skeleton(self, reading: DecodedText) -> list[SecretHit]:
         """What stands in the letters and digits of the text."""
         stretches = self._stretches(_skeleton(reading.text))
         places = reading.places([(start, end) for start, end, _ in stretches]) if stretches else []
-        return [Hit(*place, stretch[2]) for place, stretch in zip(places, stretches, strict=True)]
+        return [SecretHit(*place, stretch[2]) for place, stretch in zip(places, stretches, strict=True)]
 
     def _stretches(self, skeleton: bytes) -> list[tuple[int, int, str]]:
         """Where secrets stand in a skeleton, from left to right."""
@@ -207,7 +207,7 @@ class SecretSearch:
                 best, found = end - start, (start, end, instead)
         return found
 
-    def _in_runs(self, text: str, depth: int) -> Iterator[Hit]:
+    def _in_runs(self, text: str, depth: int) -> Iterator[SecretHit]:
         """What stands in runs of digits that encode something."""
         for run in _RUN.finditer(text):
             for inner in _decodings(run[0]):
@@ -215,7 +215,7 @@ class SecretSearch:
                 exact = self._exact.search(inner) if self._exact is not None else None
                 instead = hits[0].instead if hits else self._instead[exact[0]] if exact else ""
                 if instead:
-                    yield Hit(run.start(), run.end(), instead)
+                    yield SecretHit(run.start(), run.end(), instead)
                     break
 
 
@@ -245,7 +245,7 @@ class SecretStream:
         return rest
 
 
-class Reading(msgspec.Struct, frozen=True, gc=False):
+class DecodedText(msgspec.Struct, frozen=True, gc=False):
     """A text, and where each stretch of it stood in the text that it was decoded from."""
 
     text: str
@@ -254,10 +254,10 @@ class Reading(msgspec.Struct, frozen=True, gc=False):
     """Of each stretch: where it stood, and whether it was decoded as one piece."""
 
     @classmethod
-    def of(cls, text: str) -> Reading:
+    def of(cls, text: str) -> DecodedText:
         return cls(text, (0,), ((0, len(text), False),))
 
-    def decoded(self) -> Reading | None:
+    def decoded(self) -> DecodedText | None:
         """With its escapes decoded once more; None where it has none."""
         if _MAY_ESCAPE.search(self.text) is None:
             return None
@@ -282,7 +282,7 @@ class Reading(msgspec.Struct, frozen=True, gc=False):
             return None
         if at < len(self.text):
             self._keep(at, len(self.text), (pieces, starts, stood), length)
-        return Reading("".join(pieces), tuple(starts), tuple(stood))
+        return DecodedText("".join(pieces), tuple(starts), tuple(stood))
 
     def _keep(
         self, start: int, end: int, to: tuple[list[str], list[int], list[tuple[int, int, bool]]], length: int
@@ -441,15 +441,15 @@ def _text_of(decode: Callable[[str], bytes], digits: str) -> Iterator[str]:
         yield raw.decode()
 
 
-def _replaced(text: str, hits: list[Hit]) -> str:
+def _replaced(text: str, hits: list[SecretHit]) -> str:
     """The text with what was found replaced; where two overlap, all of both."""
     out: list[str] = []
     at = 0
-    merged: list[Hit] = []
+    merged: list[SecretHit] = []
     for hit in sorted(hits, key=lambda each: (each.start, -each.end)):
         if merged and hit.start < merged[-1].end:
             last = merged[-1]
-            merged[-1] = Hit(last.start, max(last.end, hit.end), last.instead)
+            merged[-1] = SecretHit(last.start, max(last.end, hit.end), last.instead)
         else:
             merged.append(hit)
     for hit in merged:

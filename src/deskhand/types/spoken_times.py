@@ -28,7 +28,7 @@ from .spoken_words import (
     MONTHS,
     PARTS,
     WEEKDAYS,
-    Clock,
+    SpokenTime,
     Words,
     clock_of,
     dates_of,
@@ -149,7 +149,7 @@ def _days(words: Words, today: date) -> tuple[list[date], bool]:
     return days, both
 
 
-def readings(clock: Clock | None, part: str, *, both: bool = False) -> list[int]:
+def readings(clock: SpokenTime | None, part: str, *, both: bool = False) -> list[int]:
     """Minutes from midnight; with `both`, also the other half of the day or the night that has begun."""
     if clock is None:
         return [PARTS.get(part, 9) * 60]

@@ -117,7 +117,7 @@ class Words:
         return TimeUnclear(f"{self._said[:80]!r} {why}. Write a time such as {self._examples}")
 
 
-class Clock(msgspec.Struct, frozen=True):
+class SpokenTime(msgspec.Struct, frozen=True):
     """A time of the day as it was said, in minutes from midnight."""
 
     minutes: int
@@ -136,9 +136,9 @@ class Clock(msgspec.Struct, frozen=True):
         return self.minutes + 12 * 60 if later and (part or not self.written) else self.minutes
 
 
-def clock_of(words: Words) -> Clock | None:
+def clock_of(words: Words) -> SpokenTime | None:
     if found := words.take("(?:12 )?(" + "|".join(_NAMED) + ")"):
-        return Clock(_NAMED[found[1]] * 60, half=True, written=True)
+        return SpokenTime(_NAMED[found[1]] * 60, half=True, written=True)
     found = words.take(_CLOCK)
     if not found:
         return None
@@ -154,7 +154,7 @@ def clock_of(words: Words) -> Clock | None:
         minutes += int(found[1]) if found[2] == "past" else -int(found[1])
     if minutes < 60 and not known:  # a quarter to one
         minutes += 12 * 60
-    return Clock(minutes % (24 * 60) if found[1] else minutes, half=known, written=found[4] is not None)
+    return SpokenTime(minutes % (24 * 60) if found[1] else minutes, half=known, written=found[4] is not None)
 
 
 def part_of(words: Words) -> str:

@@ -36,7 +36,7 @@ LEFT_OUT = "earlier messages are"
 """Stands in the first line of a conversation of which the model is shown less: `[12 earlier messages are …]`."""
 
 
-class OpenAsk(msgspec.Struct):
+class PendingAsk(msgspec.Struct):
     """What a person was asked. `binds` is empty for a question. `calls` is how many calls it is about."""
 
     ask_id: str
@@ -65,7 +65,7 @@ class OpenCall(msgspec.Struct):
     call: ToolCall
     n: int
     started: bool = False
-    ask: OpenAsk | None = None
+    ask: PendingAsk | None = None
     yes_at: float | None = None
     yes_binds: str = ""
     refusal: str = ""
@@ -101,11 +101,11 @@ def choices_of(event: ApprovalAsked) -> tuple[str, ...]:
     return ABOUT_SEVERAL if event.others else ABOUT_ONE
 
 
-def asked_with(event: ApprovalAsked | QuestionAsked, binds: str = "") -> OpenAsk:
+def asked_with(event: ApprovalAsked | QuestionAsked, binds: str = "") -> PendingAsk:
     """What a person is asked with this; of an approval, for the call that `binds` stands for."""
     if isinstance(event, QuestionAsked):
-        return OpenAsk(event.ask_id, "", event.question, event.choices, event.until)
-    return OpenAsk(
+        return PendingAsk(event.ask_id, "", event.question, event.choices, event.until)
+    return PendingAsk(
         event.ask_id,
         binds,
         event.question,

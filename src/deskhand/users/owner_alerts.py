@@ -12,7 +12,7 @@ import msgspec
 from ..store.base import Store
 from ..types.clock import Clock
 from ..types.commit import Change, Outgoing
-from ..types.health import Fact
+from ..types.health import HealthFact
 from ..types.identity import OWN_SURFACES, Address, Inbound
 from ..types.messages import Text
 
@@ -108,13 +108,13 @@ class Alerts:
         """An owner sees all that there are."""
         await self._store.change([Change("alert_seen", (self._clock.now(),))])
 
-    async def facts(self) -> list[Fact]:
+    async def facts(self) -> list[HealthFact]:
         """What the health says of alerts, where one has reached nobody. Members read it too: it quotes none."""
         found = await self.unreached()
         if not found:
             return []
         count = f"{len(found)} alerts" if len(found) > 1 else "1 alert"
-        return [Fact("alerts", "degraded", f"{count} reached nobody; see `{SEE}`", found[-1].at)]
+        return [HealthFact("alerts", "degraded", f"{count} reached nobody; see `{SEE}`", found[-1].at)]
 
     async def owners(self) -> list[tuple[str, Address]]:
         """The owners who can be written to, each with where they last wrote."""

@@ -22,7 +22,7 @@ REFUSED = "[error: this tool requires the 'admin' role]"
 Action = Literal["list", "add", "remove", "link", "unlink", "add_role", "remove_role"]
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class UserToolArguments(msgspec.Struct, frozen=True):
     """The arguments, as far as the gate looks at them."""
 
     action: str = ""
@@ -55,7 +55,7 @@ def _may(principal: Principal) -> bool:
 
 def _action(arguments: bytes) -> str:
     try:
-        return decode_arguments(msgspec.Raw(arguments), Wanted, NAME).action
+        return decode_arguments(msgspec.Raw(arguments), UserToolArguments, NAME).action
     except ToolError:
         return ""
 

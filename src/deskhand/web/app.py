@@ -25,8 +25,8 @@ from .guard import (
     SIGNED,
     STRANGER,
     Credential,
+    GuardLimits,
     Guesses,
-    Limits,
     check_host,
     check_origin,
     check_scope,
@@ -60,7 +60,7 @@ HEADERS = {
 class Guarded:
     """Nothing gets to a route that is of the wrong host or origin, or that brings a credential which does not hold."""
 
-    def __init__(self, app: ASGIApp, web: Web, limits: Limits) -> None:
+    def __init__(self, app: ASGIApp, web: Web, limits: GuardLimits) -> None:
         self._app, self._web, self._limits = app, web, limits
         self._guesses = Guesses(web.people, web.clock)
         self._open = 0
@@ -191,7 +191,11 @@ def _id(request: Request) -> str:
 
 
 def build(
-    web: Web, limits: Limits, endpoints: Sequence[Endpoint], sockets: Sequence[Socket], more: Sequence[BaseRoute] = ()
+    web: Web,
+    limits: GuardLimits,
+    endpoints: Sequence[Endpoint],
+    sockets: Sequence[Socket],
+    more: Sequence[BaseRoute] = (),
 ) -> ASGIApp:
     """The application. `more` are routes of the page, which bring nobody's data."""
     routes: list[BaseRoute] = [_serves(web, endpoint) for endpoint in endpoints]

@@ -20,7 +20,7 @@ from ..tools.convert import LIMIT_BYTES
 from ..tools.label_marks import marks_in
 from ..tools.names import alike, shown_name
 from ..tools.notes import By
-from ..tools.paths import Entry, Listed, Opened, Place, Workspace
+from ..tools.paths import Entry, Listed, OpenedFile, Place, Workspace
 from ..tools.pdf_pages import PAGES
 from ..tools.watch import changed_by
 from ..types.errors import OutsideWorkspace, ProtectedPath, ToolError
@@ -151,7 +151,7 @@ def _view(folder: PurePosixPath, entry: Entry, note: str) -> FileView:
     return FileView(entry.name, path, entry.kind, entry.size_bytes, entry.modified_s, shown_name(entry.name), note)
 
 
-async def opened(call: Call, agent: str, path: str, most: int) -> Opened:
+async def opened(call: Call, agent: str, path: str, most: int) -> OpenedFile:
     """A file of an agent, at most so many bytes of it. It is judged by what the kernel has opened, when it was read.
     Raises HttpProblem for one that is not for this person: the owner's own, or one whose label names other readers."""
     files = await workspace(call, agent)

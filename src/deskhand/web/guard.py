@@ -25,7 +25,7 @@ REMEMBERED, FRESH_S = 1000, 0.4
 STRANGER = Principal("anonymous")
 
 
-class Limits(msgspec.Struct, frozen=True):
+class GuardLimits(msgspec.Struct, frozen=True):
     """`hosts` and `origins` as in settings."""
 
     hosts: frozenset[str]

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ..types.health import Fact, State
+from ..types.health import HealthFact, State
 from .errors import bad, not_found
 from .routing import Call, Endpoint
 from .views import (
@@ -30,7 +30,7 @@ class HealthView(msgspec.Struct, frozen=True):
     model: str = ""
     version: str = ""
     since: float | None = None
-    components: tuple[Fact, ...] = ()
+    components: tuple[HealthFact, ...] = ()
 
 
 class OfAgent(msgspec.Struct, frozen=True):

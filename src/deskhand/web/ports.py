@@ -12,7 +12,7 @@ from ..agent.state import State
 from ..models.answer_schema import checkers
 from ..store.base import Store
 from ..store.blobs import Blobs
-from ..tools.base import Reach
+from ..tools.base import ToolScope
 from ..types.clock import Clock, Ids
 from ..types.diffs import CallDiff
 from ..types.door import Door
@@ -100,7 +100,7 @@ class House(Protocol):
         """Those of the catalogue that have all these words in their name."""
         ...
 
-    async def reach(self, agent: str) -> Reach:
+    async def reach(self, agent: str) -> ToolScope:
         """The agent's files. Raises ToolError."""
         ...
 

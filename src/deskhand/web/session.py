@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from ..agent.rewind import Past
+from ..agent.rewind import RewindView
 from ..agent.state import State, fold
 from ..models.message_variants import FORMS
 from ..store.base import SessionRow
@@ -175,11 +175,11 @@ async def rewind(call: Call) -> ReceiptView:
     return receipt_view(call, await call.web.door.rewind(session, call.principal, back.to_n, message))
 
 
-async def past_of(call: Call, session: str) -> Past:
-    return Past(session, await call.web.store.events(session))
+async def past_of(call: Call, session: str) -> RewindView:
+    return RewindView(session, await call.web.store.events(session))
 
 
-def _rest(past: Past, n: int) -> int:
+def _rest(past: RewindView, n: int) -> int:
     try:
         return past.rest(n)
     except Refused as error:

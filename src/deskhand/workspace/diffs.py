@@ -15,14 +15,14 @@ import msgspec
 from ..policy.gate import may_see
 from ..store.base import Store
 from ..store.blobs import PREFIX
-from ..tools.base import Reach
+from ..tools.base import ToolScope
 from ..tools.diffs import TEXT_BYTES, diff_of, text_of
-from ..tools.file_snapshots import Shadow
+from ..tools.file_snapshots import FileSnapshots
 from ..tools.files import plan_of, rewrite_of
 from ..tools.label_marks import marks_in
 from ..tools.names import alike
 from ..tools.states import digest_of
-from ..tools.undo import KV, Item
+from ..tools.undo import KV, UndoItem
 from ..tools.watched_folder import beside_keys
 from ..types.diffs import CallDiff, FileDiff
 from ..types.errors import ConfigError, Refused, ToolError
@@ -47,7 +47,7 @@ _label = msgspec.json.Decoder(Label).decode
 class Diffs:
     """`reach` of an agent by its name raises ConfigError and ToolError where it is gone."""
 
-    def __init__(self, store: Store, reach: Callable[[str], Awaitable[Reach]]) -> None:
+    def __init__(self, store: Store, reach: Callable[[str], Awaitable[ToolScope]]) -> None:
         self._store, self._reach = store, reach
 
     async def of_change(self, who: Principal, effect: Effect) -> CallDiff:
@@ -55,7 +55,7 @@ class Diffs:
         if not await self.told(who, effect):
             return CallDiff(True)
         rows = await self._store.rows("effect_items", (effect.n, FILES, 0))
-        items = [Item(*row) for row in rows]
+        items = [UndoItem(*row) for row in rows]
         more = max(effect.count - len(items), 0)
         if effect.folder == KV:
             return CallDiff(True, tuple(_of_value(who, each) for each in items), more)
@@ -73,7 +73,7 @@ class Diffs:
         rows = await self._store.rows("file_label_get", (f"effect:{effect.key}",))
         return all(may_see(_label(row[0]), readers_of(who)) for row in rows)
 
-    async def shown(self, who: Principal, effect: Effect, items: Sequence[Item]) -> list[Item]:
+    async def shown(self, who: Principal, effect: Effect, items: Sequence[UndoItem]) -> list[UndoItem]:
         """Those of what an effect changed of which this person may know: a name is words too."""
         if not await self.told(who, effect):
             return []
@@ -124,7 +124,7 @@ class Diffs:
         twin = await anyio.to_thread.run_sync(_twin, reach, rewrite.path)
         return CallDiff(False, (FileDiff(rewrite.path, did, diff, " ".join(filter(None, (twin, why)))),))
 
-    async def _seen(self, who: Principal, reach: Reach, folder: str, items: Sequence[Item]) -> frozenset[bytes]:
+    async def _seen(self, who: Principal, reach: ToolScope, folder: str, items: Sequence[UndoItem]) -> frozenset[bytes]:
         """The places of which this person may see both what was there, and what is there now."""
         marks, readers = await marks_in(reach), readers_of(who)
         seen = set[bytes]()
@@ -138,12 +138,12 @@ class Diffs:
         return frozenset(seen)
 
 
-def _is_told(item: Item, effect: Effect, seen: frozenset[bytes]) -> bool:
+def _is_told(item: UndoItem, effect: Effect, seen: frozenset[bytes]) -> bool:
     """Whether who may see these may know of it; what the call itself was about they know."""
     return item.place in seen or item.shown == effect.what
 
 
-def _twin(reach: Reach, path: str) -> str:
+def _twin(reach: ToolScope, path: str) -> str:
     """A sentence where another name beside this one looks like it; '' where none does."""
     folder, _, name = path.rpartition("/")
     with suppress(ToolError):
@@ -185,11 +185,11 @@ def _path(call: ToolCall) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _did(item: Item) -> Literal["made", "changed", "removed"]:
+def _did(item: UndoItem) -> Literal["made", "changed", "removed"]:
     return "made" if item.before is None else "removed" if item.after is None else "changed"
 
 
-def _of_value(who: Principal, item: Item) -> FileDiff:
+def _of_value(who: Principal, item: UndoItem) -> FileDiff:
     """A key-value. Its states are JSON: the value, when it ends, and its label."""
     values = list[bytes | None]()
     for state in (item.before, item.after):
@@ -203,7 +203,7 @@ def _of_value(who: Principal, item: Item) -> FileDiff:
     return FileDiff(item.shown, _did(item), *compared(item.shown, values[0], values[1]))
 
 
-def _of_files(reach: Reach, effect: Effect, items: Sequence[Item], seen: frozenset[bytes]) -> list[FileDiff]:
+def _of_files(reach: ToolScope, effect: Effect, items: Sequence[UndoItem], seen: frozenset[bytes]) -> list[FileDiff]:
     shadow, found, room = _shadow(reach, effect.folder), list[FileDiff](), ALL_CHARS
     for item in items:
         diff = why = ""
@@ -218,7 +218,7 @@ def _of_files(reach: Reach, effect: Effect, items: Sequence[Item], seen: frozens
     return found
 
 
-def _of_file(shadow: Shadow | None, item: Item, chars: int) -> tuple[str, str]:
+def _of_file(shadow: FileSnapshots | None, item: UndoItem, chars: int) -> tuple[str, str]:
     """The diff, or why there is none."""
     states = (item.before, item.after)
     kinds = {state[0] for state in states if state is not None}
@@ -234,7 +234,7 @@ def _of_file(shadow: Shadow | None, item: Item, chars: int) -> tuple[str, str]:
     return diff, "Only its mode was changed." if why == SAME else why
 
 
-def _bytes(shadow: Shadow, state: str) -> bytes:
+def _bytes(shadow: FileSnapshots, state: str) -> bytes:
     """What the file held; nothing where it was none. Raises OSError."""
     if state[0] != "f":
         return b""
@@ -266,7 +266,7 @@ def _target(state: str | None) -> str:
     return bytes.fromhex(state[2:]).decode(errors="backslashreplace")
 
 
-def _shadow(reach: Reach, folder: str) -> Shadow | None:
+def _shadow(reach: ToolScope, folder: str) -> FileSnapshots | None:
     """Where the bytes of that folder were kept."""
     if reach.shadow is None:
         return None

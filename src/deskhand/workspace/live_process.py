@@ -10,12 +10,12 @@ import anyio
 import msgspec
 
 from ..policy.gate import told
-from ..sandbox.base import Command, Exit
+from ..sandbox.base import Exit, SandboxCommand
 from ..sandbox.terminal import Terminal
-from ..tools.base import Context, Heard, Wanted
+from ..tools.base import Context, Heard, PendingApproval
 from ..tools.shell import how_it_ended
 from ..tools.watch import Watch
-from ..tools.watched_folder import Looked
+from ..tools.watched_folder import FolderLook
 from ..tools.way import Traveller, Way
 from ..tools.written import mounts_of, watched, why_closed
 from ..types.errors import SandboxError, ToolError
@@ -31,23 +31,23 @@ ENDED_KEPT = 20
 HEARD_BYTES = 24_000
 
 
-class Ending(msgspec.Struct, frozen=True):
+class ProcessEnd(msgspec.Struct, frozen=True):
     """How it ended: `words` for people and models."""
 
     state: State
     words: str
     code: int | None = None
-    looked: Looked = Looked()
+    looked: FolderLook = FolderLook()
 
 
 class Live:
     """One process, while it runs and some time after. `stopped` says who ended it, and why."""
 
-    def __init__(self, id_: str, session: str, kind: Kind, wanted: Wanted, path: Path) -> None:
+    def __init__(self, id_: str, session: str, kind: Kind, wanted: PendingApproval, path: Path) -> None:
         self.id, self.session, self.kind, self.wanted = id_, session, kind, wanted
         self.spool = Spool(path)
         self.terminal = Terminal(wanted.columns, wanted.rows) if kind == "session" else None
-        self.ending: Ending | None = None
+        self.ending: ProcessEnd | None = None
         self.over = anyio.Event()
         self.stopped = ""
         self.heard = 0
@@ -68,7 +68,7 @@ class Live:
         self.used_at = anyio.current_time()
         self.spool.add(data, stderr)
 
-    async def run(self, context: Context) -> Ending:
+    async def run(self, context: Context) -> ProcessEnd:
         """Run it to its end. Cancelled from outside, everything is killed and what it did is looked at."""
         try:
             async with await Watch.of(context, self.wanted.command, self.kind) as watch:
@@ -82,12 +82,12 @@ class Live:
                 self.label = looked.label
                 looked = msgspec.structs.replace(looked, said=self._way.note() + looked.said)
         except (SandboxError, ToolError) as error:
-            return Ending("error", str(error))
+            return ProcessEnd("error", str(error))
         if ended is None:
-            return Ending("error", self.stopped, looked=looked)
+            return ProcessEnd("error", self.stopped, looked=looked)
         words = how_it_ended(ended, self.wanted.timeout_s, True).strip().strip("[]") or "exit code: 0"
         state: State = "timeout" if ended.timeout else "completed" if ended.code is not None else "error"
-        return Ending(state, words, ended.code, looked)
+        return ProcessEnd(state, words, ended.code, looked)
 
     async def _run(self, context: Context, watch: Watch) -> Exit | None:
         reach, wanted = context.reach, self.wanted
@@ -97,7 +97,7 @@ class Live:
             self.spool.add(f"[{why}]\n".encode(), False)
         where = str(reach.folder / wanted.cwd)
         argv = ("/bin/bash", "-c", wanted.command)
-        command = Command(argv, where, mounts, timeout_s=wanted.timeout_s, terminal=self.terminal)
+        command = SandboxCommand(argv, where, mounts, timeout_s=wanted.timeout_s, terminal=self.terminal)
         ended: Exit | SandboxError | None = None
         async with anyio.create_task_group() as beside:
             beside.start_soon(self._look)
@@ -111,7 +111,7 @@ class Live:
             raise ended
         return ended
 
-    async def _confined(self, context: Context, command: Command, watch: Watch) -> Exit:
+    async def _confined(self, context: Context, command: SandboxCommand, watch: Watch) -> Exit:
         """Run it, with a way to the network where there can be one. What the conversation reads later may be typed into
         a session, so there it counts as read from the beginning."""
         sandbox = await context.reach.sandbox()
@@ -148,7 +148,7 @@ class Live:
             await self._look_now()
             await anyio.sleep(max(LOOK_S, 20 * (anyio.current_time() - begun_at)))
 
-    def end(self, ending: Ending) -> None:
+    def end(self, ending: ProcessEnd) -> None:
         """It is over, and everybody may know how."""
         self.ending = ending
         self.spool.news.set()
@@ -205,7 +205,7 @@ class Live:
         return await self.terminal.write(typed)
 
 
-class Held:
+class LiveProcess:
     """All of them by id. Those that have ended stay until there are too many, or somebody forgets them."""
 
     def __init__(self) -> None:

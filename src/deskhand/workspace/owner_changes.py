@@ -17,7 +17,7 @@ from ..store.blobs import Blobs
 from ..tools import tree
 from ..tools.names import shown_name
 from ..tools.states import digest_of, state_of
-from ..tools.undo import Item, Taken
+from ..tools.undo import UndoItem, UndoneEffect
 from ..types.clock import Clock
 from ..types.commit import Change
 from ..types.diffs import CallDiff, FileDiff
@@ -199,7 +199,7 @@ async def discard(effects: Effects, who: Principal, seen: Sequence[Unreviewed]) 
         of.setdefault((each.agent, each.folder), []).append(each)
     for (agent, folder), group in of.items():
         kept = [each for each in group if "h" not in {(each.before or " ")[0], (each.now or " ")[0]}]
-        items = [Item(os.fsencode(each.inner), each.before, each.now, each.blob) for each in kept]
+        items = [UndoItem(os.fsencode(each.inner), each.before, each.now, each.blob) for each in kept]
         try:
             taken = await effects.put_back(who, agent, folder, items)
         except Refused as error:
@@ -210,7 +210,7 @@ async def discard(effects: Effects, who: Principal, seen: Sequence[Unreviewed]) 
     return said
 
 
-def _came_of(folder: str, taken: Taken, lost: Sequence[str]) -> str:
+def _came_of(folder: str, taken: UndoneEffect, lost: Sequence[str]) -> str:
     changed = [each.place for each in taken.left if each.why == "changed"]
     if changed:
         return f"Nothing is put back in {folder}: changed since you looked: {named(changed)}."

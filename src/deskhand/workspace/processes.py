@@ -16,11 +16,11 @@ from ..gateway.dispatch import Dispatch
 from ..gateway.machine_rounds import MachineRounds
 from ..policy.gate import shown_to
 from ..store.base import Store
-from ..tools.base import Context, Heard, Processes, Reach, Wanted
+from ..tools.base import Context, Heard, PendingApproval, Processes, ToolScope
 from ..tools.label_marks import mark_blob, marks_of
 from ..tools.output import EDGE_BYTES, LIMIT_BYTES, ends, whole
 from ..tools.process import ProcessesConfig
-from ..tools.watched_folder import Looked
+from ..tools.watched_folder import FolderLook
 from ..types.clock import Clock, Ids
 from ..types.commit import Change
 from ..types.errors import DeskhandError, StoreUnavailable, ToolError
@@ -31,7 +31,7 @@ from ..types.labels import Label, join
 from ..types.messages import Text, clean
 from ..types.people import GUEST, User
 from ..types.process import Process, process_of
-from .live_process import Ending, Held, Live
+from .live_process import Live, LiveProcess, ProcessEnd
 from .output_spool import KEPT_BYTES, left_behind
 
 log = logging.getLogger(__name__)
@@ -50,13 +50,13 @@ class Calling(msgspec.Struct, frozen=True):
     key: str
     label: Label
     audience: tuple[str, ...]
-    wanted: Wanted
+    wanted: PendingApproval
 
 
 class Beside(msgspec.Struct, frozen=True):
     """What the rest of Deskhand does for it: `now` gives a person as they are known now."""
 
-    reach: Callable[[str], Awaitable[Reach]]
+    reach: Callable[[str], Awaitable[ToolScope]]
     config: Callable[[], ProcessesConfig]
     dispatch: Dispatch
     now: Callable[[Principal], Awaitable[Principal]]
@@ -80,7 +80,7 @@ class Background:
 
     def __init__(self, store: Store, folder: Path, clock: Clock, ids: Ids, house: Beside) -> None:
         self._store, self._folder, self._clock, self._ids, self._house = store, folder, clock, ids, house
-        self._held = Held()
+        self._held = LiveProcess()
         self._tasks: TaskGroup | None = None
         self._expecting = False
         self._poke = anyio.Event()
@@ -185,7 +185,7 @@ class Background:
             ending = await live.run(context)
             await self._ended(context, live.id, ending, calling, (live.spool.whole(), live.spool.size))
         except (DeskhandError, OSError) as error:  # its workspace cannot be reached, or the disk is full
-            ending = Ending("error", str(error))
+            ending = ProcessEnd("error", str(error))
             await self._write_end(live.id, ending, f"[background {live.id} error: {error}]", calling.label)
         live.end(ending)
         await self._tell(live.id, live.session, calling)
@@ -195,7 +195,7 @@ class Background:
         try:
             ending = await live.run(context)
         except (DeskhandError, OSError) as error:
-            ending = Ending("error", str(error))
+            ending = ProcessEnd("error", str(error))
         await self._write_end(live.id, ending, "", live.label)
         live.end(ending)
 
@@ -209,12 +209,12 @@ class Background:
         """What an earlier run of this service had begun, and took with it. What it has read, nobody knows any more."""
         context, data = await self._context(session, calling), left_behind(self._path(id_))
         marks = await marks_of(context)
-        anything = Looked(label=marks.joined((*marks.stored, "USER.md")))
-        await self._ended(context, id_, Ending("error", why, looked=anything), calling, (data, len(data)))
+        anything = FolderLook(label=marks.joined((*marks.stored, "USER.md")))
+        await self._ended(context, id_, ProcessEnd("error", why, looked=anything), calling, (data, len(data)))
         await self._tell(id_, session, calling)
 
     async def _ended(
-        self, context: Context, id_: str, ending: Ending, calling: Calling, printed: tuple[bytes, int]
+        self, context: Context, id_: str, ending: ProcessEnd, calling: Calling, printed: tuple[bytes, int]
     ) -> None:
         """Write down how it ended and what it said, in one transaction with what it did to files."""
         label = join((ending.looked.label, calling.label))
@@ -223,7 +223,7 @@ class Background:
         said = self._house.redact(clean(f"{head}{output}{ending.looked.said}"))
         await self._write_end(id_, ending, said, label, *marks)
 
-    async def _write_end(self, id_: str, ending: Ending, said: str, label: Label, *rows: Change) -> None:
+    async def _write_end(self, id_: str, ending: ProcessEnd, said: str, label: Label, *rows: Change) -> None:
         row = (ending.state, self._clock.now(), ending.code, ending.words, said, msgspec.json.encode(label), id_)
         await self._insist(Change("process_ended", row), *ending.looked.rows, *rows)
 
@@ -284,13 +284,13 @@ class Background:
 
     # For tools
 
-    async def background(self, wanted: Wanted, context: Context) -> tuple[str, Change]:
+    async def background(self, wanted: PendingApproval, context: Context) -> tuple[str, Change]:
         """See Processes."""
         await self._room(context)
         self._expecting = True
         return self._row(wanted, context, "background")
 
-    async def start(self, wanted: Wanted, context: Context) -> str:
+    async def start(self, wanted: PendingApproval, context: Context) -> str:
         """See Processes."""
         await self._room(context)
         id_, row = self._row(wanted, context, "session")
@@ -323,7 +323,7 @@ class Background:
             )
             raise ToolError(f"{most} commands of this {whose} run already, and no more may; end one, or wait for it")
 
-    def _row(self, wanted: Wanted, context: Context, kind: str) -> tuple[str, Change]:
+    def _row(self, wanted: PendingApproval, context: Context, kind: str) -> tuple[str, Change]:
         """Its id is always the same for the same call."""
         id_ = sha256(context.key.encode()).hexdigest()[:8]
         now, background = self._clock.now(), kind == "background"
@@ -364,7 +364,7 @@ class Background:
         return len(over)
 
 
-def _calling(wanted: Wanted, context: Context) -> Calling:
+def _calling(wanted: PendingApproval, context: Context) -> Calling:
     return Calling(context.principal, context.address, context.key, context.label, context.audience, wanted)
 
 

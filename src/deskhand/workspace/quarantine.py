@@ -16,7 +16,7 @@ from ..store.base import Store
 from ..tools import tree
 from ..tools.approved import UNBOUND, Approvals, Bound
 from ..tools.label_marks import OWNERS, is_private
-from ..tools.notes import Word
+from ..tools.notes import PendingLabel
 from ..types.identity import Principal, acts_for
 from ..types.labels import Label
 
@@ -33,7 +33,7 @@ class Held(msgspec.Struct, frozen=True):
     is not held back while it is as it was, and nobody hears it when not."""
 
     paths: frozenset[str] = frozenset()
-    words: tuple[Word, ...] = ()
+    words: tuple[PendingLabel, ...] = ()
     workspace: str = ""
     bound: Bound = UNBOUND
 
@@ -89,7 +89,7 @@ class Quarantine:
         self,
         audience: Collection[str] = OWNERS,
         principal: Principal = HOUSE,
-        words: Sequence[Word] = (),
+        words: Sequence[PendingLabel] = (),
         workspace: str = "",
     ) -> Held:
         """What is held back from who speaks where these read: an owner is told nothing that others had written, and

@@ -19,10 +19,10 @@ from ..sandbox.base import Mount, Sandbox
 from ..sandbox.probes import Proven, open_sandbox
 from ..store.base import Store
 from ..store.blobs import Blobs
-from ..tools.base import Processes, Reach, no_processes
-from ..tools.file_snapshots import Shadow, UndoConfig
+from ..tools.base import Processes, ToolScope, no_processes
+from ..tools.file_snapshots import FileSnapshots, UndoConfig
 from ..tools.label_marks import words_in
-from ..tools.notes import Word
+from ..tools.notes import PendingLabel
 from ..tools.paths import Allowed, Workspace
 from ..tools.watch import make_up
 from ..tools.watched_folder import ground
@@ -32,7 +32,7 @@ from ..types.folders import make_private
 from .quarantine import Quarantine
 
 
-class Room:
+class SandboxProvider:
     """The sandbox of this process, proven once, when it is first needed. `problem` and `proof` say what was found, at
     `at`."""
 
@@ -73,7 +73,7 @@ class Outward(msgspec.Struct, frozen=True):
     hide: Callable[[bytes], bytes] = bytes
 
 
-class Reaches:
+class ToolScopes:
     """The reach of each agent. A grant given or taken while we run holds from the next call on. `processes` is set by
     who can hold them, before the first reach is asked for."""
 
@@ -81,7 +81,7 @@ class Reaches:
         self,
         store: Store,
         blobs: Blobs,
-        room: Room,
+        room: SandboxProvider,
         net: Net | None = None,
         undo: Callable[[], UndoConfig] = UndoConfig,
         outward: Outward | None = None,
@@ -89,10 +89,10 @@ class Reaches:
         self._outward = outward or Outward()
         self._store, self._blobs, self._room, self._limits = store, blobs, room, undo
         self._net = net or Net(closed="nothing is fetched from the web here.")
-        self._shadows: dict[str, Shadow] = {}
+        self._shadows: dict[str, FileSnapshots] = {}
         self._looking = anyio.Lock()
         self.quarantine = Quarantine(store, tells=True)
-        self._open: dict[str, tuple[tuple[Allowed, ...], Reach]] = {}
+        self._open: dict[str, tuple[tuple[Allowed, ...], ToolScope]] = {}
         self.processes: Callable[[], Processes] = no_processes
         self.untold = set[str]()
         """The sessions that have written in folders of the owner, and may not have told so yet."""
@@ -103,7 +103,7 @@ class Reaches:
 
     async def of(
         self, agent: str, folder: Path, beside: Callable[[], Awaitable[tuple[Allowed, ...]]] = _nothing
-    ) -> Reach:
+    ) -> ToolScope:
         """The agent's reach now. `beside` gives folders that need no grant. Raises ToolError."""
         rows = await self._store.rows("path_grants", (agent,))
         allowed = tuple(Allowed(path, bool(write), bool(write), bool(outside)) for path, write, *_, outside in rows)
@@ -122,12 +122,14 @@ class Reaches:
             keep, kept, rows_of = self._keep, self._blobs.get, self._store.rows
             shadow = self.shadow(workspace.roots[0][0])
             hands = (self._net, shadow, self._outward.ways, self.processes)
-            reach = Reach(folder, workspace, mounts, keep, kept, rows_of, self._room, {}, *hands, owned, self.untold)
+            reach = ToolScope(
+                folder, workspace, mounts, keep, kept, rows_of, self._room, {}, *hands, owned, self.untold
+            )
         await self._look_back(reach)
         self._open[agent] = (allowed, reach)
         return reach
 
-    async def _look_back(self, reach: Reach) -> None:
+    async def _look_back(self, reach: ToolScope) -> None:
         """Mark what commands wrote that were killed with their process, before anybody reads it."""
         if reach.shadow is None or reach.shadow.looked_back:
             return
@@ -140,16 +142,16 @@ class Reaches:
         for shadow in self._shadows.values():
             shadow.looked_back = False
 
-    def shadow(self, folder: str) -> Shadow:
+    def shadow(self, folder: str) -> FileSnapshots:
         """What is kept of a workspace: of one that several agents have, once."""
         if folder not in self._shadows:
             where = (
                 self._blobs.folder.parent / "shadow" / sha256(folder.encode(errors="surrogateescape")).hexdigest()[:16]
             )
-            self._shadows[folder] = Shadow(where, self._blobs, self._store.change, self._limits)
+            self._shadows[folder] = FileSnapshots(where, self._blobs, self._store.change, self._limits)
         return self._shadows[folder]
 
-    def words(self, folder: Path) -> Sequence[Word]:
+    def words(self, folder: Path) -> Sequence[PendingLabel]:
         """What commands are writing there just now, and nobody has marked yet."""
         for root, shadow in self._shadows.items():
             if shadow.running and root == os.path.realpath(folder):

@@ -17,22 +17,22 @@ from ..config.clock import RandomIds, SystemClock
 from ..config.config import Settings, workspace_of
 from ..store.base import Store
 from ..store.blobs import PREFIX, Blobs
-from ..tools.base import Reach
+from ..tools.base import ToolScope
 from ..tools.label_marks import marks_in
 from ..tools.notes import By
 from ..tools.paths import Allowed
 from ..tools.states import digest_of
 from ..tools.task_rows import id_of, read, take_back_tasks
-from ..tools.undo import KV, TASKS, Item, Left, Taken, take_back, take_back_values
+from ..tools.undo import KV, TASKS, LeftUndone, UndoItem, UndoneEffect, take_back, take_back_values
 from ..tools.watch import make_up
-from ..tools.watched_folder import Ground, ground, ground_beside, owned_grounds
+from ..tools.watched_folder import WatchedFolder, ground, ground_beside, owned_grounds
 from ..types.clock import Clock, Ids
 from ..types.commit import Change
 from ..types.errors import ConfigError, Refused, ToolError
 from ..types.events import AnyEvent, CommandRun, Undone
 from ..types.identity import Principal
 from ..types.labels import LOCAL, Label, join
-from .scope import Reaches, Room, without_secrets
+from .scope import SandboxProvider, ToolScopes, without_secrets
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ class Outcome(msgspec.Struct, frozen=True):
     effect: Effect
     undo: int | None
     back: tuple[str, ...]
-    left: tuple[Left, ...]
+    left: tuple[LeftUndone, ...]
     words: str
     label: Label = LOCAL
 
@@ -83,7 +83,7 @@ class Effects:
     """The journal. `reach` of an agent by its name is asked for when its files are to be touched; it raises ConfigError
     for one that is gone."""
 
-    def __init__(self, store: Store, reach: Callable[[str], Awaitable[Reach]], clock: Clock, ids: Ids) -> None:
+    def __init__(self, store: Store, reach: Callable[[str], Awaitable[ToolScope]], clock: Clock, ids: Ids) -> None:
         self._store, self.reach_of, self._clock, self._ids = store, reach, clock, ids
 
     async def timeline(self, who: Principal, session: str = "", before: int = LATEST, limit: int = 50) -> list[Effect]:
@@ -98,9 +98,9 @@ class Effects:
             raise Refused(f"there is no change {n}")
         return found[0]
 
-    async def items(self, effect: Effect, limit: int = MOST_ITEMS, offset: int = 0) -> list[Item]:
+    async def items(self, effect: Effect, limit: int = MOST_ITEMS, offset: int = 0) -> list[UndoItem]:
         """What it changed."""
-        return [Item(*row) for row in await self._store.rows("effect_items", (effect.n, limit, offset))]
+        return [UndoItem(*row) for row in await self._store.rows("effect_items", (effect.n, limit, offset))]
 
     async def live(self, who: Principal, limit: int, session: str = "", *, again: bool = False) -> list[Effect]:
         """What can be undone, or with `again` the undos that can be taken back; the latest first."""
@@ -140,7 +140,7 @@ class Effects:
         words, said = await self._words(effect, items, taken)
         return Outcome(effect, made[0][0] if made else None, taken.back, taken.left, words, join((label, said)))
 
-    async def label(self, effect: Effect, items: Sequence[Item]) -> Label:
+    async def label(self, effect: Effect, items: Sequence[UndoItem]) -> Label:
         """The label of what is told of it: of what the call had read, and of what it changed, by name and by bytes."""
         rows = await self._store.rows("file_label_get", (f"effect:{effect.key}",))
         kept = [
@@ -158,7 +158,7 @@ class Effects:
             labels.append(marks.told_by_name(paths))
         return join((LOCAL, *labels))
 
-    async def put_back(self, who: Principal, agent: str, folder: str, items: Sequence[Item]) -> Taken:
+    async def put_back(self, who: Principal, agent: str, folder: str, items: Sequence[UndoItem]) -> UndoneEffect:
         """Make these paths of a folder what they were before, where they still are as `after` says. Raises Refused
         where the folder is out of reach of the agent that changed it."""
         where = _where(await self._reach(agent), folder, agent)
@@ -171,14 +171,14 @@ class Effects:
                 where.leave(taken.running)
         return taken
 
-    async def _ground(self, effect: Effect) -> Ground:
+    async def _ground(self, effect: Effect) -> WatchedFolder:
         """The folder of its files. What was cut off there is finished first. Raises Refused."""
         reach = await self._reach(effect.agent)
         where = _where(reach, effect.folder, effect.agent)
         await make_up(reach, where, self._clock.now())
         return where
 
-    async def _values(self, items: Sequence[Item], by: By, force: bool) -> Taken:
+    async def _values(self, items: Sequence[UndoItem], by: By, force: bool) -> UndoneEffect:
         now = dict[bytes, str | None]()
         for each in items:
             namespace, key = msgspec.json.decode(each.place, type=tuple[str, str])
@@ -186,7 +186,7 @@ class Effects:
             now[each.place] = rows[0][0] if rows else None
         return take_back_values(items, now, by, force)
 
-    async def _tasks(self, items: Sequence[Item], by: By, force: bool) -> Taken:
+    async def _tasks(self, items: Sequence[UndoItem], by: By, force: bool) -> UndoneEffect:
         now = dict[bytes, str | None]()
         for each in items:
             rows = await self._store.rows("effect_task_now", (by.session, id_of(each)))
@@ -194,7 +194,7 @@ class Effects:
         graph = read(await self._store.rows("task_of", (by.session,)))
         return take_back_tasks(items, now, graph, by, force)
 
-    async def _reach(self, agent: str) -> Reach:
+    async def _reach(self, agent: str) -> ToolScope:
         try:
             return await self.reach_of(agent)
         except (ToolError, ConfigError) as error:
@@ -210,7 +210,7 @@ class Effects:
             except (Refused, ToolError) as error:
                 log.warning("what was changed last is not in the journal of changes: %s", error)
 
-    async def _words(self, effect: Effect, items: Sequence[Item], taken: Taken) -> tuple[str, Label]:
+    async def _words(self, effect: Effect, items: Sequence[UndoItem], taken: UndoneEffect) -> tuple[str, Label]:
         """One or two sentences for people, and the label of what they say of other changes."""
         changed = [each for each in taken.left if each.why == "changed"]
         if not taken.rows:
@@ -227,7 +227,7 @@ class Effects:
         ]
         return " ".join(said), LOCAL
 
-    async def _since(self, effect: Effect, items: Sequence[Item], left: Left) -> tuple[str, Label]:
+    async def _since(self, effect: Effect, items: Sequence[UndoItem], left: LeftUndone) -> tuple[str, Label]:
         place = next(item.place for item in items if item.shown == left.place)
         row = (place, effect.folder, effect.n, effect.agent, effect.session)
         rows = await self._store.rows("effect_since", row)
@@ -295,7 +295,7 @@ def named(places: Sequence[str]) -> str:
     return ", ".join(places[:NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _label_of_value(item: Item) -> str:
+def _label_of_value(item: UndoItem) -> str:
     """The label that a key-value has, in hex; '' for none."""
     for state in (item.before, item.after):
         if state is not None:
@@ -311,7 +311,7 @@ def _turn_of(key: str, session: str) -> int:
     return int(number) if number.isdecimal() else 0
 
 
-def _where(reach: Reach, folder: str, agent: str) -> Ground:
+def _where(reach: ToolScope, folder: str, agent: str) -> WatchedFolder:
     """The folder of an effect, held open. Raises Refused."""
     if reach.shadow is None:
         raise Refused("nothing is kept here")
@@ -319,7 +319,7 @@ def _where(reach: Reach, folder: str, agent: str) -> Ground:
     for real, descriptor, write in here:
         if write and (real == folder or (not folder and real == here[0][0])):
             if real == here[0][0]:
-                return Ground(reach.shadow, descriptor, real)
+                return WatchedFolder(reach.shadow, descriptor, real)
             return ground_beside(reach, reach.shadow, (real, descriptor))
     raise Refused(f"{folder!r} is no longer a folder that {agent} may write")
 
@@ -339,9 +339,9 @@ _EXPIRE = (Change("effect_item_expire", ()), Change("effect_label_expire", ()))
 async def open_effects(settings: Settings, store: Store) -> AsyncIterator[Effects]:
     """The journal for whoever does not drive; the one who does finds the files changed."""
     home = Path(settings.environment.get("HOME", "/"))
-    reaches = Reaches(store, Blobs(settings.home.blobs), Room(), undo=lambda: settings.config.undo)
+    reaches = ToolScopes(store, Blobs(settings.home.blobs), SandboxProvider(), undo=lambda: settings.config.undo)
 
-    async def reach(agent: str) -> Reach:
+    async def reach(agent: str) -> ToolScope:
         wide = settings.agent(agent).sandbox is False
 
         async def beside() -> tuple[Allowed, ...]:

@@ -10,7 +10,7 @@ import aiomqtt
 import anyio
 import pytest
 
-from deskhand.jobs.triggers.broker import Broker, Wants, found, keep_listening, words_of
+from deskhand.jobs.triggers.broker import MessageBroker, Wants, found, keep_listening, words_of
 from deskhand.jobs.triggers.mqtt import listen
 from deskhand.runtime.app import App
 from deskhand.testing.broker import free_port, mosquitto
@@ -31,17 +31,17 @@ class Ear:
         self.dies = False
         self.now = 1_700_000_000.0
 
-    def broker(self) -> Broker:
+    def broker(self) -> MessageBroker:
         asked = {"username": "", "password": "", **self.more}
         connected = lambda: self.told.append("")  # noqa: E731
-        return Broker(
+        return MessageBroker(
             "127.0.0.1", self.port, asked["username"], asked["password"], "deskhand-test", False, connected, self._now
         )
 
     def _now(self) -> float:
         return self.now
 
-    async def some_broker(self) -> Broker | None:
+    async def some_broker(self) -> MessageBroker | None:
         return self.broker() if self.port else None
 
     async def took(self, topic: str, payload: bytes, slot: str) -> None:

@@ -22,7 +22,7 @@ from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.clock import SetClock
 from deskhand.testing.jobs import JobDesk
 from deskhand.testing.scripted import say
-from deskhand.tools.label_marks import Marks
+from deskhand.tools.label_marks import LabelMarks
 from deskhand.types.commit import Change, Commit
 from deskhand.types.errors import NetError, Refused, StoreUnavailable
 from deskhand.types.events import MessageReceived, Recorded, TurnEnded
@@ -78,7 +78,7 @@ class World:
 
     async def _labels(self, job: Job, paths: Sequence[str]) -> Sequence[Label]:
         rows = await self.store.rows("file_labels", ())
-        marks = Marks(str(self.work), {path: msgspec.json.decode(label, type=Label) for path, label in rows})
+        marks = LabelMarks(str(self.work), {path: msgspec.json.decode(label, type=Label) for path, label in rows})
         return [marks.told_by_name((path,)) for path in paths]
 
     async def _page(self, job: Job, url: str) -> str:

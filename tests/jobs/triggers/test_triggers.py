@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deskhand.jobs.triggers.files import MOST, SETTLE_S, Watched, digest, look, told
+from deskhand.jobs.triggers.files import MOST, SETTLE_S, WatchedFiles, digest, look, told
 from deskhand.jobs.triggers.spec import Trigger, fits, parse_trigger
 from deskhand.types.errors import JobInvalid
 
@@ -95,7 +95,7 @@ def test_files_are_seen_and_links_are_not_followed(tmp_path: Path) -> None:
 
 def test_a_change_counts_once_it_is_over() -> None:
     one, two, three = {"a": (1, 1, 1)}, {"a": (2, 1, 1)}, {"a": (2, 1, 1), "b": (3, 1, 2)}
-    watched = Watched("")
+    watched = WatchedFiles("")
     assert watched.saw(one, 0) is None and watched.saw(one, 10) is None, "how it was at first is no change"
     assert watched.saw(two, 11) is None and watched.saw(three, 12) is None and watched.saw(three, 13) is None
     change = watched.saw(three, 12 + SETTLE_S)
@@ -108,7 +108,7 @@ def test_a_change_counts_once_it_is_over() -> None:
 
 def test_what_changed_while_nobody_looked_counts() -> None:
     one, two = {"a": (1, 1, 1)}, {"a": (2, 1, 1)}
-    same, other = Watched(digest(one)), Watched(digest(one))
+    same, other = WatchedFiles(digest(one)), WatchedFiles(digest(one))
     assert [same.saw(one, at) for at in (0, 5)] == [None, None]
     first, later = other.saw(two, 0), other.saw(two, 5)
     assert first is None and later is not None and later.state == digest(two)

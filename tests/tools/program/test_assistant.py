@@ -13,7 +13,7 @@ from deskhand.tools.program.acts import needed, wanted
 from deskhand.tools.program.inside.assistant import chosen
 from deskhand.tools.program.inside.values import Stop
 from deskhand.types.errors import TimeUnclear
-from deskhand.types.programs import Call
+from deskhand.types.programs import ProgramCall
 
 from .folder import run
 
@@ -184,12 +184,12 @@ def test_what_there_is_not_cannot_be_asked_for(act: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("need", "call"),
     [
-        ({"act": "reminders"}, Call("cron", {"mode": "list"})),
-        ({"act": "recall", "text": "tea"}, Call("search_memories", {"query": "tea"})),
-        ({"act": "changes"}, Call("list_changes", {})),
-        ({"act": "fetch", "url": "http://x"}, Call("web_fetch", {"url": "http://x"})),
-        ({"act": "ask", "text": "Which?"}, Call("ask_user", {"question": "Which?"})),
+        ({"act": "reminders"}, ProgramCall("cron", {"mode": "list"})),
+        ({"act": "recall", "text": "tea"}, ProgramCall("search_memories", {"query": "tea"})),
+        ({"act": "changes"}, ProgramCall("list_changes", {})),
+        ({"act": "fetch", "url": "http://x"}, ProgramCall("web_fetch", {"url": "http://x"})),
+        ({"act": "ask", "text": "Which?"}, ProgramCall("ask_user", {"question": "Which?"})),
     ],
 )
-def test_what_is_needed_is_a_call(need: dict[str, str], call: Call) -> None:
+def test_what_is_needed_is_a_call(need: dict[str, str], call: ProgramCall) -> None:
     assert needed(need) == call

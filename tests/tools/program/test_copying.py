@@ -11,7 +11,16 @@ from pathlib import Path
 import pytest
 
 from deskhand.tools.program import copying
-from deskhand.tools.program.copying import DIFF_LINES, MOST_FILES, Copy, Found, copied, found_in, read_in, watched
+from deskhand.tools.program.copying import (
+    DIFF_LINES,
+    MOST_FILES,
+    CopiedChanges,
+    Copy,
+    copied,
+    found_in,
+    read_in,
+    watched,
+)
 from deskhand.tools.program.source import seen
 from deskhand.types.errors import ToolError
 from deskhand.types.programs import FileChange
@@ -40,7 +49,7 @@ def rehearsed(here: Path, files: Files, act: Callable[[], object], marked: tuple
     return copy
 
 
-def found(here: Path, files: Files, act: Callable[[], object], **beside: tuple[str, ...]) -> Found:
+def found(here: Path, files: Files, act: Callable[[], object], **beside: tuple[str, ...]) -> CopiedChanges:
     return found_in(rehearsed(here, files, act), **beside)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from deskhand.config.clock import RandomIds, SystemClock
 from deskhand.tools.shell import shell
-from deskhand.workspace.scope import Room
+from deskhand.workspace.scope import SandboxProvider
 from deskhand.workspace.undo_journal import Effects
 
 from ..conftest import ANN, Hands
@@ -45,7 +45,7 @@ anyio.run(main)
 @pytest.mark.parametrize("looked", [True, False])
 async def test_a_kill_in_the_middle_can_be_taken_back(tmp_path: Path, looked: bool) -> None:
     """`looked`: a command ran here before, so that it is known what was there."""
-    hands = Hands(tmp_path / "home", Room())
+    hands = Hands(tmp_path / "home", SandboxProvider())
     hands.write("mine.txt", b"mine\n")
     if looked:
         await hands(shell, command="true")
@@ -54,7 +54,7 @@ async def test_a_kill_in_the_middle_can_be_taken_back(tmp_path: Path, looked: bo
     code = textwrap.dedent(CHILD).format(tests=str(Path(__file__).parents[3]), count=FILES)
     ended = subprocess.run([sys.executable, "-c", code, str(tmp_path / "home")], check=False)
     assert ended.returncode == -signal.SIGKILL
-    hands = Hands(tmp_path / "home", Room())
+    hands = Hands(tmp_path / "home", SandboxProvider())
     there = {path.name for path in hands.folder.iterdir() if not path.name.startswith(".")}
     assert {"mine.txt", "n000.txt"} <= there
     await hands(shell, command="true")  # the next process makes up for it

@@ -15,8 +15,8 @@ from deskhand.tools.files import read_file
 from deskhand.types.commit import Change
 from deskhand.types.errors import ToolError
 from deskhand.types.labels import LOCAL, OWNER, Label
-from deskhand.types.programs import Call, FileChange
-from deskhand.workspace.scope import Room
+from deskhand.types.programs import FileChange, ProgramCall
+from deskhand.workspace.scope import SandboxProvider
 from deskhand.workspace.undo_journal import Effects
 
 from ..conftest import ANN, Hands, text_of
@@ -154,11 +154,11 @@ async def test_too_many_changes_are_refused(programs: Programs) -> None:
 async def test_calls_and_needs_are_told(programs: Programs) -> None:
     came = await programs.rehearse("remember('tea')\nundo()")
     assert came.calls == (
-        Call("save_memory", {"content": "tea"}, "I will remember: tea"),
-        Call("undo_change", {}),
+        ProgramCall("save_memory", {"content": "tea"}, "I will remember: tea"),
+        ProgramCall("undo_change", {}),
     )
     came = await programs.rehearse("write('n', ask('What?'))")
-    assert came.needs == Call("ask_user", {"question": "What?"}) and came.changes == ()
+    assert came.needs == ProgramCall("ask_user", {"question": "What?"}) and came.changes == ()
     came = await programs.rehearse("write('n', ask('What?'))", "this")
     assert came.needs is None and [each.path for each in came.changes] == ["n"]
     assert (await programs.rehearse("remind('soonish', 'tea')")).stopped
@@ -264,7 +264,7 @@ async def test_without_a_sandbox_nothing_is_run(tmp_path: Path) -> None:
     async def refuses() -> Proven:
         return await open_sandbox(bwrap=None, abi=lambda: 0)
 
-    hands = Hands(tmp_path / "home", Room(refuses))
+    hands = Hands(tmp_path / "home", SandboxProvider(refuses))
     with pytest.raises(ToolError, match="only in the sandbox"):
         await Programs(hands).rehearse("say(1)")
     hands.reaches.close()

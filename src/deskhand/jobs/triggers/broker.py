@@ -26,7 +26,7 @@ Took = Callable[[str, bytes, str], Awaitable[None]]
 """A message: its topic, its bytes, and its slot."""
 
 
-class Broker(msgspec.Struct, frozen=True):
+class MessageBroker(msgspec.Struct, frozen=True):
     """Where it is and as whom it is asked. `connected` is called when it listens."""
 
     host: str
@@ -39,14 +39,14 @@ class Broker(msgspec.Struct, frozen=True):
     now: Callable[[], float]
 
 
-Listen = Callable[[Broker, Collection[str], Took], Awaitable[None]]
+Listen = Callable[[MessageBroker, Collection[str], Took], Awaitable[None]]
 
 
 class Wants(msgspec.Struct, frozen=True):
     """What listening asks of the rest: the broker as it is configured now (None: no host is set), the topics that jobs
     want now, what is done with a message, and where trouble is told ('' when it is over)."""
 
-    broker: Callable[[], Awaitable[Broker | None]]
+    broker: Callable[[], Awaitable[MessageBroker | None]]
     topics: Callable[[], frozenset[str]]
     took: Took
     told: Callable[[str], None]

@@ -104,7 +104,7 @@ def _name(path: str) -> str:
     return plain if plain.isprintable() and len(plain) <= 200 else repr(plain)[:200]
 
 
-class Change(msgspec.Struct, frozen=True):
+class FolderChange(msgspec.Struct, frozen=True):
     """A change that is over. `state` is the digest of how it is now."""
 
     before: Seen
@@ -112,7 +112,7 @@ class Change(msgspec.Struct, frozen=True):
     state: str
 
 
-class Watched:
+class WatchedFiles:
     """One path over time. `known` is the digest of how it was when Deskhand last looked; '' where it never did."""
 
     def __init__(self, known: str) -> None:
@@ -121,7 +121,7 @@ class Watched:
         self._latest: Seen = {}
         self._still_since = 0.0
 
-    def saw(self, now: Seen, at: float) -> Change | None:
+    def saw(self, now: Seen, at: float) -> FolderChange | None:
         """How it is now, at this monotonic time. Returns a change once it is over."""
         if self._before is None:
             state = digest(now)
@@ -132,7 +132,7 @@ class Watched:
             self._latest, self._still_since = now, at
         if now == self._before or at - self._still_since < SETTLE_S:
             return None
-        change = Change(self._before, now, digest(now))
+        change = FolderChange(self._before, now, digest(now))
         self._before = now
         if change.state == self._known:
             return None

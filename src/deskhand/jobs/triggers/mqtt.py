@@ -10,7 +10,7 @@ from typing import Any
 import aiomqtt
 
 from ...types.errors import NetError
-from .broker import Broker, Took
+from .broker import MessageBroker, Took
 
 KEEP_S, WAIT_S, QUEUED = 30, 10.0, 1_000
 
@@ -36,7 +36,7 @@ class Client(aiomqtt.Client):
         loop.call_soon_threadsafe(register)  # paho connects in a thread
 
 
-async def listen(broker: Broker, topics: Collection[str], took: Took) -> None:
+async def listen(broker: MessageBroker, topics: Collection[str], took: Took) -> None:
     """Hand in what comes on these topics, until the connection breaks. Raises NetError.
 
     A message is acknowledged when `took` has returned, and until then the broker keeps it, also while nobody listens:

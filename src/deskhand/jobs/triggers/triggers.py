@@ -23,8 +23,8 @@ from ...types.jobs import Job
 from ...types.labels import LOCAL, UNTRUSTED, Label, join
 from ...types.messages import Text, clean
 from .broker import words_of
-from .files import Change as Over
-from .files import Watched, changed, look, told
+from .files import FolderChange as Over
+from .files import WatchedFiles, changed, look, told
 from .signatures import BODY, delivered
 from .spec import Trigger, fits, parse_trigger
 
@@ -68,7 +68,7 @@ class Looks(msgspec.Struct, frozen=True):
     labels: Callable[[Job, Sequence[str]], Awaitable[Sequence[Label]]]
 
 
-class Due(msgspec.Struct):
+class DueTrigger(msgspec.Struct):
     """A page: when it is looked at next, by the clock that nobody sets, and after how many failures."""
 
     at: float
@@ -100,9 +100,9 @@ class Triggering:
         self.secret = looks.secret
         self._wanted: dict[str, tuple[Job, list[Trigger]]] = {}
         self._of: Sequence[Job] | None = None
-        self._files: dict[tuple[str, str], Watched] = {}
+        self._files: dict[tuple[str, str], WatchedFiles] = {}
         self._named: dict[tuple[str, str], dict[str, Label]] = {}
-        self._pages: dict[tuple[str, str], Due] = {}
+        self._pages: dict[tuple[str, str], DueTrigger] = {}
         self._ended: dict[str, tuple[float, int]] = {}
         self._spoken_to: set[str] = set()
         self._lately: dict[tuple[str, str], list[float]] = {}
@@ -231,7 +231,7 @@ class Triggering:
             if watched is None:
                 there = tuple(found[folder, trigger.what])
                 self._named[key] = dict(zip(there, await self._looks.labels(job, there), strict=True))
-                watched = self._files[key] = Watched(await self._known(key))
+                watched = self._files[key] = WatchedFiles(await self._known(key))
                 fresh = True
             else:
                 fresh = False
@@ -296,7 +296,7 @@ class Triggering:
         now = self._clock.monotonic()
         for job, trigger in self._each("page"):
             key = (job.name, str(trigger))
-            due = self._pages.setdefault(key, Due(now))
+            due = self._pages.setdefault(key, DueTrigger(now))
             if due.at > now:
                 continue
             try:

@@ -18,8 +18,8 @@ from ...assembly.host import Host
 from ...evals.cases import Expect, expected, failing
 from ...evals.recordings import Course, Recording, key_of, recordings
 from ...evals.replay import Replayed
-from ...evals.runner import Replaying, Wanted
-from ...gateway.inject import Waker
+from ...evals.runner import Replaying, ReplayOptions
+from ...gateway.inject import InboundInjector
 from ...skills.settings import SkillsReview
 from ...skills.write import write_skill
 from ...tools.documents.invisible import written_out
@@ -45,7 +45,7 @@ ASKED_CHARS = 80
 class Reviewing:
     """One for each App. `proposals` are what it looks after."""
 
-    def __init__(self, ground: Host, waker: Waker, replaying: Replaying) -> None:
+    def __init__(self, ground: Host, waker: InboundInjector, replaying: Replaying) -> None:
         self._ground, self._waker, self._replaying = ground, waker, replaying
         self.proposals = Proposals(ground)
         self._ended = deque[tuple[str, int]](maxlen=1000)
@@ -149,7 +149,7 @@ class Reviewing:
                     if left <= 0:
                         why = f"its {config.tokens:,} tokens are used up"
                         break
-                    wanted = Wanted(self._model(each), skills=Path(folder), tokens=left)
+                    wanted = ReplayOptions(self._model(each), skills=Path(folder), tokens=left)
                     replayed = await self._replaying.run(each, wanted)
                     spent += replayed.spent
                     scores.append(self._score(replayed, row.name))

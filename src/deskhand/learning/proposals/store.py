@@ -13,11 +13,11 @@ from msgspec.structs import replace
 
 from ...assembly.host import Host
 from ...assembly.tools import skills_of
-from ...skills.scan import Finding, bad, scan
+from ...skills.scan import ScanFinding, bad, scan
 from ...skills.skill import FILE_NAME
 from ...skills.write import skill_text
 from ...tools.approved import digest_of_files
-from ...tools.base import Context, Done, Reach, done, own
+from ...tools.base import Context, Done, ToolScope, done, own
 from ...tools.define import tool
 from ...tools.notes import By
 from ...tools.watched_folder import ground as where_is
@@ -97,7 +97,7 @@ class Row(msgspec.Struct, frozen=True):
     writer: str
     at: float
     state: State
-    findings: tuple[Finding, ...]
+    findings: tuple[ScanFinding, ...]
     card: Card | None
     decided_by: str
     decided_at: float | None
@@ -133,7 +133,7 @@ class Row(msgspec.Struct, frozen=True):
 
 
 _label = msgspec.json.Decoder(Label).decode
-_findings = msgspec.json.Decoder(tuple[Finding, ...]).decode
+_findings = msgspec.json.Decoder(tuple[ScanFinding, ...]).decode
 _card = msgspec.json.Decoder(Card).decode
 
 
@@ -200,11 +200,11 @@ class Proposals:
         """Those that are active."""
         return [row_of(row) for row in await self._ground.store.rows("proposal_taken", ())]
 
-    async def check(self, row: Row) -> tuple[Finding, ...]:
+    async def check(self, row: Row) -> tuple[ScanFinding, ...]:
         """What stands in it, by what is known now. Raises ConfigError where its agent is gone."""
         found = skills_of(self._ground.settings(), row.agent)
 
-        def look() -> tuple[Finding, ...]:
+        def look() -> tuple[ScanFinding, ...]:
             return scan(row.name, row.description, row.body, frozenset(found.find()))
 
         return await anyio.to_thread.run_sync(look)
@@ -272,7 +272,7 @@ class Proposals:
         except (ConfigError, ToolError):
             return ()
 
-    async def _reach(self, row: Row) -> Reach:
+    async def _reach(self, row: Row) -> ToolScope:
         """The files of its agent. Raises ConfigError where that is gone."""
         if row.agent not in self._ground.settings().agents:
             raise ConfigError(f"the agent {row.agent} is gone")

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from xml.parsers import expat
 
-from .found import Found, Unreadable
+from .found import ExtractedText, Unreadable
 
 MOST_BYTES = 200 << 20
 """What may be unpacked of one archive, in all."""
@@ -72,7 +72,7 @@ class Archive:
 def parse(
     archive: Archive,
     name: str,
-    found: Found,
+    found: ExtractedText,
     start: Callable[[str, dict[str, str]], None],
     end: Callable[[str], None] = lambda _: None,
     text: Callable[[str], None] = lambda _: None,
@@ -99,7 +99,7 @@ def _entity(*_: object) -> None:
     raise Unreadable("declares entities of its own, which no office program does and bombs do")
 
 
-def relations(archive: Archive, part: str, found: Found) -> dict[str, tuple[str, str]]:
+def relations(archive: Archive, part: str, found: ExtractedText) -> dict[str, tuple[str, str]]:
     """The relations of an Office Open XML part: by id, the target (a part's name, or an address) and its kind."""
     folder, _, file = part.rpartition("/")
     name = f"{folder}/_rels/{file}.rels" if folder else f"_rels/{file}.rels"

@@ -52,7 +52,7 @@ _MARK_UNSEEN = """(() => {
 })()"""
 
 
-class Failed(Exception):
+class BrowserFailed(Exception):
     """There is no page to give. The message completes a sentence about it."""
 
 
@@ -95,7 +95,7 @@ class Browser:
                 raise TimeoutError(method)
         answer = self._answers.pop(number)
         if "error" in answer:
-            raise Failed(f"the browser refused {method}: {str(answer['error'].get('message', ''))[:200]}")
+            raise BrowserFailed(f"the browser refused {method}: {str(answer['error'].get('message', ''))[:200]}")
         found: dict[str, Any] = answer.get("result", {})
         return found
 
@@ -107,7 +107,7 @@ class Browser:
         try:
             os.write(self._out, json.dumps(message).encode() + b"\0")
         except OSError as error:
-            raise Failed("the browser has ended") from error
+            raise BrowserFailed("the browser has ended") from error
         return self._number
 
     def listen(self, until: float) -> None:
@@ -116,10 +116,10 @@ class Browser:
             return
         piece = os.read(self._in, 1 << 20)
         if not piece:
-            raise Failed("the browser has ended: the page took more memory than it may, or broke it")
+            raise BrowserFailed("the browser has ended: the page took more memory than it may, or broke it")
         self._held += piece
         if len(self._held) > _MESSAGE_BYTES:
-            raise Failed("the page is too large")
+            raise BrowserFailed("the page is too large")
         *whole, rest = self._held.split(b"\0")
         self._held = bytearray(rest)
         for each in whole:
@@ -153,14 +153,16 @@ def shown(browser: Browser, url: str, wait_s: float, until: float) -> dict[str, 
     _open(browser)
     begun = browser.call("Page.navigate", {"url": url}, until - time.monotonic())
     if error := begun.get("errorText"):
-        raise Failed(_why(str(error), browser))
+        raise BrowserFailed(_why(str(error), browser))
     notes = _wait(browser, wait_s, until)
     address = str(browser.call("Target.getTargetInfo")["targetInfo"]["url"])
     if not address.startswith(("http://", "https://")):
-        raise Failed(_why("", browser) if address.startswith("chrome-error:") else f"it led on to {address[:80]!r}")
+        raise BrowserFailed(
+            _why("", browser) if address.startswith("chrome-error:") else f"it led on to {address[:80]!r}"
+        )
     media = str(browser.document.get("mimeType", "text/html"))
     if not media.startswith(_SHOWN):
-        raise Failed(f"it is no page but {media[:60]}; read it with tier='plain'")
+        raise BrowserFailed(f"it is no page but {media[:60]}; read it with tier='plain'")
     html = _markup(browser)
     if len(html) > HTML_CHARS:
         notes.append(f"only the first {HTML_CHARS:,} characters of its markup are read")
@@ -185,7 +187,7 @@ def _wait(browser: Browser, wait_s: float, until: float) -> list[str]:
     until -= _ANSWER_S + _REST_S
     while time.monotonic() < until:
         if browser.crashed:
-            raise Failed("the page took more memory than it may, or broke the browser")
+            raise BrowserFailed("the page took more memory than it may, or broke the browser")
         if browser.loaded_bytes > _LOADED_BYTES:
             browser.call("Page.stopLoading")
             return [f"it was stopped after {_LOADED_BYTES >> 20} MB"]
@@ -209,7 +211,7 @@ def _markup(browser: Browser) -> str:
     try:
         return _read(browser, _ANSWER_S)
     except TimeoutError:
-        raise Failed("its scripts never rest, so there is no moment at which it could be read") from None
+        raise BrowserFailed("its scripts never rest, so there is no moment at which it could be read") from None
 
 
 def _read(browser: Browser, wait_s: float) -> str:
@@ -240,7 +242,7 @@ def main() -> None:
     browser = Browser(asked["program"], asked["proxy"], until)
     try:
         answer = shown(browser, asked["url"], float(asked["wait_s"]), until)
-    except Failed as error:
+    except BrowserFailed as error:
         answer = {"failed": str(error)}
     except TimeoutError:
         answer = {"failed": "it took too long to load, or its scripts never rest"}

@@ -6,11 +6,11 @@ from urllib.parse import unquote
 
 from .archive import Archive, parse, resolved
 from .encodings import decoded
-from .found import Found, Unreadable
+from .found import ExtractedText, Unreadable
 from .html import read_html
 
 
-def read_epub(archive: Archive, found: Found) -> None:
+def read_epub(archive: Archive, found: ExtractedText) -> None:
     """Every chapter. Raises Unreadable and Full."""
     roots: list[str] = []
     parse(archive, "META-INF/container.xml", found, lambda _, given: roots.append(given.get("full-path", "")))

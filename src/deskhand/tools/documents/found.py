@@ -20,7 +20,7 @@ class Full(Exception):
     """There is enough text, or it took long enough: stop here and give what there is."""
 
 
-class Found:
+class ExtractedText:
     """Collects the text of a document. `hidden` counts, by its kind, what no reader would have seen."""
 
     def __init__(self) -> None:

@@ -6,7 +6,7 @@ from urllib.parse import urljoin
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
-from .found import Found, Unreadable
+from .found import ExtractedText, Unreadable
 from .markdown import Markdown
 from .unseen import remove_unseen
 
@@ -18,7 +18,7 @@ _ENOUGH_CHARS = 200
 _TITLE_CHARS = 300
 
 
-def read_html(page: str, url: str, selector: str, found: Found) -> None:
+def read_html(page: str, url: str, selector: str, found: ExtractedText) -> None:
     """The readable part of a page at `url`; with a CSS `selector` what it chooses, and nothing else.
 
     Raises Unreadable, where the selector is wrong or finds nothing too, and Full.

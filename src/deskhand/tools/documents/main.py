@@ -9,7 +9,7 @@ from importlib import import_module
 
 from .archive import Archive
 from .encodings import decoded
-from .found import TEXT_CHARS, Found, Full, Unreadable
+from .found import TEXT_CHARS, ExtractedText, Full, Unreadable
 from .invisible import without_invisible
 from .kinds import Kind, why_not
 
@@ -35,7 +35,7 @@ def main() -> None:
 
 def answered(data: bytes, kind: Kind, charset: str = "", url: str = "", selector: str = "") -> dict[str, object]:
     """What there is to say of the document. Raises Unreadable."""
-    found = Found()
+    found = ExtractedText()
     try:
         _read(data, kind, charset, url, selector, found)
     except Full as full:
@@ -52,7 +52,7 @@ def answered(data: bytes, kind: Kind, charset: str = "", url: str = "", selector
     }
 
 
-def _read(data: bytes, kind: Kind, charset: str, url: str, selector: str, found: Found) -> None:
+def _read(data: bytes, kind: Kind, charset: str, url: str, selector: str, found: ExtractedText) -> None:
     match kind:
         case "html":
             import_module(f"{__package__}.html").read_html(decoded(data, charset), url, selector, found)
@@ -81,7 +81,7 @@ def _read(data: bytes, kind: Kind, charset: str, url: str, selector: str, found:
             raise Unreadable(why_not(data).removeprefix("it "))
 
 
-def _list(archive: Archive, found: Found) -> None:
+def _list(archive: Archive, found: ExtractedText) -> None:
     """An archive is not unpacked: what is in it may be another."""
     found.block("A zip archive. It was not unpacked; these are the names in it:")
     for number, entry in enumerate(archive.entries.values()):

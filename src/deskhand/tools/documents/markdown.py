@@ -7,7 +7,7 @@ from urllib.parse import urljoin
 
 from selectolax.lexbor import LexborNode
 
-from .found import Found, cell
+from .found import ExtractedText, cell
 
 _SPACE = re.compile(r"[ \t\n\r\f\xa0]+")
 _WORDS = """
@@ -25,7 +25,7 @@ _COLUMNS, _CELLS = 60, 50_000
 class Markdown:
     """Writes into `found`; links are made absolute at `base`."""
 
-    def __init__(self, found: Found, base: str) -> None:
+    def __init__(self, found: ExtractedText, base: str) -> None:
         self._found, self._base = found, base
         self._line: list[str] = []
         self._open: list[tuple[str, int, str]] = []  # marks and links: tag, where in the line it began, its address

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from .archive import Archive, parse
-from .found import Found, Unreadable, cell
+from .found import ExtractedText, Unreadable, cell
 
 _REPEATED = 200
 """How often a cell may be written again: files repeat the empty end of a sheet a million times."""
 
 
-def read_odf(archive: Archive, found: Found) -> None:
+def read_odf(archive: Archive, found: ExtractedText) -> None:
     """The text in its order. Raises Unreadable and Full."""
     if "content.xml" not in archive:
         raise Unreadable("is damaged: its text is missing")
@@ -20,7 +20,7 @@ def read_odf(archive: Archive, found: Found) -> None:
 class _Body:
     """What the parser has come to. `_lines`: the paragraphs that are open, since a note lies within one."""
 
-    def __init__(self, found: Found) -> None:
+    def __init__(self, found: ExtractedText) -> None:
         self._found = found
         self._lines: list[tuple[str, list[str]]] = []
         self._links: list[str] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pypdfium2
 from pypdfium2 import raw
 
-from .found import Found, Full, Unreadable
+from .found import ExtractedText, Full, Unreadable
 
 PAGES = 2_000
 _INVISIBLE = 3  # ISO 32000-1, table 106: neither fill nor stroke
@@ -14,7 +14,7 @@ _SMALL = 1.0
 _OBJECTS = 20_000
 
 
-def read_pdf(data: bytes, found: Found) -> None:
+def read_pdf(data: bytes, found: ExtractedText) -> None:
     """Every page, with its number. Raises Unreadable and Full."""
     try:
         document = pypdfium2.PdfDocument(data)
@@ -44,7 +44,7 @@ def read_pdf(data: bytes, found: Found) -> None:
         raise Full(f"only the first {PAGES:,} of its {count:,} pages are given")
 
 
-def _text(page: pypdfium2.PdfPage, found: Found) -> str:
+def _text(page: pypdfium2.PdfPage, found: ExtractedText) -> str:
     """What stands within the page. Invisible letters are taken away, but for a scan, whose only text they are."""
     texts = []
     for number, each in enumerate(page.get_objects(filter=[raw.FPDF_PAGEOBJ_TEXT], max_depth=1)):

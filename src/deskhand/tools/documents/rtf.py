@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .found import Found
+from .found import ExtractedText
 
 _TOKEN = re.compile(
     rb"\\(?P<word>[a-zA-Z]{1,32})(?P<number>-?\d{1,10})? ?|\\'(?P<byte>[0-9a-fA-F]{2})|\\(?P<sign>[^a-zA-Z])"
@@ -25,7 +25,7 @@ _SIGNS = {
 _PAGES = {437, 850, 866, 874, 932, 936, 949, 950, *range(1250, 1259)}
 
 
-def read_rtf(data: bytes, found: Found) -> None:
+def read_rtf(data: bytes, found: ExtractedText) -> None:
     """The text. Raises Full."""
     state = _State(found)
     for token in _TOKEN.finditer(data):
@@ -46,7 +46,7 @@ def read_rtf(data: bytes, found: Found) -> None:
 class _State:
     """What holds in the group that is read. `_skip`: what follows a character of Unicode, for older readers."""
 
-    def __init__(self, found: Found) -> None:
+    def __init__(self, found: ExtractedText) -> None:
         self._found = found
         self.silent = self._hidden = False
         self._each_skips, self._skip, self._page = 1, 0, "cp1252"

@@ -6,7 +6,7 @@ import re
 from datetime import datetime, timedelta
 
 from .archive import Archive, parse, relations
-from .found import Found, Full, Unreadable, cell
+from .found import ExtractedText, Full, Unreadable, cell
 
 _MAIN = "xl/workbook.xml"
 _COLUMNS = 200
@@ -17,7 +17,7 @@ _NOT_DATE = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')
 _SHARED_CHARS = 20_000_000
 
 
-def read_sheets(archive: Archive, found: Found) -> None:
+def read_sheets(archive: Archive, found: ExtractedText) -> None:
     """Every sheet that is shown, in its order. Raises Unreadable and Full."""
     if _MAIN not in archive:
         raise Unreadable("is damaged: its list of sheets is missing")
@@ -46,7 +46,7 @@ def read_sheets(archive: Archive, found: Found) -> None:
             found.add("\n" if sheet.rows else "(empty)\n\n")
 
 
-def _strings(archive: Archive, found: Found) -> list[str]:
+def _strings(archive: Archive, found: ExtractedText) -> list[str]:
     """The strings that cells name by number. Phonetic hints are left out."""
     strings: list[str] = []
     state = {"reading": False, "phonetic": False}
@@ -79,7 +79,7 @@ def _strings(archive: Archive, found: Found) -> list[str]:
     return strings
 
 
-def _date_styles(archive: Archive, found: Found) -> set[int]:
+def _date_styles(archive: Archive, found: ExtractedText) -> set[int]:
     """The numbers of the cell styles that show a date."""
     formats: set[int] = set(_DATES)
     styles: set[int] = set()
@@ -108,7 +108,7 @@ def _date_styles(archive: Archive, found: Found) -> set[int]:
 class _Sheet:
     """The row and the cell that the parser has come to."""
 
-    def __init__(self, found: Found, strings: list[str], dates: set[int], day_one: datetime) -> None:
+    def __init__(self, found: ExtractedText, strings: list[str], dates: set[int], day_one: datetime) -> None:
         self._found, self._strings, self._dates, self._day_one = found, strings, dates, day_one
         self.rows = 0
         self._row: dict[int, str] = {}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from .archive import Archive, parse, relations
-from .found import Found, Unreadable
+from .found import ExtractedText, Unreadable
 
 _MAIN = "ppt/presentation.xml"
 
 
-def read_slides(archive: Archive, found: Found) -> None:
+def read_slides(archive: Archive, found: ExtractedText) -> None:
     """Every slide that is shown, in its order. Raises Unreadable and Full."""
     if _MAIN not in archive:
         raise Unreadable("is damaged: its list of slides is missing")
@@ -68,7 +68,7 @@ class _Slide:
                 self.lines.append(line)
 
 
-def _read(archive: Archive, part: str, found: Found) -> _Slide:
+def _read(archive: Archive, part: str, found: ExtractedText) -> _Slide:
     slide = _Slide()
     parse(archive, part, found, slide.start, slide.end, slide.text)
     return slide

@@ -6,7 +6,7 @@ import re
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
-from .found import Found
+from .found import ExtractedText
 
 _NO_TEXT = (
     "script, style, noscript, template, iframe, object, embed, svg, canvas, audio, video, map, datalist, input, head"
@@ -20,7 +20,7 @@ _LENGTH = re.compile(r"^(-?[\d.]+)(px|pt|em|rem|%|vw|vh|ch|in|cm)?$")
 _WHITE = frozenset(("white", "#fff", "#ffff", "#ffffff", "#ffffffff", "rgb(255,255,255)", "rgba(255,255,255,1)"))
 
 
-def remove_unseen(tree: LexborHTMLParser, body: LexborNode, found: Found) -> None:
+def remove_unseen(tree: LexborHTMLParser, body: LexborNode, found: ExtractedText) -> None:
     """Remove it, and count what had words in it."""
     rules = _hiding_rules(tree)
     styled = bool(rules) or tree.css_first("style, link[rel~=stylesheet]") is not None
@@ -126,7 +126,7 @@ def _has_ground(node: LexborNode) -> bool:
     return True
 
 
-def _remove(node: LexborNode, found: Found) -> None:
+def _remove(node: LexborNode, found: ExtractedText) -> None:
     if node.tag in ("html", "body") or node.parent is None:
         return
     if node.text(deep=True).strip():
@@ -134,7 +134,7 @@ def _remove(node: LexborNode, found: Found) -> None:
     node.remove()
 
 
-def _remove_comments(body: LexborNode, found: Found) -> None:
+def _remove_comments(body: LexborNode, found: ExtractedText) -> None:
     for node in [each for each in body.traverse(include_text=True) if each.is_comment_node]:
         found.hidden["comments"] += 1
         node.remove()

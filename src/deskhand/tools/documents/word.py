@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 
 from .archive import Archive, parse, relations
-from .found import Found, Unreadable, cell
+from .found import ExtractedText, Unreadable, cell
 
 _HEADING = re.compile(r"(?:heading|berschrift|titre|ttulo|titolo|kop)\s*([1-6])$", re.I)
 _TABLES = 20
 """Tables within tables that are told apart; deeper ones run together."""
 
 
-def read_word(archive: Archive, found: Found) -> None:
+def read_word(archive: Archive, found: ExtractedText) -> None:
     """The text of the document's body, in its order. Raises Unreadable and Full."""
     main = next((to for to, kind in relations(archive, "", found).values() if kind == "officeDocument"), "")
     main = main or "word/document.xml"
@@ -27,7 +27,7 @@ def read_word(archive: Archive, found: Found) -> None:
 class _Body:
     """What the parser has come to."""
 
-    def __init__(self, found: Found, links: dict[str, str]) -> None:
+    def __init__(self, found: ExtractedText, links: dict[str, str]) -> None:
         self._found, self._links = found, links
         self._line: list[str] = []
         self._before = self._link = ""

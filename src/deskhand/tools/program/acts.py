@@ -7,55 +7,55 @@ from datetime import datetime
 from typing import Any
 
 from ...types.errors import TimeUnclear
-from ...types.programs import Call
+from ...types.programs import ProgramCall
 from ...types.spoken_schedules import schedule_in, schedule_words
 from ...types.spoken_times import in_words, is_recurring, moment_in
 
 NAME_CHARS = 40
 
 
-def needed(need: Mapping[str, Any]) -> Call:
+def needed(need: Mapping[str, Any]) -> ProgramCall:
     """The call whose result a program waits for."""
     match need["act"]:
         case "reminders":
-            return Call("cron", {"mode": "list"})
+            return ProgramCall("cron", {"mode": "list"})
         case "recall":
-            return Call("search_memories", {"query": str(need["text"])})
+            return ProgramCall("search_memories", {"query": str(need["text"])})
         case "changes":
-            return Call("list_changes", {})
+            return ProgramCall("list_changes", {})
         case "fetch":
-            return Call("web_fetch", {"url": str(need["url"])})
+            return ProgramCall("web_fetch", {"url": str(need["url"])})
         case "ask":
-            return Call("ask_user", {"question": str(need["text"])})
+            return ProgramCall("ask_user", {"question": str(need["text"])})
         case other:
             raise ValueError(other)
 
 
-def wanted(act: Mapping[str, Any], now: datetime) -> Call:
+def wanted(act: Mapping[str, Any], now: datetime) -> ProgramCall:
     """The call that does this. Raises TimeUnclear with a sentence for the person."""
     match act["act"]:
         case "remind" | "every":
             return _later(str(act["when"]), _said(str(act["text"])), now, again=act["act"] == "every")
         case "cancel":
             name = str(act["which"]).split(":", 1)[0].split()[0]
-            return Call("cron", {"mode": "remove", "job_id": name}, f"I cancelled this: {act['which']}")
+            return ProgramCall("cron", {"mode": "remove", "job_id": name}, f"I cancelled this: {act['which']}")
         case "remember":
-            return Call("save_memory", {"content": str(act["text"])}, f"I will remember: {act['text']}")
+            return ProgramCall("save_memory", {"content": str(act["text"])}, f"I will remember: {act['text']}")
         case "forget":
             number, _, text = str(act["which"]).removeprefix("#").partition(" ")
-            return Call(
+            return ProgramCall(
                 "forget_memory", {"memory_id": int(number)}, f"I forgot this: {text.partition(') ')[2] or text}"
             )
         case "undo":
-            return Call("undo_change", {})
+            return ProgramCall("undo_change", {})
         case "send":
             given = {"text": str(act["text"])} | ({"chat": str(act["to"])} if act["to"] else {})
-            return Call("send_message", given)
+            return ProgramCall("send_message", given)
         case other:
             raise ValueError(other)
 
 
-def _later(when: str, text: str, now: datetime, *, again: bool) -> Call:
+def _later(when: str, text: str, now: datetime, *, again: bool) -> ProgramCall:
     if not text.strip():
         raise TimeUnclear("say what I am to remind you of")
     given = {"mode": "add", "name": text[:NAME_CHARS], "message": text, "deliver": True}
@@ -63,11 +63,13 @@ def _later(when: str, text: str, now: datetime, *, again: bool) -> Call:
         when = f"every {when}"
     if again or is_recurring(when):
         schedule = schedule_in(when, now)
-        return Call("cron", {**given, "schedule_expr": schedule}, f"I will tell you {schedule_words(schedule)}: {text}")
+        return ProgramCall(
+            "cron", {**given, "schedule_expr": schedule}, f"I will tell you {schedule_words(schedule)}: {text}"
+        )
     moment = moment_in(when, now)
     expr = moment.replace(tzinfo=None).isoformat(timespec="minutes")
     words = f"I will remind you {in_words(moment, now)}: {text}"
-    return Call("cron", {**given, "schedule_mode": "at", "schedule_expr": expr}, words)
+    return ProgramCall("cron", {**given, "schedule_mode": "at", "schedule_expr": expr}, words)
 
 
 def _said(text: str) -> str:

@@ -16,7 +16,7 @@ from ..access_times import keeps_times
 from ..accessed import LONG_AGO_NS
 from ..diffs import diff_of, text_of
 from ..paths import Place
-from .source import Named, Source
+from .source import NamedFile, Source
 
 MOST_FILES, MOST_BYTES, MOST_MADE = 5_000, 200 << 20, 50 << 20
 DIFF_LINES, DIFF_CHARS, MOST_DIFFS = 40, 2_000, 12
@@ -106,7 +106,7 @@ def read_in(copy: Copy) -> list[str]:
     return [path for path, changed_ns in copy.armed.items() if not untouched(path, changed_ns)]
 
 
-class Found(msgspec.Struct, frozen=True):
+class CopiedChanges(msgspec.Struct, frozen=True):
     """What a program has changed, the bytes of the files that it has made or changed, and the digests of those that it
     has found there, by path."""
 
@@ -115,7 +115,9 @@ class Found(msgspec.Struct, frozen=True):
     before: Mapping[str, str]
 
 
-def found_in(copy: Copy, read: Collection[str] = (), blind: Collection[str] = (), made: Collection[str] = ()) -> Found:
+def found_in(
+    copy: Copy, read: Collection[str] = (), blind: Collection[str] = (), made: Collection[str] = ()
+) -> CopiedChanges:
     """What is different in the copy now. `read` are files that were read by our functions, `blind` those that were
     written over by them without that, `made` those that the agent itself has made in this conversation. Raises
     ToolError where it cannot be told, or must not be done."""
@@ -147,10 +149,10 @@ def found_in(copy: Copy, read: Collection[str] = (), blind: Collection[str] = ()
         kind: Kind = "new" if old is None else "deleted" if new is None else "changed"
         changes.append(FileChange(path, kind, "" if new is None else _digest(new), diff, loses=lost))
     changes += [FileChange(path, "deleted") for path in sorted(copy.folders - folders, reverse=True)]
-    return Found(tuple(changes), content, {path: _digest(data) for path, data in before.items()})
+    return CopiedChanges(tuple(changes), content, {path: _digest(data) for path, data in before.items()})
 
 
-def _now(copy: Copy) -> tuple[dict[str, Named], dict[str, bytes]]:
+def _now(copy: Copy) -> tuple[dict[str, NamedFile], dict[str, bytes]]:
     """What is in the copy, and the bytes of the files that are not as they were copied."""
     root = os.open(copy.root, tree.FOLDER)
     try:

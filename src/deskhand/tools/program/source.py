@@ -15,7 +15,7 @@ import msgspec
 from ...policy.gate import steers
 from .. import tree
 from ..heavy import is_heavy
-from ..paths import Opened, Place, place_of, where_is
+from ..paths import OpenedFile, Place, place_of, where_is
 from ..protected import why_protected
 
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
@@ -31,7 +31,7 @@ def seen(path: str) -> bool:
     return not (hidden or steers(path) or why_protected(parts) or any(is_heavy(part) for part in parts))
 
 
-class Named(msgspec.Struct, frozen=True):
+class NamedFile(msgspec.Struct, frozen=True):
     """A folder or a file, by its path below the folder."""
 
     path: str
@@ -46,7 +46,7 @@ class Source:
     def __init__(self, root: int) -> None:
         self._root = root
 
-    def names(self) -> Iterator[Named]:
+    def names(self) -> Iterator[NamedFile]:
         """The folders and files that programs see."""
         waiting = deque([""])
         while waiting:
@@ -64,11 +64,11 @@ class Source:
             finally:
                 os.close(descriptor)
 
-    def read(self, path: str, limit_bytes: int = -1) -> Opened:
+    def read(self, path: str, limit_bytes: int = -1) -> OpenedFile:
         """The beginning of a file, and where that lay."""
         with tree.parent(self._root, path) as (above, name), os.fdopen(tree.opened(above, name), "rb") as file:
             data = file.read(limit_bytes)
-            return Opened(_place(file.fileno()), os.fstat(file.fileno()).st_size, data)
+            return OpenedFile(_place(file.fileno()), os.fstat(file.fileno()).st_size, data)
 
     def copy(self, path: str, target: Path) -> tuple[Place, int]:
         """Copy a file to a new one. Returns where it lay, and its modification time in nanoseconds."""
@@ -102,7 +102,7 @@ def _names(descriptor: int) -> list[str]:
         return [entry.name for entry in entries]
 
 
-def _inside(descriptor: int, above: str) -> Iterator[Named]:
+def _inside(descriptor: int, above: str) -> Iterator[NamedFile]:
     """What programs see in one folder, by name."""
     real = where_is(descriptor)
     for name in sorted(_names(descriptor)):
@@ -114,7 +114,7 @@ def _inside(descriptor: int, above: str) -> Iterator[Named]:
         folder = stat.S_ISDIR(status.st_mode)
         if (folder or stat.S_ISREG(status.st_mode)) and seen(f"{path}/x" if folder else path):
             place = Place(f"{real}/{name}", "", status.st_ino, status.st_ctime_ns)
-            yield Named(path, folder, status.st_size, place)
+            yield NamedFile(path, folder, status.st_size, place)
 
 
 def _place(descriptor: int) -> Place:

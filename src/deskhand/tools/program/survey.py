@@ -29,7 +29,7 @@ WHOLE_BYTES = 6_000
 """Of a file that is to be understood so much is shown."""
 
 
-class Seen:
+class SurveyedFile:
     """The files of a source, and where each lay whenever it was read. It blocks. Raises OSError."""
 
     def __init__(self, source: Source) -> None:
@@ -69,12 +69,12 @@ class Seen:
 def survey(source: Source, request: str, purpose: Purpose) -> tuple[str, list[Place]]:
     """The listing, with the files that the request names first; and the places of those whose words or names are in
     it."""
-    seen = Seen(source)
+    seen = SurveyedFile(source)
     said, shown = _surveyed(seen, request, purpose)
     return said, seen.places(shown)
 
 
-def _surveyed(seen: Seen, request: str, purpose: Purpose) -> tuple[str, list[str]]:
+def _surveyed(seen: SurveyedFile, request: str, purpose: Purpose) -> tuple[str, list[str]]:
     paths = seen.files
     called = [path for path in paths if named(path, request)]
     others = [path for path in paths if path not in called]
@@ -100,7 +100,7 @@ _OTHERS = re.compile(
 )
 
 
-def _to_read(seen: Seen, paths: Sequence[str], called: list[str], request: str) -> list[str]:
+def _to_read(seen: SurveyedFile, paths: Sequence[str], called: list[str], request: str) -> list[str]:
     """The files that are to be read: those that are named, with their endings or else before all others."""
     if any(Path(path).name.lower() in request.lower() for path in called):
         return called
@@ -110,7 +110,7 @@ def _to_read(seen: Seen, paths: Sequence[str], called: list[str], request: str) 
     return [*called, *others] if fits or not called else called
 
 
-def _all_texts(seen: Seen, paths: Sequence[str]) -> list[str]:
+def _all_texts(seen: SurveyedFile, paths: Sequence[str]) -> list[str]:
     """The texts that there are, where there is room for all of them."""
     sizes = {path: seen.size(path) for path in paths}
     small = [path for path, size in sizes.items() if 0 < size <= WHOLE_BYTES]
@@ -120,7 +120,7 @@ def _all_texts(seen: Seen, paths: Sequence[str]) -> list[str]:
     return texts if len(texts) <= MOST_HEADS and sum(sizes[path] for path in texts) <= WHOLE_BYTES else []
 
 
-def _texts(seen: Seen, paths: Sequence[str]) -> tuple[str, list[str]]:
+def _texts(seen: SurveyedFile, paths: Sequence[str]) -> tuple[str, list[str]]:
     """The words of these files, as many as there is room for."""
     said, room = list[str](), WHOLE_BYTES
     for path in paths[:MOST_HEADS]:
@@ -144,7 +144,7 @@ def _likely(paths: Sequence[str], request: str) -> list[str]:
     return found or [path for path in paths if "/" not in path][: MOST_HEADS // 2]
 
 
-def _head(seen: Seen, path: str, request: str | None = None) -> str:
+def _head(seen: SurveyedFile, path: str, request: str | None = None) -> str:
     """A line about the file, and with a request how it begins and where it speaks of that: its words, which have the
     label of the file."""
     text = seen.peek(path)

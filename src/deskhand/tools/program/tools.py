@@ -27,14 +27,14 @@ from ...types.programs import REHEARSE, RUN, SURVEY, Purpose, Rehearsed, RunArgu
 from ..base import Context, Done, Outcome, Spec, Tool
 from ..convert import python_command
 from ..define import decode_arguments, schema, tool
-from ..label_marks import Marks, label_of, lasting, marks_of
-from ..notes import By, Running
-from ..states import Changed, digest_of
+from ..label_marks import LabelMarks, label_of, lasting, marks_of
+from ..notes import By, RunningEffect
+from ..states import ChangedPath, digest_of
 from ..undo import above
 from ..watch import make_up
-from ..watched_folder import Ground, by, ground, mark_effect
+from ..watched_folder import WatchedFolder, by, ground, mark_effect
 from . import acts
-from .copying import Copy, Found, copied, found_in, read_in, watched
+from .copying import CopiedChanges, Copy, copied, found_in, read_in, watched
 from .source import Source
 from .survey import survey
 
@@ -82,7 +82,7 @@ class _Program:
                 found = await anyio.to_thread.run_sync(found_in, copy, ended.read, ended.blind, made)
                 rehearsed = self._rehearsed(ended, found, context)
             except ToolError as error:
-                found, rehearsed = Found((), {}, {}), Rehearsed(stopped=str(error))
+                found, rehearsed = CopiedChanges((), {}, {}), Rehearsed(stopped=str(error))
             told = {path: each for path, each in labels.items() if path in read or path.rpartition("/")[0] in read}
             label = join((LOCAL, *told.values()))
         return _Tried(where, marks, label, found, rehearsed)
@@ -119,7 +119,7 @@ class _Program:
             return msgspec.json.decode(bytes(said), type=_Ended)
         return _Ended(failed=_how_it_broke(ended, bytes(complained)))
 
-    def _rehearsed(self, ended: _Ended, found: Found, context: Context) -> Rehearsed:
+    def _rehearsed(self, ended: _Ended, found: CopiedChanges, context: Context) -> Rehearsed:
         now = datetime.fromtimestamp(context.clock.now(), self._zone)
         stopped, said = clean(ended.stopped)[:SAID_CHARS], clean(ended.said)[:SAID_CHARS]
         if len(found.changes) > MOST_CHANGES:
@@ -188,10 +188,10 @@ class RunProgram(_Program):
 class _Tried(msgspec.Struct, frozen=True):
     """A program that was run on a copy. `label` is that of what it has read."""
 
-    where: Ground
-    marks: Marks
+    where: WatchedFolder
+    marks: LabelMarks
     label: Label
-    found: Found
+    found: CopiedChanges
     rehearsed: Rehearsed
 
 
@@ -216,7 +216,7 @@ def _how_it_broke(ended: Exit, complained: bytes) -> str:
     return complained.decode(errors="replace").strip().rpartition("\n")[2][:200] or "it ended without a word"
 
 
-def _labels(copy: Copy, marks: Marks) -> dict[str, Label]:
+def _labels(copy: Copy, marks: LabelMarks) -> dict[str, Label]:
     """Whose word that is in the copy, names included, which is not this house's own for all. It blocks."""
     found = ((path, marks.of(place)) for path, place in copy.places.items())
     return {path: label for path, label in found if lasting(label)}
@@ -244,7 +244,9 @@ async def _brought_about(tried: _Tried, context: Context) -> tuple[Change, ...]:
     return rows
 
 
-def _applied(where: Ground, doer: By, label: Label, found: Found) -> tuple[Running, tuple[Change, ...]]:
+def _applied(
+    where: WatchedFolder, doer: By, label: Label, found: CopiedChanges
+) -> tuple[RunningEffect, tuple[Change, ...]]:
     """Bring the change about as one, on the word of this label. Returns it, and its rows. Raises ToolError where
     something has changed meanwhile."""
     shadow = where.shadow
@@ -253,7 +255,7 @@ def _applied(where: Ground, doer: By, label: Label, found: Found) -> tuple[Runni
         one = where.begin(doer, label)
         try:
             wanted = _wanted(where, found)
-            one.add([Changed(path, _state(where, path), state) for path, state in wanted.items()])
+            one.add([ChangedPath(path, _state(where, path), state) for path, state in wanted.items()])
             shadow.into_blobs([digest for path in wanted if (digest := digest_of(_state(where, path)))])
             failed = where.bring_about(one)
             one.touched.update(wanted)
@@ -266,7 +268,7 @@ def _applied(where: Ground, doer: By, label: Label, found: Found) -> tuple[Runni
         return one, where.rows(one)
 
 
-def _wanted(where: Ground, found: Found) -> dict[str, str | None]:
+def _wanted(where: WatchedFolder, found: CopiedChanges) -> dict[str, str | None]:
     """What each path is to be. Raises ToolError where it is not as the program has found it."""
     wanted = dict[str, str | None]()
     for path in [path for change in found.changes for path in (change.path, change.to) if path]:
@@ -288,7 +290,7 @@ def _wanted(where: Ground, found: Found) -> dict[str, str | None]:
     return wanted
 
 
-def _state(where: Ground, path: str) -> str | None:
+def _state(where: WatchedFolder, path: str) -> str | None:
     """What a path was when it was looked at last."""
     seen = where.shadow.seen.get(path)
     return seen.state if seen is not None else None
