@@ -12,7 +12,7 @@ from deskhand.config.config import Settings, read_settings
 from deskhand.config.statements import statements
 from deskhand.importers.apply import AppliedPlan, Taking
 from deskhand.importers.detect import read_home
-from deskhand.importers.model import Found
+from deskhand.importers.model import ImportedHome
 from deskhand.importers.plan import plan
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.clock import SetClock
@@ -42,7 +42,7 @@ def looks(home: Path) -> dict[str, tuple[int, int, str]]:
     return found
 
 
-def read(home: Path) -> Found:
+def read(home: Path) -> ImportedHome:
     return read_home(home, NOW)
 
 

@@ -14,7 +14,7 @@ import pytest
 from deskhand.importers import safe_files as tree
 from deskhand.importers.detect import homes_in, read_home
 from deskhand.importers.jsonl import JsonlRecord
-from deskhand.importers.model import Found, counts, in_words
+from deskhand.importers.model import ImportedHome, counts, in_words
 from deskhand.importers.notes import MOST_NOTES, ImportNotes
 from deskhand.types.errors import ConfigError
 from deskhand.types.identity import Address
@@ -29,15 +29,15 @@ WHAT_THERE_IS = {
 }
 
 
-def told(found: Found) -> str:
+def told(found: ImportedHome) -> str:
     return ", ".join(in_words(number, name) for number, name in counts(found))
 
 
-def why_left(found: Found) -> str:
+def why_left(found: ImportedHome) -> str:
     return "\n".join(f"{each.what}: {each.why}" for each in found.left)
 
 
-def why_broken(found: Found) -> str:
+def why_broken(found: ImportedHome) -> str:
     return "\n".join(f"{each.file}: {each.why}" for each in found.broken)
 
 

@@ -12,7 +12,7 @@ import pytest
 from anyio.abc import AnyByteStream, SocketAttribute
 from anyio.streams.tls import TLSListener
 
-from deskhand.net.client import Net, NetLimits, Request
+from deskhand.net.client import Net, NetLimits, OutboundRequest
 from deskhand.net.fingerprint import exchange
 from deskhand.net.url import parse_url
 from deskhand.testing.site import PRIVATE, PUBLIC, Rebinding, Site
@@ -80,7 +80,7 @@ async def test_a_certificate_must_be_right(site: Site) -> None:
 async def test_it_connects_to_none_but_the_addresses_it_is_given(site: Site) -> None:
     """Whatever the name means to others: it is told, and asks nobody."""
     async with site, Site(PRIVATE) as trap:
-        request = Request(parse_url(f"http://localhost:{site.port}/"))
+        request = OutboundRequest(parse_url(f"http://localhost:{site.port}/"))
         status, headers, body = await exchange(request, [site.address], NetLimits())
         assert (status, headers["content-type"], b"Hello" in body) == (200, "text/html; charset=utf-8", True)
         with pytest.raises(NetError, match="does not take connections there"):

@@ -12,7 +12,7 @@ import pytest
 from anyio.abc import AnyByteStream, SocketAttribute
 from anyio.streams.tls import TLSListener
 
-from deskhand.net.client import Net, NetLimits, Request, SystemNames
+from deskhand.net.client import Net, NetLimits, OutboundRequest, SystemNames
 from deskhand.net.exchange import _only
 from deskhand.net.url import parse_url
 from deskhand.testing.site import PRIVATE, PUBLIC, Rebinding, Site
@@ -177,7 +177,7 @@ async def test_proxies_of_the_environment_are_not_asked(
 
 
 async def test_a_request_with_a_body_is_not_sent_on(site: Site) -> None:
-    request = Request(parse_url(site.url("/to?/")), {"Authorization": "Bearer k"}, "POST", b"{}")
+    request = OutboundRequest(parse_url(site.url("/to?/")), {"Authorization": "Bearer k"}, "POST", b"{}")
     with pytest.raises(NetError, match="wants to send the request elsewhere"):
         await site.net().send(request)
     assert [(seen.method, seen.body) for seen in site.requests] == [("POST", b"{}")]

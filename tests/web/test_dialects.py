@@ -56,12 +56,12 @@ def recorded(*events: Any) -> list[e.Recorded | Progress]:
 
 
 def as_computer(*events: Any) -> list[dict[str, Any]]:
-    state = computer.State()
+    state = computer.ComputerDialectState()
     return [message for item in recorded(*events) for message in computer.translate(state, item)]
 
 
 def as_openagent(*events: Any, traced: bool = False) -> list[dict[str, Any]]:
-    state = openagent.State(tools=(SHELL,), traced=Session("s") if traced else None)
+    state = openagent.OpenAgentDialectState(tools=(SHELL,), traced=Session("s") if traced else None)
     return [message for item in recorded(*events) for message in openagent.translate(state, item)]
 
 
@@ -382,7 +382,7 @@ def test_a_call_of_the_model_is_shown_before_its_text() -> None:
 
 
 def test_a_command_in_the_background_has_ended_for_openagent() -> None:
-    state = openagent.State(ended=lambda id_: {"task_id": id_})
+    state = openagent.OpenAgentDialectState(ended=lambda id_: {"task_id": id_})
     ended = e.MessageReceived(1, ANN, Address("web", "ann", "a"), Message("user", (Text("done"),)), "process:ab12")
     found = [message for item in recorded(ended) for message in openagent.translate(state, item)]
     assert found == [{"type": "background_result", "notifications": [{"task_id": "ab12"}]}]
@@ -415,8 +415,8 @@ def test_secrets_are_taken_out() -> None:
         said("hi"), replied("hunter2", "shell"), asked("shell"), finished("shell", "hunter2"), e.TurnEnded("done")
     )
     for state, translate in (
-        (computer.State(redact), computer.translate),
-        (openagent.State(redact), openagent.translate),
+        (computer.ComputerDialectState(redact), computer.translate),
+        (openagent.OpenAgentDialectState(redact), openagent.translate),
     ):
         out = [message for item in events for message in translate(state, item)]  # type: ignore[arg-type]
         assert "hunter2" not in str(out) and "[KEY]" in str(out)

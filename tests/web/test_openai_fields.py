@@ -12,7 +12,7 @@ import pytest
 
 from deskhand.models.base import Reply, Request
 from deskhand.net.client import Answer, Net, NetLimits
-from deskhand.net.client import Request as NetRequest
+from deskhand.net.client import OutboundRequest as NetRequest
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.errors import BudgetSpent, ContextOverflow, ModelError, ModelKeyRefused, ModelOverloaded
 from deskhand.types.messages import Image, Text, Usage

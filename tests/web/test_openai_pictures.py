@@ -11,7 +11,7 @@ import openai
 import pytest
 
 from deskhand.net.client import Answer, Net, NetLimits
-from deskhand.net.client import Request as NetRequest
+from deskhand.net.client import OutboundRequest as NetRequest
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.messages import Image
 from deskhand.web.openai import pictures

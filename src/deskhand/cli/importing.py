@@ -19,7 +19,7 @@ from ..config.statements import statements
 from ..importers.apply import AppliedPlan, Taking
 from ..importers.broken import broken_home
 from ..importers.detect import LOOKS_FOR, read_home
-from ..importers.model import Found
+from ..importers.model import ImportedHome
 from ..importers.offer import homes, place, waiting
 from ..importers.plan import ImportPlan, plan
 from ..importers.report import head, lines_of, report_of, summary
@@ -103,7 +103,7 @@ class How(msgspec.Struct, frozen=True, kw_only=True):
     quiet: bool
 
 
-def _next(settings: Settings, read: Sequence[tuple[Path, Found]], me: str) -> str:
+def _next(settings: Settings, read: Sequence[tuple[Path, ImportedHome]], me: str) -> str:
     """What to do to have it."""
     owners = [person.name for _, found in read for person in found.people if person.owner]
     more = f" --me {me or owners[0]}" if me or owners else ""
@@ -136,7 +136,7 @@ def _here() -> Path | None:
         return None
 
 
-def _read(home: Path) -> Found:
+def _read(home: Path) -> ImportedHome:
     try:
         return read_home(home, SystemClock().now())
     except DeskhandError as error:
@@ -159,7 +159,7 @@ def _with_store(settings: Settings, yes: bool, use: Callable[[SqliteStore], Awai
     return run(settings, main)
 
 
-def _one(settings: Settings, found: Found, where: str, how: How) -> dict[str, object]:
+def _one(settings: Settings, found: ImportedHome, where: str, how: How) -> dict[str, object]:
     """Report on one home, and take it over where that is asked for. Returns the report for programs."""
 
     async def use(store: SqliteStore) -> tuple[ImportPlan, AppliedPlan | None]:
@@ -193,7 +193,7 @@ def _one(settings: Settings, found: Found, where: str, how: How) -> dict[str, ob
     }
 
 
-def _broken(found: Found) -> Iterator[str]:
+def _broken(found: ImportedHome) -> Iterator[str]:
     """The files that cannot be read, where the rest is taken all the same."""
     if found.broken:
         yield "\nCannot be read, and is left out:"

@@ -15,7 +15,7 @@ from ..jobs.text import moment
 from ..jobs.triggers.signatures import PREFIX
 from ..jobs.triggers.triggers import secret_name
 from ..runtime.app import App
-from ..web.job_views import JobDetail, JobDraft, JobView, Preview
+from ..web.job_views import JobDetail, JobDraft, JobRowView, Preview
 from .encoded import in_json
 from .jobs_running import COMMANDS, json_option, say_if_nobody, with_jobs
 from .live import with_app
@@ -84,7 +84,7 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
         table(("job", "", "next", "when", "counts", "last time"), rows)
 
 
-def counts(job: JobView) -> str:
+def counts(job: JobRowView) -> str:
     """How often it ran, failed, was not needed and was skipped; what never happened is left out."""
     counted = [
         (job.runs, "run" if job.runs == 1 else "runs"),
@@ -95,7 +95,7 @@ def counts(job: JobView) -> str:
     return ", ".join(f"{number} {what}" for number, what in counted if number) or "no runs"
 
 
-def _short_state(job: JobView) -> str:
+def _short_state(job: JobRowView) -> str:
     return job.state.partition(":")[0]
 
 

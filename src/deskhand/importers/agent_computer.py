@@ -14,9 +14,9 @@ from .agent_computer_tools import HANDLED, providers, rules
 from .jsonl import JsonlRecord
 from .model import (
     AgentFound,
-    Found,
     ImportedConversation,
     ImportedFolder,
+    ImportedHome,
     ImportedMemory,
     ImportedTaskList,
     JobFound,
@@ -47,7 +47,7 @@ _TASK = frozenset(
 )
 
 
-def read(tree: Tree, now: float) -> Found:
+def read(tree: Tree, now: float) -> ImportedHome:
     """All that this home holds; what cannot be read is in `broken`."""
     keys = keys_of(tree, "config.json", HANDLED)
     agent = keys.raw.get("agent")
@@ -64,7 +64,7 @@ def read(tree: Tree, now: float) -> Found:
     config = _config(tree, keys, name)
     secrets = keys.secrets | variables(tree, "")
     tree.leave_rest(REASONS)
-    return Found(
+    return ImportedHome(
         "agent_computer",
         "",
         str(tree.root),

@@ -20,7 +20,7 @@ from ..types.people import GUEST, OWNER_NAME
 from ..users.users import LocalPeople
 from .jsonl import Commits, JsonlReader
 from .ledger import Moved, mark_of
-from .model import Found
+from .model import ImportedHome
 from .plan import NewTalk
 
 AT_ONCE = 200
@@ -28,7 +28,7 @@ AT_ONCE = 200
 Voices = Mapping[str, tuple[Principal, Label]]
 
 
-def voices_of(found: Found, people: Mapping[str, str], here: LocalPeople, custom: Roles) -> Voices:
+def voices_of(found: ImportedHome, people: Mapping[str, str], here: LocalPeople, custom: Roles) -> Voices:
     """Who spoke, by the names in the lines, and under which label. Where others could write the home too, nobody can
     say whose words these are."""
     users = here.known()
@@ -43,7 +43,7 @@ def voices_of(found: Found, people: Mapping[str, str], here: LocalPeople, custom
     return voices
 
 
-def _nobody(found: Found, job: str) -> Principal:
+def _nobody(found: ImportedHome, job: str) -> Principal:
     """Who spoke where nothing says so."""
     if job:
         return Principal(f"job:{job}", (), "clock", OWNER_NAME)
@@ -53,7 +53,7 @@ def _nobody(found: Found, job: str) -> Principal:
 
 
 async def write_talk(
-    store: Store, found: Found, new: NewTalk, voices: Voices, seen: tuple[float, Callable[[str], str]]
+    store: Store, found: ImportedHome, new: NewTalk, voices: Voices, seen: tuple[float, Callable[[str], str]]
 ) -> int:
     """Write what is new of a conversation. `seen` is when, and what takes secrets out. Returns the lines that were left
     out since nobody knows their role. Raises StaleSession where somebody else writes there at that moment."""
@@ -110,7 +110,7 @@ def _begun(there: Sequence[Recorded], commits: Commits) -> int:
     raise StaleSession("something else was said there meanwhile")
 
 
-def _so_far(found: Found, new: NewTalk, moved: Moved, now: float) -> Change:
+def _so_far(found: ImportedHome, new: NewTalk, moved: Moved, now: float) -> Change:
     return Change("moved_so_far", (found.system, new.key, moved.here, moved.lines, moved.mark, now))
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from ..types.errors import ConfigError
 from . import agent_computer, openagent, operator_ai, operator_use
-from .model import Found, System
+from .model import ImportedHome, System
 from .safe_files import Tree, Unread
 
 USUAL = (".operator", ".operator-use", ".operator_use", "agent_computer", "openagent", ".openagent")
 """Where they lie, from a person's home; the last two are put anywhere."""
-READERS: Mapping[System, Callable[[Tree, float], Found]] = {
+READERS: Mapping[System, Callable[[Tree, float], ImportedHome]] = {
     "operator-ai": operator_ai.read,
     "operator-use": operator_use.read,
     "agent_computer": agent_computer.read,
@@ -79,7 +79,7 @@ def homes_in(person: Path, here: Path | None = None) -> Iterator[tuple[System, P
             yield system, folder
 
 
-def read_home(folder: Path, now: float) -> Found:
+def read_home(folder: Path, now: float) -> ImportedHome:
     """All that a home holds; nothing of it is changed. Raises ConfigError where it is none, or cannot be opened."""
     if not folder.is_dir():
         raise ConfigError(f"there is no folder {str(folder)!r}; give one of: {LOOKS_FOR}")

@@ -123,7 +123,7 @@ class ImportedTaskList(msgspec.Struct, frozen=True):
     tasks: tuple[Task, ...]
 
 
-class Found(msgspec.Struct, frozen=True):
+class ImportedHome(msgspec.Struct, frozen=True):
     """All that one home holds. `config` are keys of ours, `secrets` variables for `.env`, `presets` prompts that are
     ready to be chosen. `left` is what is not taken, `changed` what is taken otherwise, `broken` what cannot be read.
     `trusted`: nobody but this account could write there, so that who spoke is who it says."""
@@ -148,7 +148,7 @@ class Found(msgspec.Struct, frozen=True):
     trusted: bool = False
 
 
-def counts(found: Found) -> list[tuple[int, str]]:
+def counts(found: ImportedHome) -> list[tuple[int, str]]:
     """How many of each there are, with its name, as a report says it."""
     every = (
         (len(found.agents), "agent"),

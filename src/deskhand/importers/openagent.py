@@ -12,7 +12,7 @@ from ..tools.task_import import of_openagent
 from ..types.labels import Label
 from ..types.options import TITLE_CHARS, SessionOptions
 from .jsonl import JsonlRecord
-from .model import AgentFound, Found, ImportedConversation, ImportedFolder, ImportedMemory, ImportedTaskList
+from .model import AgentFound, ImportedConversation, ImportedFolder, ImportedHome, ImportedMemory, ImportedTaskList
 from .operator_ai import EMPTY, leave_messages, leave_unused, moment, skills_in
 from .operator_use import facts_in
 from .safe_files import COPY_IT, KEEP, Tree, Unread, parsed
@@ -37,7 +37,7 @@ _TASK = frozenset(
 _BLOCKS = frozenset({"text", "tool_use", "tool_result"})
 
 
-def read(tree: Tree, now: float) -> Found:
+def read(tree: Tree, now: float) -> ImportedHome:
     """All that this home holds; what cannot be read is in `broken`."""
     keys = keys_of(tree, ".env", HANDLED)
     env = all_variables(tree, "")
@@ -59,7 +59,7 @@ def read(tree: Tree, now: float) -> Found:
     presets = tuple(_presets(tree, prompts)) if prompts else ()
     tree.leave_rest({**REASONS, f"{work}*": REASONS["workspace*"]} if work else REASONS)
     agent = OPENAGENT_TASKS["defaults"] | ({"preset": env["DEFAULT_PRESET"]} if env.get("DEFAULT_PRESET") else {})
-    return Found(
+    return ImportedHome(
         "openagent-core",
         "0.1",
         str(tree.root),

@@ -16,9 +16,9 @@ from ..types.identity import Address
 from .jsonl import JsonlRecord
 from .model import (
     AgentFound,
-    Found,
     ImportedConversation,
     ImportedFolder,
+    ImportedHome,
     ImportedMemory,
     ImportedPerson,
     JobFound,
@@ -72,7 +72,7 @@ _COLUMNS = {
 }
 
 
-def read(tree: Tree, now: float) -> Found:
+def read(tree: Tree, now: float) -> ImportedHome:
     """All that this home holds; what cannot be read is in `broken`."""
     keys = keys_of(tree, "operator.yaml", HANDLED)
     tree.has_folder("state")
@@ -90,7 +90,7 @@ def read(tree: Tree, now: float) -> Found:
     jobs, skills = tuple(_jobs(tree)), tuple(skills_in(tree))
     secrets = keys.secrets | variables(tree, keys.env_file)
     tree.leave_rest(REASONS)
-    return Found(
+    return ImportedHome(
         "operator-ai",
         version,
         str(tree.root),

@@ -16,7 +16,7 @@ from ..config.parse import parse_value
 from ..types.errors import JobInvalid
 from ..types.jobs import Job, checked
 from .jsonl import JsonlRecord
-from .model import AgentFound, Found, ImportedConversation, ImportedMemory, JobFound
+from .model import AgentFound, ImportedConversation, ImportedHome, ImportedMemory, JobFound
 from .notes import FOR_THE_MODEL, role_of
 from .operator_ai import WORKSPACE_FILES, moment, skills_in
 from .operator_use_channels import HANDLED, PLATFORMS, Bot, channels_of, place_of
@@ -44,7 +44,7 @@ _SCHEDULE = frozenset({"mode", "interval_ms", "expr", "tz"})
 _PAYLOAD = frozenset({"message", "deliver", "channel", "chat_id", "account_id"})
 
 
-def read(tree: Tree, now: float) -> Found:
+def read(tree: Tree, now: float) -> ImportedHome:
     """All that this home holds; what cannot be read is in `broken`."""
     env = all_variables(tree, "")
     keys = keys_of(tree, "config.json", HANDLED, nested(env))
@@ -64,7 +64,7 @@ def read(tree: Tree, now: float) -> Found:
     memories = tuple(memory for name, home in homes.items() for memory in _memories(tree, name, home))
     secrets = keys.secrets | keys_of_env(tree, {name: value for name, value in env.items() if not is_nested(name)})
     tree.leave_rest(REASONS)
-    return Found(
+    return ImportedHome(
         "operator-use",
         "0.2",
         str(tree.root),

@@ -22,9 +22,9 @@ from .ledger import BEGUN, Ledger, fact_key, ledger_of, note_key, taken_up_to, t
 from .model import (
     AgentFound,
     ChangedName,
-    Found,
     ImportedConversation,
     ImportedFolder,
+    ImportedHome,
     ImportedMemory,
     ImportedPerson,
     ImportedTaskList,
@@ -64,7 +64,7 @@ class ImportPlan(msgspec.Struct, frozen=True):
     """All of it. `agents` and `people` are their names there -> here. `sessions` the conversations by theirs.
     `channels` are those that there will be. `secrets` go to `.env`. `known` counts what was taken before."""
 
-    found: Found
+    found: ImportedHome
     agents: Mapping[str, str]
     people: Mapping[str, str]
     new_agents: tuple[AgentFound, ...] = ()
@@ -102,7 +102,7 @@ class ImportPlan(msgspec.Struct, frozen=True):
         return [(number, name) for number, name in every if number]
 
 
-async def plan(found: Found, settings: Settings, store: Store, me: str = "") -> ImportPlan:
+async def plan(found: ImportedHome, settings: Settings, store: Store, me: str = "") -> ImportPlan:
     """What is new in this home. `me` is the user there who is the owner here."""
     known = await ledger_of(store, found.system)
     notes = ImportNotes()
@@ -181,7 +181,7 @@ def _is_taken(known: Ledger, kind: str, key: str) -> bool:
 
 
 def _people(
-    found: Found, settings: Settings, known: Ledger, among: tuple[str, set[str]], notes: ImportNotes
+    found: ImportedHome, settings: Settings, known: Ledger, among: tuple[str, set[str]], notes: ImportNotes
 ) -> tuple[dict[str, str], tuple[NewPerson, ...]]:
     me, taken = among
     people: dict[str, str] = {}
@@ -227,7 +227,11 @@ def _user_name(name: str, taken: Collection[str]) -> str:
 
 
 async def _talks(
-    found: Found, agents: Mapping[str, str], known: Ledger, store: Store, beside: tuple[Collection[str], ImportNotes]
+    found: ImportedHome,
+    agents: Mapping[str, str],
+    known: Ledger,
+    store: Store,
+    beside: tuple[Collection[str], ImportNotes],
 ) -> tuple[tuple[NewTalk, ...], dict[str, str]]:
     """What is new of conversations, and the session of each by its key there."""
     preset_names, notes = beside
@@ -260,14 +264,14 @@ async def _talks(
     return tuple(new), sessions
 
 
-def _past(found: Found, talk: ImportedConversation, key: str) -> Address:
+def _past(found: ImportedHome, talk: ImportedConversation, key: str) -> Address:
     """Where a conversation lies that no channel leads to: the terminal and the page can go on with it."""
     plain = re.sub(r"[^A-Za-z0-9]+", "-", talk.key).strip("-")[:40]
     return Address("terminal", chat=f"{found.system}-{plain or 'talk'}-{key[:6]}", group=talk.group)
 
 
 def _options(
-    found: Found, talk: ImportedConversation, preset_names: Collection[str], notes: ImportNotes
+    found: ImportedHome, talk: ImportedConversation, preset_names: Collection[str], notes: ImportNotes
 ) -> SessionOptions | None:
     """How this conversation is held here; None for as usual. What others could have written steers nobody."""
     options = talk.options
@@ -290,7 +294,7 @@ def _options(
 # ---------------------------------------------------------------------- files
 
 
-def _jobs(found: Found, settings: Settings, known: Ledger, notes: ImportNotes) -> tuple[JobFound, ...]:
+def _jobs(found: ImportedHome, settings: Settings, known: Ledger, notes: ImportNotes) -> tuple[JobFound, ...]:
     new = []
     for each in found.jobs:
         moved = known.get(("job", each.job.name))
@@ -304,7 +308,7 @@ def _jobs(found: Found, settings: Settings, known: Ledger, notes: ImportNotes) -
 
 
 def _skills(
-    found: Found, settings: Settings, agents: Mapping[str, str], known: Ledger, notes: ImportNotes
+    found: ImportedHome, settings: Settings, agents: Mapping[str, str], known: Ledger, notes: ImportNotes
 ) -> tuple[ImportedFolder, ...]:
     new = []
     taken = {name for agent in settings.agents for name in skills_of(settings, agent).find()}
@@ -336,7 +340,7 @@ def skill_path(skill: ImportedFolder, settings: Settings, agents: Mapping[str, s
     return settings.home.workspace(agents[skill.agent]) / "memory" / "skills" / f"{skill.name}.py"
 
 
-def _presets(found: Found, settings: Settings, known: Ledger, notes: ImportNotes) -> tuple[ImportedFolder, ...]:
+def _presets(found: ImportedHome, settings: Settings, known: Ledger, notes: ImportNotes) -> tuple[ImportedFolder, ...]:
     """The presets that come in: prompts that people choose by name."""
     new = []
     for each in found.presets:
@@ -357,7 +361,7 @@ def _presets(found: Found, settings: Settings, known: Ledger, notes: ImportNotes
     return tuple(new)
 
 
-def _notes(found: Found, known: Ledger, notes: ImportNotes) -> tuple[ImportNote, ...]:
+def _notes(found: ImportedHome, known: Ledger, notes: ImportNotes) -> tuple[ImportNote, ...]:
     """The files that agents have written down, and that were not taken before."""
     every = [ImportNote(each.name, path, data) for each in found.agents for path, data in each.notes.items()]
     new = [note for note in every if ("note", note_key(note)) not in known]

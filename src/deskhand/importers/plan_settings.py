@@ -20,7 +20,7 @@ from ..policy.validity import check_rules
 from ..skills.python import parse
 from ..types.errors import ConfigError
 from ..types.people import ROLE_SCOPES
-from .model import Found, ImportedFolder
+from .model import ImportedFolder, ImportedHome
 from .notes import ImportNotes
 
 Keys = list[tuple[tuple[str, ...], Any]]
@@ -29,7 +29,7 @@ REFLECTION = ReflectionConfig()
 STAYS = "it is set here already, and stays"
 
 
-def plan_secrets(found: Found, settings: Settings, notes: ImportNotes) -> dict[str, str]:
+def plan_secrets(found: ImportedHome, settings: Settings, notes: ImportNotes) -> dict[str, str]:
     """The keys that are not here yet. What only this process was started with is not: the service has none of it."""
     theirs = {name: value for name, value in found.secrets.items() if value}
     ours = {name: value for name, value in settings.environment.items() if name not in settings.started_with}
@@ -46,7 +46,7 @@ class Incoming(msgspec.Struct, frozen=True, kw_only=True):
     """What comes in, as far as settings depend on it. `agents` are the agents' names there -> here, `new` those that
     were not taken before; `presets` are the names of all that there will be."""
 
-    found: Found
+    found: ImportedHome
     agents: Mapping[str, str]
     new: Collection[str]
     skills: Sequence[ImportedFolder]
@@ -213,7 +213,7 @@ def how_to_add_a_preset(name: str) -> str:
     return f"write prompts/{name}/PROMPT.md in Deskhand's home"
 
 
-def roles_of(found: Found, settings: Settings, agents: Mapping[str, str]) -> set[str]:
+def roles_of(found: ImportedHome, settings: Settings, agents: Mapping[str, str]) -> set[str]:
     """The roles that come in with this home, or did before: none that means something here already."""
     ours = settings.config.roles
     return {

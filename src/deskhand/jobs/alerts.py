@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from ..assembly.host import Host
 from ..types.commit import Change
 from ..types.jobs import Job
-from .ledger import State, alerted
+from .ledger import JobRecord, alerted
 
 PAUSES_S = (0.0, 3600.0, 4 * 3600.0, 24 * 3600.0)
 """How long after the last word the next is said, by how many were said."""
@@ -28,7 +28,7 @@ class JobFailure(msgspec.Struct, frozen=True):
     said_as: str = ""
 
 
-async def after_failure(ground: Host, job: Job, state: State, failure: JobFailure) -> list[Change]:
+async def after_failure(ground: Host, job: Job, state: JobRecord, failure: JobFailure) -> list[Change]:
     """Count it, and tell the owners unless they heard of it just now, or of many others."""
     now = failure.at
     state, ago = replace(state, failures=state.failures + 1), now - state.alerted_at
@@ -49,7 +49,7 @@ async def after_failure(ground: Host, job: Job, state: State, failure: JobFailur
     return [row, *await ground.alerts.tell(failure.key, text, said_as=failure.said_as)]
 
 
-async def after_success(ground: Host, job: Job, state: State, key: str) -> list[Change]:
+async def after_success(ground: Host, job: Job, state: JobRecord, key: str) -> list[Change]:
     """Who was told that it fails is told that it does no more. How much they heard is remembered: one that fails every
     other time is told no more often than one that always does."""
     if not state.failures:

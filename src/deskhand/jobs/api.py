@@ -13,7 +13,7 @@ from ..types.errors import ConfigError, JobInvalid
 from ..types.identity import Address, Principal, acts_for
 from ..types.jobs import CHAT, FILE_NAME, Job, Run
 from ..types.jobs import JobView as Known
-from ..web.job_views import BlueprintView, JobDetail, JobDraft, JobView, Preview, RunView, Scheduler, Undone
+from ..web.job_views import BlueprintView, JobDetail, JobDraft, JobRowView, JobUndone, Preview, RunView, Scheduler
 from ..web.names import CHANNEL, name_of
 from ..web.ports import JobDesk
 from .blueprints import BLUEPRINTS, blueprint, command, form
@@ -36,7 +36,7 @@ class JobsApi:
     def __init__(self, using: Using, triggering: Triggering, folder: Path) -> None:
         self._using, self._triggering, self._folder = using, triggering, folder
 
-    async def listed(self, principal: Principal) -> list[JobView]:
+    async def listed(self, principal: Principal) -> list[JobRowView]:
         return [self._row(each) for each in await self._using.own.listed(principal)]
 
     async def shown(self, principal: Principal, name: str) -> JobDetail:
@@ -73,11 +73,11 @@ class JobsApi:
     async def remove(self, principal: Principal, name: str) -> None:
         await self._using.own.remove(principal, name)
 
-    async def undo(self, principal: Principal, name: str, *, again: bool = False) -> Undone:
+    async def undo(self, principal: Principal, name: str, *, again: bool = False) -> JobUndone:
         name, view = await self._using.own.undo(principal, name, again=again)
-        return Undone(name, self._row(view) if view is not None else None)
+        return JobUndone(name, self._row(view) if view is not None else None)
 
-    async def switch(self, principal: Principal, name: str, on: bool) -> JobView:
+    async def switch(self, principal: Principal, name: str, on: bool) -> JobRowView:
         return self._row(await self._using.own.enable(principal, name, on))
 
     async def run(self, principal: Principal, name: str) -> str:
@@ -137,11 +137,11 @@ class JobsApi:
         except (ConfigError, OSError):
             return written(view.job) if view.job is not None else ""
 
-    def _row(self, view: Known) -> JobView:
+    def _row(self, view: Known) -> JobRowView:
         job = view.job or Job(view.name)
         last = view.last
         counters = view.counters
-        return JobView(
+        return JobRowView(
             name=view.name,
             description=job.description,
             when=when(job, self._using.zone()) if view.job is not None else "",

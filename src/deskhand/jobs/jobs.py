@@ -36,7 +36,7 @@ from ..types.people import OWNER_NAME
 from ..types.schedules import Startup, due_within, next_after
 from .files import Folder, JobFile, no_such
 from .job_file import parse_job
-from .ledger import RunEntry, RunLedger, State, added, as_result, counted
+from .ledger import JobRecord, RunEntry, RunLedger, added, as_result, counted
 from .port import Chore, Port
 from .runs import Runs, run_of
 from .scheduler import RESUME, JobClock
@@ -97,7 +97,7 @@ class Jobs:
         ]
 
     def _view(
-        self, one: JobFile, states: Mapping[str, State], last: Mapping[str, Run], here: tuple[str, float]
+        self, one: JobFile, states: Mapping[str, JobRecord], last: Mapping[str, Run], here: tuple[str, float]
     ) -> JobView:
         (paused, now), name, state = here, one.name, states.get(one.name)
         schedule = one.job.when(self._folder.zone) if one.job is not None and one.job.enabled else None

@@ -38,7 +38,7 @@ class RunEntry(msgspec.Struct, frozen=True):
         return f"job:{self.run.job}@{self.run.slot}"
 
 
-class State(msgspec.Struct, frozen=True):
+class JobRecord(msgspec.Struct, frozen=True):
     """What is known of a job beside its file: see the table. `alerts` is below zero while the owner was told nothing of
     the failures that go on now, but was of earlier ones."""
 
@@ -73,12 +73,12 @@ class RunLedger(msgspec.Struct, frozen=True):
         """The latest run of each job."""
         return {row[0]: _entry(row).run for row in await self.store.rows("job_run_last", ())}
 
-    async def states(self) -> dict[str, State]:
+    async def states(self) -> dict[str, JobRecord]:
         return {row[0]: _state(row) for row in await self.store.rows("job_state_all", ())}
 
-    async def state(self, job: str) -> State:
+    async def state(self, job: str) -> JobRecord:
         rows = await self.store.rows("job_state_get", (job,))
-        return _state(rows[0]) if rows else State(job, 0.0, "")
+        return _state(rows[0]) if rows else JobRecord(job, 0.0, "")
 
     async def tidy(self, now: float) -> None:
         """Forget what is old."""
@@ -151,13 +151,13 @@ def _labelled(name: str, run: Run, label: Label, at: float) -> Change:
     return Change("file_label_set", (name, _encode(label), run.session, at))
 
 
-def alerted(state: State) -> Change:
+def alerted(state: JobRecord) -> Change:
     return Change("job_state_told", (state.failures, state.alerts, state.alerted_at, state.job))
 
 
-def _state(row: tuple[Any, ...]) -> State:
+def _state(row: tuple[Any, ...]) -> JobRecord:
     job, seen_at, plan, runs, errors, gates, skips, failures, alerts, alerted_at = row
-    return State(job, seen_at, plan, Counters(runs, errors, gates, skips), failures, alerts, alerted_at)
+    return JobRecord(job, seen_at, plan, Counters(runs, errors, gates, skips), failures, alerts, alerted_at)
 
 
 def _payload(payload: Text | None) -> bytes | None:

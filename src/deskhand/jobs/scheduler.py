@@ -17,7 +17,7 @@ from ..types.jobs import Job, slot_of
 from ..types.schedules import Schedule, Startup
 from .due import COUNTED, Due, due, first_seen
 from .files import Folder, JobFile
-from .ledger import RunEntry, RunLedger, State, added, counted, planned, seen
+from .ledger import JobRecord, RunEntry, RunLedger, added, counted, planned, seen
 from .runs import Runs, run_of
 
 log = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ class JobClock:
         self._ground, self._ledger, self._folder, self._runs = ground, ledger, folder, runs
         self.looks = 0
         self._plans: dict[str, Planned] = {}
-        self._states: dict[str, State] = {}
+        self._states: dict[str, JobRecord] = {}
         self._next: dict[str, tuple[str, float | None]] = {}
         self._broken: dict[str, str] = {}
         self._poke, self._settle = anyio.Event(), set[str]()
@@ -336,7 +336,7 @@ class JobClock:
             if state is not None and plan.found.at <= state.seen_at:
                 at = now
             rows.append(planned(name, at, plan.plan))
-            self._states[name] = replace(state or State(name, at, ""), seen_at=at, plan=plan.plan)
+            self._states[name] = replace(state or JobRecord(name, at, ""), seen_at=at, plan=plan.plan)
             self._next.pop(name, None)
         if rows:
             await self._ground.store.change(rows)

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..types.messages import Audio, File, Image, Message, Text, Thinking, ToolCall, ToolResult
 from . import encode
-from .anthropic_reply import Assembly, reasoning_wire
+from .anthropic_reply import AnthropicReply, reasoning_wire
 from .base import ContextMessage, Request, Start, ToolSchema
 from .encode import string, to_json
 from .settings import ModelSpec
@@ -33,8 +33,8 @@ class AnthropicModel(Wire):
         # What a message looks like depends on these, so they are part of the name that its bytes are kept under.
         self._form = f"{self._wire}:{bool(spec.facts.vision):d}"
 
-    def reading(self, request: Request) -> Assembly:
-        return Assembly(self._call, request)
+    def reading(self, request: Request) -> AnthropicReply:
+        return AnthropicReply(self._call, request)
 
     def tool(self, tool: ToolSchema) -> dict[str, Any]:
         return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}

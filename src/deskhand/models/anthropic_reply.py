@@ -103,7 +103,7 @@ class _Building:
         return exact_arguments(object_text(self.block.input))
 
 
-class Assembly:
+class AnthropicReply:
     """A reply in the making: feed it payloads, then take the reply."""
 
     def __init__(self, call: FailedCall, request: Request) -> None:

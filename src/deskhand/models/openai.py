@@ -12,7 +12,7 @@ from ..types.messages import Audio, File, Image, Message, Text, Thinking, ToolCa
 from . import encode
 from .base import ContextMessage, Request, Start, ToolSchema
 from .encode import string, to_json
-from .openai_reply import Assembly
+from .openai_reply import OpenAiReply
 from .settings import Facts, ModelSpec
 from .transport import Transport
 from .wire import Wire
@@ -30,8 +30,8 @@ class OpenAIModel(Wire):
         self._plain = f"openai:{bool(spec.facts.vision):d}{quirks.call_ids}{quirks.call_signatures:d}"
         self._reasoned = f"{self._plain}:{quirks.reasoning_field}"
 
-    def reading(self, request: Request) -> Assembly:
-        return Assembly(self._call, request)
+    def reading(self, request: Request) -> OpenAiReply:
+        return OpenAiReply(self._call, request)
 
     def tool(self, tool: ToolSchema) -> dict[str, Any]:
         function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}

@@ -104,7 +104,7 @@ class _Building:
         return ended and bytes(self.exact()).startswith(b"{")
 
 
-class Assembly:
+class OpenAiReply:
     """A reply in the making: feed it payloads, then take the reply."""
 
     def __init__(self, call: FailedCall, request: Request) -> None:

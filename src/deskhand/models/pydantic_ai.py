@@ -23,7 +23,7 @@ from ..types.errors import ConfigError
 from . import encode, faults
 from .base import Item, Request
 from .faults import FailedCall
-from .pydantic_ai_reply import Assembly, failure
+from .pydantic_ai_reply import PydanticAiReply, failure
 from .pydantic_ai_talk import conversation
 from .transport import TransportLimits
 
@@ -46,7 +46,7 @@ class PydanticModel:
         if not self._entered:
             self._entered = True
             await self._model.__aenter__()
-        assembly = Assembly(self._call, request)
+        assembly = PydanticAiReply(self._call, request)
         limits, wire = self._limits, assembly.wire
         pictures = bool(self._model.profile.get("supports_image_input", True))
         talk = await conversation(request, wire, pictures)
@@ -74,7 +74,7 @@ class PydanticModel:
             self._entered = False
             await self._model.__aexit__(None, None, None)
 
-    def _late(self, assembly: Assembly, end: float) -> Exception:
+    def _late(self, assembly: PydanticAiReply, end: float) -> Exception:
         if anyio.current_time() >= end:
             return faults.too_slow(self._call, "total", self._limits.total_s)
         if assembly.begun:

@@ -34,7 +34,7 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
 _SEAL = ("id", "provider_name", "provider_details")
 
 
-class Assembly:
+class PydanticAiReply:
     """A reply in the making: feed it events, then close it with the whole response."""
 
     def __init__(self, call: FailedCall, request: Request) -> None:

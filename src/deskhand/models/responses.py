@@ -16,7 +16,7 @@ from ..types.messages import Audio, File, Image, Message, Text, Thinking, ToolCa
 from . import encode
 from .base import ContextMessage, Request, Start, ToolSchema
 from .encode import string, to_json
-from .responses_reply import Assembly, reasoning_wire
+from .responses_reply import ResponsesReply, reasoning_wire
 from .settings import ModelSpec
 from .transport import Transport
 from .wire import Wire
@@ -34,8 +34,8 @@ class ResponsesModel(Wire):
         # What a message looks like depends on these, so they are part of the name that its bytes are kept under.
         self._form = f"{self._wire}:{bool(spec.facts.vision):d}"
 
-    def reading(self, request: Request) -> Assembly:
-        return Assembly(self._call, request)
+    def reading(self, request: Request) -> ResponsesReply:
+        return ResponsesReply(self._call, request)
 
     def tool(self, tool: ToolSchema) -> dict[str, Any]:
         # Without `strict` our schemas would be held to rules that they do not follow.

@@ -113,7 +113,7 @@ class _Building:
         return exact_arguments(self.text if self.whole is None else self.whole)
 
 
-class Assembly:
+class ResponsesReply:
     """A reply in the making: feed it payloads, then take the reply."""
 
     def __init__(self, call: FailedCall, request: Request) -> None:

@@ -61,7 +61,7 @@ class Fetched(msgspec.Struct, frozen=True):
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-class Request(msgspec.Struct, frozen=True):
+class OutboundRequest(msgspec.Struct, frozen=True):
     """`headers` beyond a few harmless ones go to the host of `url` alone. One with a body is not redirected."""
 
     url: Url
@@ -85,7 +85,7 @@ class SystemNames:
         return [str(address[0]) for *_, address in found]
 
 
-Exchange = Callable[[Request, Sequence[str], NetLimits], Awaitable[Answer]]
+Exchange = Callable[[OutboundRequest, Sequence[str], NetLimits], Awaitable[Answer]]
 """Sends one request to one of these addresses, which were judged, and follows nothing. Raises NetError and
 TimeoutError."""
 
@@ -133,9 +133,9 @@ class Net:
     ) -> Fetched:
         """Fetch a page or a file. Raises NetError with a sentence; AddressRefused and TooLarge are two of its kinds."""
         target = parse_url(url) if isinstance(url, str) else url
-        return await self.send(Request(target, headers or {}), limits)
+        return await self.send(OutboundRequest(target, headers or {}), limits)
 
-    async def send(self, request: Request, limits: NetLimits | None = None) -> Fetched:
+    async def send(self, request: OutboundRequest, limits: NetLimits | None = None) -> Fetched:
         """Send a request as it stands, and follow where a GET leads. Raises NetError."""
         limits = limits or self.limits
         try:
@@ -180,7 +180,7 @@ class Net:
             where = f"its address {address} is" if address != host else "that is"
             raise AddressRefused(f"{short(host)} is not fetched: {where} {why}, and only the public web is reached.")
 
-    async def _follow(self, request: Request, limits: NetLimits) -> Fetched:
+    async def _follow(self, request: OutboundRequest, limits: NetLimits) -> Fetched:
         hops: list[Url] = []
         while True:
             status, headers, body = await self._once(request, limits)
@@ -194,7 +194,7 @@ class Net:
                 raise NetError(f"{hops[0].origin} redirects more than {limits.redirects} times, and was given up.")
             request = _redirected(request, where)
 
-    async def _once(self, request: Request, limits: NetLimits) -> Answer:
+    async def _once(self, request: OutboundRequest, limits: NetLimits) -> Answer:
         url = request.url
         addresses = await self.addresses(url.host, url.port)
         exchange = self._exchange or self._over_http()
@@ -209,7 +209,7 @@ class Net:
         return partial(over_http, tls=self._tls)
 
 
-def _redirected(request: Request, where: str) -> Request:
+def _redirected(request: OutboundRequest, where: str) -> OutboundRequest:
     """The request for the address to which the answer leads. Raises AddressRefused."""
     try:
         url = join_url(request.url, where)
@@ -220,7 +220,7 @@ def _redirected(request: Request, where: str) -> Request:
     headers = request.headers
     if url.origin != request.url.origin:
         headers = {name: value for name, value in headers.items() if name.lower() in _EVERYWHERE}
-    return Request(url, headers, request.method)
+    return OutboundRequest(url, headers, request.method)
 
 
 def problem(error: BaseException) -> str:

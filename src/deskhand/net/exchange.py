@@ -12,13 +12,13 @@ from aiohttp.abc import AbstractResolver, ResolveResult  # noqa: TID251 -- the o
 from yarl import URL
 
 from ..types.errors import NetError, TooLarge
-from .client import AGENT, REDIRECTS, Answer, NetLimits, Request, problem
+from .client import AGENT, REDIRECTS, Answer, NetLimits, OutboundRequest, problem
 from .inflate import InflateMeter, Inflater
 from .url import short
 
 
 async def over_http(
-    request: Request, addresses: Sequence[str], limits: NetLimits, *, tls: ssl.SSLContext | None = None
+    request: OutboundRequest, addresses: Sequence[str], limits: NetLimits, *, tls: ssl.SSLContext | None = None
 ) -> Answer:
     """See `client.Exchange`."""
     url = request.url

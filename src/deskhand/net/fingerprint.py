@@ -16,7 +16,7 @@ from curl_cffi import Curl, CurlError, CurlInfo, CurlOpt  # noqa: TID251 -- it i
 from curl_cffi.requests.impersonate import DEFAULT_CHROME  # noqa: TID251 -- the same
 
 from ..types.errors import NetError, TooLarge
-from .client import NetLimits, Request
+from .client import NetLimits, OutboundRequest
 from .inflate import InflateMeter, large
 from .url import short
 
@@ -40,7 +40,9 @@ _WHY = {
 _TIMED_OUT, _TOO_LARGE = 28, 63
 
 
-async def exchange(request: Request, addresses: Sequence[str], limits: NetLimits) -> tuple[int, dict[str, str], bytes]:
+async def exchange(
+    request: OutboundRequest, addresses: Sequence[str], limits: NetLimits
+) -> tuple[int, dict[str, str], bytes]:
     """One request to one of `addresses`, and its answer: status, headers, unpacked body.
 
     Raises NetError, TooLarge, TimeoutError. When it is cancelled its thread ends with the next piece that arrives, or
@@ -57,7 +59,7 @@ async def exchange(request: Request, addresses: Sequence[str], limits: NetLimits
 class _Call:
     """One exchange, in a thread of its own."""
 
-    def __init__(self, request: Request, addresses: tuple[str, ...], limits: NetLimits) -> None:
+    def __init__(self, request: OutboundRequest, addresses: tuple[str, ...], limits: NetLimits) -> None:
         self._request, self._addresses, self._limits = request, addresses, limits
         self.given_up = threading.Event()
         self._meter = InflateMeter(limits.body_bytes, limits.ratio)

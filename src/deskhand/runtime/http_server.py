@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 
 from ..assembly.models import Models
 from ..config.address import forget_address, note_address
-from ..learning.proposals.api import ProposalDesk
+from ..learning.proposals.api import ProposalsApi
 from ..supervision.connection_limits import HEAD_BYTES, connection_class
 from ..types.clock import Ids
 from ..types.errors import ConfigError
@@ -119,7 +119,7 @@ class Site:
             app.people,
             RunningHouse(app, self._models),
             app.works.automation.desk,
-            ProposalDesk(app.works.ground, app.works.reviewing.proposals),
+            ProposalsApi(app.works.ground, app.works.reviewing.proposals),
             HeldApi(app.works.ground),
             Onboarding(app, self._models, tasks, app.current.reload),
             app.blobs,

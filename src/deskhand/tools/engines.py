@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import msgspec
 
-from ..net.client import Fetched, Request
+from ..net.client import Fetched, OutboundRequest
 from ..net.url import parse_url
 from ..types.errors import NetError
 from .documents.invisible import without_invisible
@@ -46,12 +46,12 @@ class SearchEngine(msgspec.Struct, frozen=True):
     title: str
     base: str
     key_env: str
-    request: Callable[[EngineQuery], Request]
+    request: Callable[[EngineQuery], OutboundRequest]
     read: Callable[[Fetched], list[SearchHit]]
     forbidden: str
 
 
-def _duckduckgo(asked: EngineQuery) -> Request:
+def _duckduckgo(asked: EngineQuery) -> OutboundRequest:
     """The form of the page without scripts; `b` is empty for the first page of results. A word with a `!` at
     an end would lead to another site, so it is quoted. There is no official description: https://html.duckduckgo.com/html/,
     and searx/engines/duckduckgo.py of SearXNG."""
@@ -60,7 +60,7 @@ def _duckduckgo(asked: EngineQuery) -> Request:
     )
     form = urlencode({"q": " ".join(words), "b": "", "kl": "wt-wt"}).encode()
     headers = {"Content-Type": "application/x-www-form-urlencoded", "Referer": asked.base}
-    return Request(parse_url(asked.base), headers, "POST", form)
+    return OutboundRequest(parse_url(asked.base), headers, "POST", form)
 
 
 def _read_duckduckgo(fetched: Fetched) -> list[SearchHit]:
@@ -123,46 +123,46 @@ class _Results(HTMLParser):
             last[self._into] = (last.get(self._into, "") + data)[: 2 * SNIPPET_CHARS]
 
 
-def _brave(asked: EngineQuery) -> Request:
+def _brave(asked: EngineQuery) -> OutboundRequest:
     """https://api-dashboard.search.brave.com/app/documentation/web-search/get-started: at most 20 results, the key in
     X-Subscription-Token; `text_decorations` would mark the words that fit."""
     query = urlencode({"q": asked.query, "count": min(asked.count, 20), "text_decorations": "false"})
     headers = {"X-Subscription-Token": asked.key, "Accept": "application/json"}
-    return Request(parse_url(f"{asked.base}?{query}"), headers)
+    return OutboundRequest(parse_url(f"{asked.base}?{query}"), headers)
 
 
 def _read_brave(fetched: Fetched) -> list[SearchHit]:
     return _hits(_at(_json(fetched), "web", "results"), "description")
 
 
-def _tavily(asked: EngineQuery) -> Request:
+def _tavily(asked: EngineQuery) -> OutboundRequest:
     """https://docs.tavily.com/documentation/api-reference/endpoint/search: at most 20 results, the key as Bearer."""
     body = {"query": asked.query, "max_results": min(asked.count, 20), "search_depth": "basic"}
     headers = {"Authorization": f"Bearer {asked.key}", "Content-Type": "application/json"}
-    return Request(parse_url(asked.base), headers, "POST", msgspec.json.encode(body))
+    return OutboundRequest(parse_url(asked.base), headers, "POST", msgspec.json.encode(body))
 
 
 def _read_tavily(fetched: Fetched) -> list[SearchHit]:
     return _hits(_at(_json(fetched), "results"), "content")
 
 
-def _exa(asked: EngineQuery) -> Request:
+def _exa(asked: EngineQuery) -> OutboundRequest:
     """https://docs.exa.ai/reference/search: the key in x-api-key, excerpts that fit as `highlights`."""
     body = {"query": asked.query, "numResults": asked.count, "type": "auto", "contents": {"highlights": True}}
     headers = {"x-api-key": asked.key, "Content-Type": "application/json"}
-    return Request(parse_url(asked.base), headers, "POST", msgspec.json.encode(body))
+    return OutboundRequest(parse_url(asked.base), headers, "POST", msgspec.json.encode(body))
 
 
 def _read_exa(fetched: Fetched) -> list[SearchHit]:
     return _hits(_at(_json(fetched), "results"), "highlights", "text")
 
 
-def _searxng(asked: EngineQuery) -> Request:
+def _searxng(asked: EngineQuery) -> OutboundRequest:
     """https://docs.searxng.org/dev/search_api.html: `format=json`, where the instance allows it (`search.formats`)."""
     base = parse_url(asked.base)
     path = base.target.partition("?")[0].rstrip("/").removesuffix("/search")
     query = urlencode({"q": asked.query, "format": "json"})
-    return Request(parse_url(f"{base.origin}{path}/search?{query}"), {"Accept": "application/json"})
+    return OutboundRequest(parse_url(f"{base.origin}{path}/search?{query}"), {"Accept": "application/json"})
 
 
 def _read_searxng(fetched: Fetched) -> list[SearchHit]:

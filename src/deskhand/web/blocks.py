@@ -18,7 +18,7 @@ Redact = Callable[[str], str]
 Block = dict[str, Any]
 
 
-class Line(msgspec.Struct):
+class ComputerMessage(msgspec.Struct):
     """A message of the conversation. `created_at` is ISO 8601."""
 
     role: str
@@ -67,15 +67,15 @@ def messages_of(messages: Iterable[Message], redact: Redact) -> list[Block]:
     ]
 
 
-def lines_of(log: Iterable[e.Recorded], redact: Redact) -> list[Line]:
+def lines_of(log: Iterable[e.Recorded], redact: Redact) -> list[ComputerMessage]:
     """The messages of a conversation, the results of tools that came in a row as one."""
-    lines: list[Line] = []
+    lines: list[ComputerMessage] = []
     results: list[Block] = []
     for recorded in log:
         found = _results(recorded.event, redact)
         if found:
             if not results:
-                lines.append(Line("user", results, iso(recorded.at)))
+                lines.append(ComputerMessage("user", results, iso(recorded.at)))
             results += found
             continue
         line = _line(recorded, redact)
@@ -97,13 +97,13 @@ def _results(event: e.AnyEvent, redact: Redact) -> list[Block]:
             return []
 
 
-def _line(recorded: e.Recorded, redact: Redact) -> Line | None:
+def _line(recorded: e.Recorded, redact: Redact) -> ComputerMessage | None:
     at = iso(recorded.at)
     match recorded.event:
         case e.MessageReceived(message=message) | e.HistoryMessage(message=message) | e.ModelReplied(message=message):
-            return Line(message.role, content_of(message, redact), at)
+            return ComputerMessage(message.role, content_of(message, redact), at)
         case e.TurnEnded(said=said) if said:
-            return Line("assistant", [{"type": "text", "text": redact(said)}], at)
+            return ComputerMessage("assistant", [{"type": "text", "text": redact(said)}], at)
         case _:
             return None
 

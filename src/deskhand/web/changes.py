@@ -19,7 +19,7 @@ MOST = 200
 LATEST = 1 << 60
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class ChangeQuery(msgspec.Struct, frozen=True):
     """`session` is one conversation by its name, '' for all. `before` is the number of a change: those before it."""
 
     session: str = ""
@@ -41,7 +41,7 @@ class Undo(msgspec.Struct, frozen=True):
 
 
 async def changes(call: Call) -> ChangesView:
-    wanted: Wanted = call.query
+    wanted: ChangeQuery = call.query
     agent = call.web.house.agents[0]
     inside = await seen(call, key_of(wanted.session, call.principal, agent)) if wanted.session else ""
     found = await call.web.house.changes(call.principal, inside, wanted.before, wanted.limit + 1)
@@ -96,7 +96,14 @@ def _named(call: Call, found: ChangeView) -> ChangeView:
 
 ENDPOINTS = (
     Endpoint(
-        "GET", "/api/changes", "read", changes, "What agents changed", query=Wanted, returns=ChangesView, tag="changes"
+        "GET",
+        "/api/changes",
+        "read",
+        changes,
+        "What agents changed",
+        query=ChangeQuery,
+        returns=ChangesView,
+        tag="changes",
     ),
     Endpoint(
         "GET", "/api/changes/{number}", "read", change, "What one call changed", returns=ChangeDetail, tag="changes"

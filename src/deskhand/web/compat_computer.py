@@ -13,9 +13,9 @@ import msgspec
 from ..types import events as e
 from ..types.identity import Said
 from ..types.messages import Message, ResultStatus, ToolResult, Usage
-from .dialect_computer import State, mode_of, options_of, result_of, translate
+from .dialect_computer import ComputerDialectState, mode_of, options_of, result_of, translate
 from .errors import HttpProblem, bad, not_found, sentence
-from .job_views import JobView
+from .job_views import JobRowView
 from .routing import Call, Endpoint
 from .seen import seen, seen_or_new, session_of
 from .session import state_of
@@ -146,7 +146,7 @@ async def _mode(call: Call, wanted: str | None) -> str:
 
 async def _answer(call: Call, session: str, mode: str, after: int, inbox_id: int) -> Answered:
     name = call.path("name")
-    state = State(call.web.redact, mode=mode, long=limits_of(call.web, session))
+    state = ComputerDialectState(call.web.redact, mode=mode, long=limits_of(call.web, session))
     async with aclosing(call.web.door.follow(session, call.principal, after)) as items:
         async for item in items:
             for message in translate(state, item):
@@ -229,12 +229,12 @@ async def cron(call: Call) -> Jobs:
     return Jobs([await _cron(call, each) for each in await _jobs_of_people(call)])
 
 
-async def _jobs_of_people(call: Call) -> list[JobView]:
+async def _jobs_of_people(call: Call) -> list[JobRowView]:
     """The jobs that people made: those with a prompt, and those whose text is said as it is. Chores are our own."""
     return [each for each in await call.web.jobs.listed(call.principal) if each.kind != "chore"]
 
 
-async def _cron(call: Call, job: JobView) -> Cron:
+async def _cron(call: Call, job: JobRowView) -> Cron:
     runs = await call.web.jobs.runs(call.principal, job.name, 1)
     return Cron(
         id=job.name,
@@ -276,7 +276,7 @@ async def toggle_job(call: Call) -> JobSwitched:
     return JobSwitched("enabled" if now.enabled else "disabled", name)
 
 
-async def _job(call: Call, name: str) -> JobView:
+async def _job(call: Call, name: str) -> JobRowView:
     found = next((each for each in await call.web.jobs.listed(call.principal) if each.name == name), None)
     if found is None:
         raise not_found("such job")

@@ -20,7 +20,7 @@ from ..types.errors import ToolError
 from ..types.identity import Principal
 from ..types.messages import Usage
 from ..types.options import SessionOptions
-from .blocks import Line, iso, lines_of
+from .blocks import ComputerMessage, iso, lines_of
 from .errors import Fault, HttpProblem, bad, not_found, sentence
 from .files import (
     HIDDEN,
@@ -95,7 +95,7 @@ class ConversationDetail(msgspec.Struct, frozen=True, kw_only=True):
     enable_thinking: bool
     thinking_effort: str
     created_at: str
-    messages: list[Line]
+    messages: list[ComputerMessage]
     total_input_tokens: int
     total_output_tokens: int
 

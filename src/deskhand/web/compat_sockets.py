@@ -27,7 +27,7 @@ from .ports import Web
 from .sockets import Socket
 from .talking import Asked, Talk, listening, serve, until_gone
 from .tasks import Board, limits_of
-from .watch import Calls
+from .watch import ActivityLines
 
 ENDED = 50
 """So many of the latest commands in the background are looked through."""
@@ -38,7 +38,7 @@ class Computer:
     """agent_computer's. It implements `talking.Dialect`."""
 
     def __init__(self, web: Web, session: str) -> None:
-        self.state = dialect_computer.State(web.redact)
+        self.state = dialect_computer.ComputerDialectState(web.redact)
         self._long = limits_of(web, session)
 
     def translate(self, item: Recorded | Progress) -> list[dict[str, Any]]:
@@ -103,7 +103,7 @@ class OpenAgent:
         self._web, self._agent = web, agent if agent in web.house.agents else web.house.agents[0]
         tools = web.house.tools(self._agent)
         schemas = tuple(ToolSchema(tool.name, tool.description, tool.parameters) for tool in tools if not tool.deferred)
-        self.state = dialect_openagent.State(web.redact, schemas)
+        self.state = dialect_openagent.OpenAgentDialectState(web.redact, schemas)
         self._session, self._board = Session(session), Board(web, session)
 
     def translate(self, item: Recorded | Progress) -> list[dict[str, Any]]:
@@ -201,7 +201,7 @@ async def openagent(web: Web, socket: WebSocket, grant: Grant) -> None:
 async def activity(web: Web, socket: WebSocket, grant: Grant) -> None:
     """The calls of tools in all conversations of this person, and what came of them."""
     await socket.accept()
-    talk, calls = Talk(web, socket, grant, ""), Calls(web.redact, web.store)
+    talk, calls = Talk(web, socket, grant, ""), ActivityLines(web.redact, web.store)
     who, agent = grant.principal, web.house.agents[0]
 
     async def tell() -> None:

@@ -25,7 +25,7 @@ FINISHED = {"calls": "tool_calls", "filtered": "content_filter"}
 Out = dict[str, Any]
 
 
-class Open(msgspec.Struct):
+class OpenComputerCall(msgspec.Struct):
     """A call without a result."""
 
     tool: str
@@ -48,7 +48,7 @@ class Long(msgspec.Struct, frozen=True):
     tasks: Callable[[], Out]
 
 
-class State(msgspec.Struct):
+class ComputerDialectState(msgspec.Struct):
     """What must be remembered from one event to the next. `iteration` counts the calls of the model in this run,
     `asking` says that such a call was announced, `searching` that the memory search before the first was. `recalled`
     memories were found. Of the context, `known` tokens were counted by the provider and `fresh` characters came since.
@@ -65,7 +65,7 @@ class State(msgspec.Struct):
     model: str = ""
     finish: e.Finish = "stop"
     usage: Usage = Usage()
-    calls: dict[str, Open] = {}
+    calls: dict[str, OpenComputerCall] = {}
     used: int = 0
     known: int = 0
     fresh: int = 0
@@ -82,7 +82,7 @@ def options_of(mode: str) -> SessionOptions:
     return SessionOptions(mode="deep_work" if deep else "normal", plan_mode=deep)
 
 
-def translate(state: State, item: e.Recorded | Progress) -> list[Out]:
+def translate(state: ComputerDialectState, item: e.Recorded | Progress) -> list[Out]:
     """What a client is sent for this."""
     if isinstance(item, Progress):
         return _progress(state, item)
@@ -108,7 +108,7 @@ def translate(state: State, item: e.Recorded | Progress) -> list[Out]:
             return _asked_or_set(state, event)
 
 
-def _asked_or_set(state: State, event: e.AnyEvent) -> list[Out]:
+def _asked_or_set(state: ComputerDialectState, event: e.AnyEvent) -> list[Out]:
     """What people were asked, answered, set and commanded."""
     match event:
         case e.ApprovalAsked() | e.QuestionAsked():
@@ -123,7 +123,7 @@ def _asked_or_set(state: State, event: e.AnyEvent) -> list[Out]:
             return []
 
 
-def _progress(state: State, item: Progress) -> list[Out]:
+def _progress(state: ComputerDialectState, item: Progress) -> list[Out]:
     if item.kind == "status":
         return [{"type": "status", "text": item.text}]
     if not item.model or not state.open or state.asking:
@@ -132,12 +132,12 @@ def _progress(state: State, item: Progress) -> list[Out]:
     return _called(state, item.model)
 
 
-def _mode(state: State, mode: str) -> list[Out]:
+def _mode(state: ComputerDialectState, mode: str) -> list[Out]:
     state.mode, state.used = mode_of(mode), 0
     return [{"type": "mode_changed", "mode": state.mode}]
 
 
-def _ran(state: State, event: e.CommandRun) -> list[Out]:
+def _ran(state: ComputerDialectState, event: e.CommandRun) -> list[Out]:
     if event.name == "start":
         state.known = state.fresh = 0
         return [{"type": "cleared"}]
@@ -147,7 +147,7 @@ def _ran(state: State, event: e.CommandRun) -> list[Out]:
     return [{"type": "text", "text": words}]
 
 
-def _thinking(state: State) -> Out:
+def _thinking(state: ComputerDialectState) -> Out:
     """It thinks; in deep work, with how far it is."""
     out: Out = {"type": "thinking", "iteration": state.iteration}
     if state.mode != "deep_work" or state.long is None:
@@ -157,7 +157,7 @@ def _thinking(state: State) -> Out:
     return {**out, **limits, "task_summary": long.tasks()["summary"]}
 
 
-def _opened(state: State) -> list[Out]:
+def _opened(state: ComputerDialectState) -> list[Out]:
     """A run begins: memory is searched once, before the model is called."""
     if state.open:
         return []
@@ -166,7 +166,7 @@ def _opened(state: State) -> list[Out]:
     return [{"type": "thinking", "iteration": 0, "phase": "memory_search"}]
 
 
-def _begin(state: State) -> None:
+def _begin(state: ComputerDialectState) -> None:
     state.open, state.asking = True, False
     state.iteration = 1
     state.recalled = 0
@@ -175,7 +175,7 @@ def _begin(state: State) -> None:
     state.calls = {}
 
 
-def _called(state: State, model: str) -> list[Out]:
+def _called(state: ComputerDialectState, model: str) -> list[Out]:
     """The model is being called."""
     out: list[Out] = []
     if state.searching:
@@ -188,7 +188,7 @@ def _called(state: State, model: str) -> list[Out]:
     return [*out, {"type": "thinking", "iteration": state.iteration, "phase": "llm_call", **call}]
 
 
-def _replied(state: State, event: e.ModelReplied, at: float) -> list[Out]:
+def _replied(state: ComputerDialectState, event: e.ModelReplied, at: float) -> list[Out]:
     out = [] if state.asking else _called(state, event.model)
     state.asking = False
     answered = {"type": "thinking", "iteration": state.iteration, "phase": "llm_response"}
@@ -204,15 +204,15 @@ def _replied(state: State, event: e.ModelReplied, at: float) -> list[Out]:
         out.append({"type": "text", "text": said})
     for call in event.message.calls:
         arguments = msgspec.json.decode(state.redact(bytes(call.arguments).decode()))
-        opened = Open(call.name, at, arguments)
+        opened = OpenComputerCall(call.name, at, arguments)
         state.calls[call.id] = opened
         if not opened.plan:
             out.append({"type": "tool_call", "tool": call.name, "input": arguments, "tool_call_id": call.id})
     return out
 
 
-def _result(state: State, at: float, call_id: str, text: str, status: ResultStatus) -> list[Out]:
-    call = state.calls.pop(call_id, None) or Open("", at)
+def _result(state: ComputerDialectState, at: float, call_id: str, text: str, status: ResultStatus) -> list[Out]:
+    call = state.calls.pop(call_id, None) or OpenComputerCall("", at)
     state.fresh += len(text)
     if call.plan:
         return _planned(state, status)
@@ -235,7 +235,7 @@ def _result(state: State, at: float, call_id: str, text: str, status: ResultStat
     return out + _next(state)
 
 
-def _planned(state: State, status: ResultStatus) -> list[Out]:
+def _planned(state: ComputerDialectState, status: ResultStatus) -> list[Out]:
     """A plan was answered: for these clients what follows a yes, or what is to change, is a run of its own."""
     if status == "superseded":
         state.open = bool(state.calls)  # the message that says what is to change begins it
@@ -246,7 +246,7 @@ def _planned(state: State, status: ResultStatus) -> list[Out]:
     return [_thinking(state)]
 
 
-def _next(state: State) -> list[Out]:
+def _next(state: ComputerDialectState) -> list[Out]:
     """The next call of the model is due when all calls of tools are over."""
     if state.calls or not state.open:
         return []
@@ -268,7 +268,7 @@ def _json(value: Out) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _asked(state: State, event: e.ApprovalAsked | e.QuestionAsked) -> list[Out]:
+def _asked(state: ComputerDialectState, event: e.ApprovalAsked | e.QuestionAsked) -> list[Out]:
     call = state.calls.get(event.call_id)
     if call is not None:
         call.ask_id = event.ask_id
@@ -285,7 +285,7 @@ def _asked(state: State, event: e.ApprovalAsked | e.QuestionAsked) -> list[Out]:
     return [{"type": "approval_request", **out, **more}]
 
 
-def _asked_together(state: State, event: e.ApprovalAsked) -> Out:
+def _asked_together(state: ComputerDialectState, event: e.ApprovalAsked) -> Out:
     """Several calls in one question, for clients that know one call each: what they show has all of them, and what they
     answer holds for all."""
     known = [(call.call_id, state.calls.get(call.call_id)) for call in event.calls]
@@ -295,13 +295,13 @@ def _asked_together(state: State, event: e.ApprovalAsked) -> Out:
     return {"type": "approval_request", **out, "reason": state.redact(event.reason), "until": event.until}
 
 
-def _plan_ready(state: State, plan: str) -> Out:
+def _plan_ready(state: ComputerDialectState, plan: str) -> Out:
     tasks = state.long.tasks() if state.long is not None else {"tasks": [], "summary": ""}
     used = {"iterations": state.iteration, "model": state.model, "usage": usage_of(state.usage)}
     return {"type": "plan_ready", "text": plan, **tasks, **used}
 
 
-def _resolved(state: State, event: e.ApprovalAnswered | e.QuestionAnswered) -> list[Out]:
+def _resolved(state: ComputerDialectState, event: e.ApprovalAnswered | e.QuestionAnswered) -> list[Out]:
     found = next(((call_id, call) for call_id, call in state.calls.items() if call.ask_id == event.ask_id), None)
     if found is None:
         return []
@@ -319,7 +319,7 @@ def _approval(call_id: str, tool: str, reason: str) -> Out:
     return {**resolved, "approved": reason == "allow", "reason": reason}
 
 
-def _ended(state: State, event: e.TurnEnded) -> list[Out]:
+def _ended(state: ComputerDialectState, event: e.TurnEnded) -> list[Out]:
     text = state.redact(event.said) or state.text
     state.open = state.searching = state.asking = False
     if event.unanswered:

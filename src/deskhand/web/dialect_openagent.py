@@ -30,7 +30,7 @@ NOT_YET = {
 }
 
 
-class Open(msgspec.Struct):
+class OpenAgentCall(msgspec.Struct):
     """A call without a result."""
 
     tool: str
@@ -38,7 +38,7 @@ class Open(msgspec.Struct):
     ask_id: str = ""
 
 
-class State(msgspec.Struct):
+class OpenAgentDialectState(msgspec.Struct):
     """What must be remembered from one event to the next.
 
     `traced` is the conversation as the model sees it, where its calls are to be shown; `prompt` the system prompt of
@@ -59,7 +59,7 @@ class State(msgspec.Struct):
     last_input_tokens: int = 0
     plan_mode: bool = False
     compacting: bool = False
-    calls: dict[str, Open] = {}
+    calls: dict[str, OpenAgentCall] = {}
     feedback: str = ""
     traced: session.State | None = None
     prompt: str = ""
@@ -68,7 +68,7 @@ class State(msgspec.Struct):
     ended: Callable[[str], Out | None] | None = None
 
 
-def translate(state: State, item: e.Recorded | Progress) -> list[Out]:
+def translate(state: OpenAgentDialectState, item: e.Recorded | Progress) -> list[Out]:
     """What a client is sent for this."""
     if isinstance(item, Progress):
         return _progress(state, item)
@@ -78,7 +78,7 @@ def translate(state: State, item: e.Recorded | Progress) -> list[Out]:
     return out
 
 
-def _progress(state: State, item: Progress) -> list[Out]:
+def _progress(state: OpenAgentDialectState, item: Progress) -> list[Out]:
     match item.kind:
         case "text" | "snapshot":
             fresh = item.text[max(0, state.sent - item.offset) :]
@@ -99,11 +99,11 @@ def _progress(state: State, item: Progress) -> list[Out]:
             return []
 
 
-def _text(state: State, text: str) -> Out:
+def _text(state: OpenAgentDialectState, text: str) -> Out:
     return {"type": "text_delta", "content": state.redact(text)}
 
 
-def _recorded(state: State, item: e.Recorded) -> list[Out]:
+def _recorded(state: OpenAgentDialectState, item: e.Recorded) -> list[Out]:
     event = item.event
     match event:
         case e.MessageReceived():
@@ -134,7 +134,7 @@ def _recorded(state: State, item: e.Recorded) -> list[Out]:
             return []
 
 
-def _received(state: State, event: e.MessageReceived) -> list[Out]:
+def _received(state: OpenAgentDialectState, event: e.MessageReceived) -> list[Out]:
     out: list[Out] = []
     if state.open and state.cut:
         out = [_rest(state, "interrupted")]
@@ -148,7 +148,7 @@ def _received(state: State, event: e.MessageReceived) -> list[Out]:
     return out
 
 
-def _replied(state: State, event: e.ModelReplied) -> list[Out]:
+def _replied(state: OpenAgentDialectState, event: e.ModelReplied) -> list[Out]:
     text = event.message.text
     rest = text[state.sent :]
     out: list[Out] = [_text(state, rest)] if rest else []
@@ -162,12 +162,12 @@ def _replied(state: State, event: e.ModelReplied) -> list[Out]:
     state.asked, state.prompt = False, ""
     for call in event.message.calls:
         shown = input_of(call, state.redact)
-        state.calls[call.id] = Open(call.name, shown)
+        state.calls[call.id] = OpenAgentCall(call.name, shown)
         out.append({"type": "tool_call", "tool": call.name, "input": shown, "id": call.id})
     return out
 
 
-def _request(state: State, asked: TracedRequest) -> Out:
+def _request(state: OpenAgentDialectState, asked: TracedRequest) -> Out:
     """`max_tokens` and `temperature` are null where nothing is set: the model's own hold."""
     state.seq += 1
     messages = messages_of(asked.messages, state.redact)
@@ -190,7 +190,7 @@ def _request(state: State, asked: TracedRequest) -> Out:
     }
 
 
-def _from_log(state: State, traced: session.State, event: e.ModelReplied) -> TracedRequest:
+def _from_log(state: OpenAgentDialectState, traced: session.State, event: e.ModelReplied) -> TracedRequest:
     """The call that this reply answers, as far as the log has it."""
     messages: tuple[Message, ...] = tuple(each.message for each in traced.messages)
     return TracedRequest(
@@ -203,7 +203,7 @@ def _from_log(state: State, traced: session.State, event: e.ModelReplied) -> Tra
     )
 
 
-def _response(state: State, event: e.ModelReplied) -> Out:
+def _response(state: OpenAgentDialectState, event: e.ModelReplied) -> Out:
     calls = [{"id": call.id, "name": call.name, "input": input_of(call, state.redact)} for call in event.message.calls]
     return {
         "type": "llm_response",
@@ -215,7 +215,7 @@ def _response(state: State, event: e.ModelReplied) -> Out:
     }
 
 
-def _result(state: State, call_id: str, text: str, status: str) -> list[Out]:
+def _result(state: OpenAgentDialectState, call_id: str, text: str, status: str) -> list[Out]:
     call = state.calls.pop(call_id, None)
     tool = call.tool if call else ""
     shown = state.redact(text)
@@ -227,8 +227,8 @@ def _result(state: State, call_id: str, text: str, status: str) -> list[Out]:
     return [said]
 
 
-def _asked(state: State, event: e.ApprovalAsked | e.QuestionAsked) -> list[Out]:
-    call = state.calls.get(event.call_id) or Open("", None)
+def _asked(state: OpenAgentDialectState, event: e.ApprovalAsked | e.QuestionAsked) -> list[Out]:
+    call = state.calls.get(event.call_id) or OpenAgentCall("", None)
     call.ask_id = event.ask_id
     if isinstance(event, e.QuestionAsked):
         words = {"question": state.redact(event.question), "choices": list(event.choices)}
@@ -246,11 +246,11 @@ def _asked(state: State, event: e.ApprovalAsked | e.QuestionAsked) -> list[Out]:
     return [{"type": "tool_approval_request", "tools": named, **said}]
 
 
-def _named(call_id: str, call: Open) -> Out:
+def _named(call_id: str, call: OpenAgentCall) -> Out:
     return {"name": call.tool, "input": call.input, "id": call_id}
 
 
-def _answered(state: State, ask_id: str, *, yes: bool) -> list[Out]:
+def _answered(state: OpenAgentDialectState, ask_id: str, *, yes: bool) -> list[Out]:
     """A yes to a call is seen by its result; a no, and what becomes of a plan, are told."""
     calls = [call for call in state.calls.values() if call.ask_id == ask_id]
     if not calls:
@@ -265,7 +265,7 @@ def _answered(state: State, ask_id: str, *, yes: bool) -> list[Out]:
     return [{"type": "tool_approval_result", "decision": "denied", "tools": [call.tool for call in calls]}]
 
 
-def _options(state: State, event: e.OptionsSet) -> list[Out]:
+def _options(state: OpenAgentDialectState, event: e.OptionsSet) -> list[Out]:
     options = event.options
     if options.thinking is not None:
         state.effort = options.thinking or "off"
@@ -283,7 +283,7 @@ def _options(state: State, event: e.OptionsSet) -> list[Out]:
     ]
 
 
-def _ended(state: State, event: e.TurnEnded) -> list[Out]:
+def _ended(state: OpenAgentDialectState, event: e.TurnEnded) -> list[Out]:
     out: list[Out] = []
     if event.unanswered:
         out = [{"type": "error", "message": state.redact(event.said) or "The turn failed."}]
@@ -293,7 +293,7 @@ def _ended(state: State, event: e.TurnEnded) -> list[Out]:
     return [*out, _rest(state, "done", reason=event.reason)]
 
 
-def _rest(state: State, type_: str, **more: str) -> Out:
+def _rest(state: OpenAgentDialectState, type_: str, **more: str) -> Out:
     """The end of a turn, or of its part up to here."""
     usage = {
         **tokens_of(state.usage),

@@ -47,7 +47,7 @@ class SelectModel(msgspec.Struct, frozen=True):
     agent: str = ""
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class ModelQuery(msgspec.Struct, frozen=True):
     q: str = ""
 
 
@@ -191,7 +191,7 @@ ENDPOINTS = (
         "read",
         search,
         "Models of the catalogue by name",
-        query=Wanted,
+        query=ModelQuery,
         returns=ModelsFound,
         tag="house",
     ),

@@ -11,7 +11,7 @@ Name = Annotated[str, Meta(max_length=64)]
 Words = Annotated[str, Meta(max_length=4_000)]
 
 
-class JobView(msgspec.Struct, frozen=True):
+class JobRowView(msgspec.Struct, frozen=True):
     """A job in a list. `when` and `last_result` are sentences; `state` is `on`, `off`, or why it cannot run. `to` is
     where its answers go, '' is nowhere. `builtin`: it is set in the configuration. `preview` is how its prompt
     begins, `schedule` what its file has. `runs` counts how often the model was asked or the text said, `errors` those
@@ -54,7 +54,7 @@ class RunView(msgspec.Struct, frozen=True):
 class JobDetail(msgspec.Struct, frozen=True):
     """`text` is its file. `trouble` says why something does not set it off. `forecast` is what it will come to."""
 
-    job: JobView
+    job: JobRowView
     text: str
     prompt: str
     trouble: list[str]
@@ -102,11 +102,11 @@ class BlueprintView(msgspec.Struct, frozen=True):
     command: str
 
 
-class Undone(msgspec.Struct, frozen=True):
+class JobUndone(msgspec.Struct, frozen=True):
     """How the job is now; null where it is gone, as it was before it was made."""
 
     name: str
-    job: JobView | None
+    job: JobRowView | None
 
 
 class Started(msgspec.Struct, frozen=True):

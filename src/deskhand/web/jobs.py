@@ -14,14 +14,14 @@ from .job_views import (
     BlueprintView,
     JobDetail,
     JobDraft,
+    JobRowView,
     JobText,
-    JobView,
+    JobUndone,
     Preview,
     RunView,
     Scheduler,
     Started,
     Taken,
-    Undone,
 )
 from .routing import Call, Endpoint, read_limited
 
@@ -40,7 +40,7 @@ class Shown(msgspec.Struct, frozen=True):
     limit: Annotated[int, Meta(ge=1, le=200)] = 20
 
 
-async def jobs(call: Call) -> list[JobView]:
+async def jobs(call: Call) -> list[JobRowView]:
     return await call.web.jobs.listed(call.principal)
 
 
@@ -68,11 +68,11 @@ async def remove(call: Call) -> None:
     await call.web.jobs.remove(call.principal, call.path("name"))
 
 
-async def undo(call: Call) -> Undone:
+async def undo(call: Call) -> JobUndone:
     return await call.web.jobs.undo(call.principal, call.path("name"))
 
 
-async def redo(call: Call) -> Undone:
+async def redo(call: Call) -> JobUndone:
     return await call.web.jobs.undo(call.principal, call.path("name"), again=True)
 
 
@@ -80,11 +80,11 @@ async def run(call: Call) -> Started:
     return Started(await call.web.jobs.run(call.principal, call.path("name")))
 
 
-async def enable(call: Call) -> JobView:
+async def enable(call: Call) -> JobRowView:
     return await call.web.jobs.switch(call.principal, call.path("name"), True)
 
 
-async def disable(call: Call) -> JobView:
+async def disable(call: Call) -> JobRowView:
     return await call.web.jobs.switch(call.principal, call.path("name"), False)
 
 
@@ -120,7 +120,7 @@ def _on_one(method: Any, rest: str, needs: Any, handler: Any, summary: str, **mo
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/api/jobs", "read", jobs, "Your jobs; an owner's are all", returns=list[JobView], tag=_T),
+    Endpoint("GET", "/api/jobs", "read", jobs, "Your jobs; an owner's are all", returns=list[JobRowView], tag=_T),
     Endpoint("POST", "/api/jobs", "chat", make, "Make a job", body=JobDraft, returns=JobDetail, status=201, tag=_T),
     Endpoint(
         "GET", "/api/blueprints", "read", blueprints, "Jobs that need only blanks", returns=list[BlueprintView], tag=_T
@@ -131,11 +131,11 @@ ENDPOINTS = (
     _on_one("GET", "", "read", show, "A job, its file and its forecast", returns=JobDetail),
     _on_one("PUT", "", "chat", change, "Write its file anew", body=JobText, returns=JobDetail),
     _on_one("DELETE", "", "chat", remove, "Remove it"),
-    _on_one("POST", "/undo", "chat", undo, "Put back what it was before its last change", returns=Undone),
-    _on_one("POST", "/redo", "chat", redo, "Take back the last undo", returns=Undone),
+    _on_one("POST", "/undo", "chat", undo, "Put back what it was before its last change", returns=JobUndone),
+    _on_one("POST", "/redo", "chat", redo, "Take back the last undo", returns=JobUndone),
     _on_one("POST", "/run", "chat", run, "Run it now", returns=Started, status=202),
-    _on_one("POST", "/enable", "chat", enable, "Switch it on", returns=JobView),
-    _on_one("POST", "/disable", "chat", disable, "Switch it off", returns=JobView),
+    _on_one("POST", "/enable", "chat", enable, "Switch it on", returns=JobRowView),
+    _on_one("POST", "/disable", "chat", disable, "Switch it off", returns=JobRowView),
     _on_one("GET", "/runs", "read", runs, "What became of it, the latest first", query=Shown, returns=list[RunView]),
     Endpoint("GET", "/api/scheduler", "read", scheduler, "Whether jobs are paused, and why", returns=Scheduler, tag=_T),
     Endpoint("POST", "/api/scheduler/resume", "admin", resume, "Let jobs run again", returns=Scheduler, tag=_T),

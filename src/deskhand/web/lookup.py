@@ -23,7 +23,7 @@ SPANS = {"today": 0, "7d": 6, "30d": 29}
 MOST = 100
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class SearchQuery(msgspec.Struct, frozen=True):
     """`q` are words, or their beginnings. `session` is one conversation by its name, '' for all. `order`: what fits
     best first, or the latest first; then `before` is the `seq` of the last one of the page before."""
 
@@ -34,7 +34,7 @@ class Wanted(msgspec.Struct, frozen=True):
     before: Annotated[int, msgspec.Meta(ge=0, le=LAST_SEQ)] = LAST_SEQ
 
 
-class Found(msgspec.Struct, frozen=True):
+class SearchResult(msgspec.Struct, frozen=True):
     """A place where it was said. In `excerpt` U+E000 and U+E001 stand around what was searched for. `seq` is the number
     of its event over all conversations."""
 
@@ -120,13 +120,13 @@ class AskView(msgspec.Struct, frozen=True):
     calls: list[str]
 
 
-async def search(call: Call) -> list[Found]:
+async def search(call: Call) -> list[SearchResult]:
     wanted, who, agent = call.query, call.principal, call.web.house.agents[0]
     inside = await seen(call, key_of(wanted.session, who, agent)) if wanted.session else ""
     before = wanted.before if wanted.order == "latest" else None
     hits = await call.web.store.search(who, wanted.q[:500], wanted.limit, inside, before)
     return [
-        Found(name_of(hit.session, who, agent), hit.title, hit.n, hit.at, hit.role, marked(hit), hit.seq)
+        SearchResult(name_of(hit.session, who, agent), hit.title, hit.n, hit.at, hit.role, marked(hit), hit.seq)
         for hit in hits
     ]
 
@@ -220,7 +220,16 @@ async def revoke(call: Call) -> GrantView:
 
 _T = "conversations"
 ENDPOINTS = (
-    Endpoint("GET", "/api/search", "read", search, "Search what was said", query=Wanted, returns=list[Found], tag=_T),
+    Endpoint(
+        "GET",
+        "/api/search",
+        "read",
+        search,
+        "Search what was said",
+        query=SearchQuery,
+        returns=list[SearchResult],
+        tag=_T,
+    ),
     Endpoint(
         "GET", "/api/usage", "read", usage, "Tokens and cost", query=Range, returns=UsageView, invalid=422, tag=_T
     ),

@@ -12,7 +12,7 @@ from .routing import Call, Endpoint
 SHOWN = 200
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class ProcessQuery(msgspec.Struct, frozen=True):
     """`session`: of this conversation alone. `all`: also those that have ended."""
 
     session: str = ""
@@ -37,7 +37,7 @@ class ProcessView(msgspec.Struct, frozen=True):
 
 
 async def processes(call: Call) -> list[ProcessView]:
-    wanted: Wanted = call.query
+    wanted: ProcessQuery = call.query
     return [
         _view(call, each)
         for each in await _theirs(call)
@@ -86,7 +86,7 @@ ENDPOINTS = (
         "read",
         processes,
         "What runs beside conversations",
-        query=Wanted,
+        query=ProcessQuery,
         returns=list[ProcessView],
         tag=_T,
     ),

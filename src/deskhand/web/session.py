@@ -76,7 +76,7 @@ class Back(msgspec.Struct, frozen=True):
     files: Annotated[tuple[Attached, ...], msgspec.Meta(max_length=20)] = ()
 
 
-class At(msgspec.Struct, frozen=True):
+class EventPlace(msgspec.Struct, frozen=True):
     at_n: Place
 
 
@@ -322,7 +322,7 @@ ENDPOINTS = (
         "chat",
         branch,
         "Begin another conversation as this one was",
-        body=At,
+        body=EventPlace,
         returns=BranchView,
         status=201,
         tag=_T,

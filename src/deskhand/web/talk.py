@@ -51,7 +51,7 @@ class SessionsView(msgspec.Struct, frozen=True, omit_defaults=True):
     more: str | None = None
 
 
-class Page(msgspec.Struct, frozen=True):
+class SessionPage(msgspec.Struct, frozen=True):
     """`limit`: at most so many; without it, all. `before` is the `more` of the page before. `title`: those that have
     these words in it. `name`: that one alone, if it is there. `brief`: without what was said and used in them, which
     takes longer."""
@@ -223,7 +223,7 @@ ENDPOINTS = (
         "read",
         sessions,
         "Your conversations, the latest first",
-        query=Page,
+        query=SessionPage,
         returns=SessionsView,
         tag="conversations",
     ),

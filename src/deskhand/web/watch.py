@@ -75,7 +75,7 @@ async def activity(call: Call) -> ActivityView:
     store, limit, agent = call.web.store, min(max(call.query.limit, 0), MOST), call.web.house.agents[0]
     found, before = list[Activity](), call.query.before
     while len(found) < limit and (page := await store.latest(call.principal, KINDS, LOOK_BACK, before)):
-        calls = Calls(call.web.redact, store)
+        calls = ActivityLines(call.web.redact, store)
         lines = [list(calls.add(each, name_of(each.session, call.principal, agent))) for each in page]
         for recorded, made in zip(reversed(page), reversed(lines), strict=True):
             if found and len(found) + len(made) > limit:
@@ -84,7 +84,7 @@ async def activity(call: Call) -> ActivityView:
     return ActivityView(found, before if len(found) >= limit > 0 else None)
 
 
-class Calls:
+class ActivityLines:
     """Makes lines of activity from events, fed in order."""
 
     def __init__(self, redact: Callable[[str], str], store: Store) -> None:

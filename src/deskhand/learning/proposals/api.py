@@ -15,7 +15,7 @@ from .review import verdict
 from .store import Proposals, Row, Score
 
 
-class ProposalDesk:
+class ProposalsApi:
     """For owners alone: what is proposed comes from conversations of all."""
 
     def __init__(self, ground: Host, proposals: Proposals) -> None:

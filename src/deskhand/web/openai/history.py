@@ -20,7 +20,7 @@ NO_RESULT = "the client gave no result for this call"
 ASSISTANT = Label("untrusted", source=HISTORY)
 
 
-class Conversation(msgspec.Struct, frozen=True):
+class ClientHistory(msgspec.Struct, frozen=True):
     """`message` is what is said now: the last message of a person, or the last result where that is what the client
     ends with. `earlier` is all before it, `exchange` the part of that which `message` cannot do without. `results` are
     those that stand at the end, under the client's own ids, and `after` what a person said behind them. `stray` is the
@@ -36,7 +36,7 @@ class Conversation(msgspec.Struct, frozen=True):
     stray: str = ""
 
 
-async def conversation(messages: Sequence[ChatMessage], pictures: Pictures) -> Conversation:
+async def conversation(messages: Sequence[ChatMessage], pictures: Pictures) -> ClientHistory:
     """Raises HttpProblem that names what cannot be taken."""
     system = [text_of(each, i) for i, each in enumerate(messages) if each.role in ("system", "developer")]
     talk = [(i, each) for i, each in enumerate(messages) if each.role not in ("system", "developer")]
@@ -52,7 +52,7 @@ async def conversation(messages: Sequence[ChatMessage], pictures: Pictures) -> C
     start = len(said) - 1
     while start and said[start].role == "tool":
         start -= 1
-    return Conversation(
+    return ClientHistory(
         system=BLANK.join(filter(str.strip, system)),
         earlier=tuple(said[:-1]),
         message=said[-1],

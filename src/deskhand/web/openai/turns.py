@@ -19,7 +19,7 @@ from ..names import address_of, key_of, name_of
 from ..routing import Call
 from ..seen import seen
 from .answer import Answer, End
-from .history import Conversation
+from .history import ClientHistory
 
 HEADER = "x-deskhand-session"
 
@@ -33,7 +33,7 @@ class Opened(msgspec.Struct, frozen=True):
     inbox_id: int
 
 
-async def begin(call: Call, agent: str, talk: Conversation, wanted: ClientRequest) -> Opened:
+async def begin(call: Call, agent: str, talk: ClientHistory, wanted: ClientRequest) -> Opened:
     """Say it in the conversation that the header names, or in one of its own. Raises HttpProblem."""
     named = call.request.headers.get(HEADER, "").strip()
     session = key_of(named or call.web.ids.new("api"), call.principal, agent)
@@ -47,7 +47,7 @@ async def begin(call: Call, agent: str, talk: Conversation, wanted: ClientReques
     return await _submit(call, session, Said(talk.message, earlier, wanted))
 
 
-async def resume(call: Call, agent: str, talk: Conversation, wanted: ClientRequest) -> Opened | None:
+async def resume(call: Call, agent: str, talk: ClientHistory, wanted: ClientRequest) -> Opened | None:
     """Go on with the turn whose calls these results are for; None where no turn of theirs waits for them."""
     for result in talk.results:
         session = await call.web.store.session_of_ask(result.call_id)

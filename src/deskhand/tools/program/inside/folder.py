@@ -34,7 +34,7 @@ from .tables import (
     with_table,
 )
 from .texts import HEADING, Line, as_text, in_style, inserted, lines_of, replaced, section_end, ticked, with_text
-from .values import Cell, Stop, Words
+from .values import Cell, Stop, TextValue
 
 NOTHING_FOR = "nothing was found for"
 RUN_S = 10
@@ -64,7 +64,7 @@ class Folder:
         found = self._there(path)
         self.read_paths.append(str(found))
         try:
-            return Words(found.read_text("utf-8-sig"))
+            return TextValue(found.read_text("utf-8-sig"))
         except UnicodeDecodeError:
             raise Stop(f"{found} is no text") from None
 

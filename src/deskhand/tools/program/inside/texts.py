@@ -7,14 +7,14 @@ import re
 from typing import Any
 
 from .tables import plain_numbers
-from .values import Words
+from .values import TextValue
 
 HEADING = re.compile(r"(?:#+ .*\n(?:[ \t]*\n)*)?")
 _SETTING = re.compile(r"\s*[\"']?([\w.-]+)[\"']?\s*[=:]\s*[\"']?(.*?)[\"']?\s*")
 _ENTRY = re.compile(r"([ \t]*)(?:([-*+\u2022]) (\[[ xX]\] )?|(\d+)([.)]) )")
 
 
-class Line(Words):
+class Line(TextValue):
     """A line of a file. What it starts with may be indented."""
 
     __slots__ = ()

@@ -103,7 +103,7 @@ def tidy(value: float) -> float | int:
     return int(rounded) if rounded == int(rounded) else rounded
 
 
-class Words(str):
+class TextValue(str):
     """Text of a file: what is looked for in it in small letters is found whatever its case."""
 
     __slots__ = ()
@@ -113,7 +113,7 @@ class Words(str):
         return text in (self.lower() if text == text.lower() else str(self))
 
 
-class Cell(Words):
+class Cell(TextValue):
     """A value of a table: text that compares and adds as a number where it is one."""
 
     __slots__ = ()
