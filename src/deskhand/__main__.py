@@ -13,6 +13,10 @@ def main() -> None:
         code = enter()
     except KeyboardInterrupt:
         code = 130
+    except RuntimeError as error:  # so Python 3.11 tells what interrupts the making of a class
+        if not isinstance(error.__cause__, KeyboardInterrupt):
+            raise
+        code = 130
     sys.exit(code)
 
 

@@ -132,6 +132,18 @@ def test_output_that_nobody_takes(desk: Desk) -> None:
     assert b"all hold" in desk("audit", "verify").stdout
 
 
+def test_ctrl_c_while_a_class_is_made(desk: Desk, tmp_path: Path) -> None:
+    """Python 3.11 wraps it then."""
+    interrupted = (
+        "class Name:\n    def __set_name__(self, *_): raise KeyboardInterrupt\nclass Option:\n    name = Name()\n"
+    )
+    (tmp_path / "early").mkdir()
+    (tmp_path / "early" / "click.py").write_text(interrupted)
+    env = {**desk.env, "PYTHONPATH": str(tmp_path / "early")}
+    ended = subprocess.run([sys.executable, "-m", "deskhand"], env=env, capture_output=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, b"", b"")
+
+
 @pytest.mark.parametrize("command", [("ask", "-s", "talk", "hi"), ("sessions",)], ids=lambda command: str(command[0]))
 def test_ctrl_c_at_any_moment(desk: Desk, command: tuple[str, ...]) -> None:
     began = time.monotonic()
