@@ -35,7 +35,7 @@ def test_broad_excepts_stand_in_seven_kinds_of_places() -> None:
         "agent/asking.py",  # a model call
         "models/side_completion.py",  # a model call
         "tools/attempt.py",  # a tool run
-        "supervision/restart_loop.py",  # a supervised child
+        "supervision/restart_with_backoff.py",  # a supervised child
         "gateway/dispatch.py",  # a supervised child
         "gateway/outbox.py",  # a send
         "runtime/worker.py",  # a supervised child

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from deskhand.budgets.ledger import BudgetLedger
+from deskhand.budgets.enforcement import BudgetLedger
 from deskhand.cli.root import cli
 from deskhand.config.clock import RandomIds, SystemClock
 from deskhand.config.config import read_settings

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deskhand.config.statements import statements
-from deskhand.gateway.drafts import Drafts
 from deskhand.gateway.outbox import DUPLICATE, Outbox
+from deskhand.gateway.streamed_replies import Drafts
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.clock import SetClock

@@ -14,9 +14,10 @@ import anyio
 import msgspec
 import pytest
 
-from deskhand.budgets import ledger as budgets
+from deskhand.budgets import enforcement as budgets
 from deskhand.config.config import Config, Home, Settings
-from deskhand.gateway import door, drafts
+from deskhand.gateway import door
+from deskhand.gateway import streamed_replies as drafts
 from deskhand.learning import recall as remembering
 from deskhand.models.base import Request
 from deskhand.runtime.app import OWNER, App, Parts, open_app

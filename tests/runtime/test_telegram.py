@@ -11,7 +11,7 @@ import anyio
 import msgspec
 import pytest
 
-from deskhand.gateway.drafts import GOES_ON
+from deskhand.gateway.streamed_replies import GOES_ON
 from deskhand.models.base import Request
 from deskhand.testing.crash import Crash, Fuse
 from deskhand.testing.scripted import ScriptedModel, say

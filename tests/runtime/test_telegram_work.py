@@ -10,7 +10,7 @@ import anyio
 import msgspec
 import pytest
 
-from deskhand.gateway.drafts import GOES_ON
+from deskhand.gateway.streamed_replies import GOES_ON
 from deskhand.models.base import Request
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.testing.telegram import TelegramServer

@@ -23,7 +23,7 @@ from deskhand.store.sqlite import SqliteStore
 from deskhand.supervision.health_checks import PROVIDER_FAULT_S, driver_fact, models_renewed, note_models
 from deskhand.supervision.health_facts import DOWN_AFTER, Vitals
 from deskhand.supervision.lock import Holder, held, holder_of, take
-from deskhand.supervision.restart_loop import LONGEST_PAUSE_S, REFUSED_PAUSE_S, Child, keep_running, pause_s
+from deskhand.supervision.restart_with_backoff import LONGEST_PAUSE_S, REFUSED_PAUSE_S, Child, keep_running, pause_s
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel

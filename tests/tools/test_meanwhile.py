@@ -22,7 +22,7 @@ from deskhand.workspace.quarantine import Quarantine, holds
 from deskhand.workspace.scope import SandboxProvider, ToolScopes
 
 from .conftest import Hands
-from .test_access_times import PAGE, marked
+from .test_read_tracking import PAGE, marked
 
 OLGA = Principal("olga", ("owner",))
 

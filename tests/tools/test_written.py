@@ -13,15 +13,15 @@ import msgspec
 import pytest
 
 from deskhand.store.blobs import Blobs
-from deskhand.tools.access_times import COARSE_NS
 from deskhand.tools.base import Tool
 from deskhand.tools.files import edit_file, write_file
+from deskhand.tools.read_tracking import COARSE_NS
 from deskhand.tools.shell import shell
 from deskhand.tools.watch import Watch
 from deskhand.types.commit import Change
 from deskhand.types.errors import ToolError
 from deskhand.types.labels import OWNER, Label
-from deskhand.workspace.owner_changes import Unreviewed, Written, discard
+from deskhand.workspace.owner_folder_review import Unreviewed, Written, discard
 from deskhand.workspace.undo_journal import Effects
 
 from .conftest import ANN, Hands

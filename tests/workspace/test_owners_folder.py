@@ -22,7 +22,7 @@ from deskhand.testing.person import OnlyThese, Talk, no
 from deskhand.types.commit import Change
 from deskhand.types.events import TurnEnded
 from deskhand.types.identity import Principal
-from deskhand.workspace.owner_changes import Unreviewed, Written, discard
+from deskhand.workspace.owner_folder_review import Unreviewed, Written, discard
 
 EXAMPLES = int(os.environ.get("DESKHAND_EXAMPLES", "12"))
 OWNER = Principal("owner", ("owner",))

@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 import click
 import msgspec
 
-from ..budgets.ledger import BudgetLedger
-from ..budgets.limits import OF, LimitStanding, Of, amount, begin_of, day_of, fresh, gone, quoted
+from ..budgets.enforcement import BudgetLedger
+from ..budgets.limit_rules import OF, LimitStanding, Of, amount, begin_of, day_of, fresh, gone, quoted
 from ..config.clock import RandomIds, SystemClock
 from ..config.config import Settings
 from ..config.first_settings import store_key

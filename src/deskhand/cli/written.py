@@ -15,7 +15,7 @@ from ..secrets.redaction import Redactor
 from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
 from ..types.diffs import CallDiff
-from ..workspace.owner_changes import Unreviewed, Written, discard
+from ..workspace.owner_folder_review import Unreviewed, Written, discard
 from ..workspace.undo_journal import open_effects
 from .asks import name_of
 from .diffs import coloured, lines_of

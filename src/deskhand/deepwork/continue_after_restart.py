@@ -10,7 +10,7 @@ import msgspec
 
 from ..assembly.host import Host
 from ..gateway.inject import InboundInjector
-from ..supervision.restart import RESTARTED
+from ..supervision.restart_command import RESTARTED
 from ..tools.base import Context, Done, Tool, own
 from ..tools.define import tool
 from ..types.commit import Change

@@ -13,7 +13,7 @@ from ..store.base import Store
 from ..types.clock import Clock
 from ..types.commit import Change, OutboxRow, OutboxState, Outgoing
 from ..types.errors import ChannelError, SendRefused, StoreUnavailable
-from .drafts import Draft, Drafts
+from .streamed_replies import Draft, Drafts
 
 log = logging.getLogger(__name__)
 

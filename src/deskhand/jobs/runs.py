@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ..agent.state import State, fold
 from ..store.retry import insist
-from ..supervision.restart_loop import fatal
+from ..supervision.restart_with_backoff import fatal
 from ..tools.base import Context
 from ..types.commit import Change
 from ..types.errors import DeskhandError, JobInvalid, StoreUnavailable

@@ -14,7 +14,7 @@ from ..config.config import workspace_of
 from ..config.sections import HeartbeatConfig
 from ..gateway.inject import InboundInjector
 from ..policy.roles import may_talk
-from ..supervision.restart_loop import Child
+from ..supervision.restart_with_backoff import Child
 from ..tools.approved import bound_of
 from ..tools.base import Context, Tool
 from ..tools.label_marks import marks_in
@@ -29,11 +29,11 @@ from ..types.labels import LOCAL, Label
 from ..types.messages import Message, Text
 from ..types.people import OWNER_NAME
 from ..types.schedules import parse_schedule
-from .api import JobsApi
 from .cron_tool import CronTool
 from .heartbeat import NAME as HEARTBEAT
 from .heartbeat import Heartbeat, HeartbeatBody
 from .jobs import Jobs
+from .jobs_api import JobsApi
 from .manage_tool import ManageJob
 from .per_person import OwnJobs, Rules
 from .text import JobForecast, forecast

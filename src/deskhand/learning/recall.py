@@ -19,7 +19,7 @@ from ..memory.settings import MemoryConfig
 from ..memory.tools import Remembered, memory_tools
 from ..memory.words import words_of
 from ..store.base import Store
-from ..supervision.restart_loop import Child
+from ..supervision.restart_with_backoff import Child
 from ..tools.base import Context, Tool
 from ..types.commit import Change
 from ..types.errors import ConfigError, DeskhandError, ModelError

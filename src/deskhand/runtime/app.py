@@ -34,7 +34,6 @@ from ..gateway.ask_status import Decided
 from ..gateway.channel_loader import open_channels
 from ..gateway.dispatch import Dispatch, Takes
 from ..gateway.door import Access, LocalDoor
-from ..gateway.drafts import Drafts
 from ..gateway.feed import Feed
 from ..gateway.housekeeping import anchor, sweep, watch
 from ..gateway.local_stream import SocketTap
@@ -42,6 +41,7 @@ from ..gateway.local_stream import serve as serve_socket
 from ..gateway.machine_rounds import MachineRounds
 from ..gateway.outbox import Outbox, as_it_stands
 from ..gateway.outgoing_redaction import without_secrets
+from ..gateway.streamed_replies import Drafts
 from ..gateway.typing_indicator import Signs
 from ..gateway.usage_footer import UsageShown
 from ..learning.recall import MeaningOf, words_alone
@@ -62,8 +62,8 @@ from ..supervision.health_checks import Checkup, driver_fact, models_renewed, no
 from ..supervision.health_facts import Vitals
 from ..supervision.lock import Holder, held, holder_of
 from ..supervision.logs import renew_logging
-from ..supervision.restart import Restart
-from ..supervision.restart_loop import Child, keep_running
+from ..supervision.restart_command import Restart
+from ..supervision.restart_with_backoff import Child, keep_running
 from ..tools.base import Tools
 from ..types.clock import Clock, Ids
 from ..types.door import Progress
@@ -78,7 +78,7 @@ from ..users.pairing import RESERVED
 from ..users.strangers import NO_ACCESS, Response, Strangers, Ways
 from ..users.user_cache import OWNER as OWNER
 from ..users.users import Guests, open_people
-from ..workspace.owner_changes import Telling
+from ..workspace.owner_folder_review import Telling
 from ..workspace.processes import as_now
 from ..workspace.scope import SandboxProvider
 from .feature_wiring import FeatureWiring

@@ -13,7 +13,7 @@ from ..assembly.past_search import PastSearch
 from ..assembly.side_queries import SideQueries
 from ..assembly.summarise import Condense
 from ..assembly.workspace_tools import OwnTools, Words
-from ..budgets.ledger import BudgetLedger
+from ..budgets.enforcement import BudgetLedger
 from ..deepwork.continue_after_restart import Continuing
 from ..deepwork.driver import Deep
 from ..evals.runner import Replaying
@@ -28,7 +28,7 @@ from ..learning.proposals.store import propose_skill
 from ..learning.recall import MeaningOf, Remembering, words_alone
 from ..models.base import Model
 from ..policy.roles import may_talk
-from ..supervision.restart_loop import Child
+from ..supervision.restart_with_backoff import Child
 from ..tools.base import Tool, ToolScope
 from ..types.events import CommandRun, Recalled, Recorded
 from ..types.identity import EVERYBODY, Waiting, only_person

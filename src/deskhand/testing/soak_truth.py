@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import msgspec
 
-from ..gateway.drafts import GOES_ON
 from ..gateway.outbox import DUPLICATE
+from ..gateway.streamed_replies import GOES_ON
 from ..store.sqlite import SqliteStore
 from ..types import events as e
 from ..types.identity import Principal

@@ -19,7 +19,7 @@ import msgspec
 from ..assembly.models import Models
 from ..config.config import Config, Home, Settings, environment_of
 from ..config.statements import statements
-from ..gateway.drafts import GOES_ON
+from ..gateway.streamed_replies import GOES_ON
 from ..runtime.app import Parts, open_app
 from ..store.sqlite import SqliteStore
 from ..types.people import Identity

@@ -21,7 +21,7 @@ from ..store.sql import load_sql
 from ..types.commit import Change
 from ..types.labels import LOCAL, Label, join
 from . import tree
-from .accessed import was_accessed
+from .atime import was_accessed
 from .base import Context, ToolScope
 from .file_snapshots import FileSnapshots
 from .notes import PendingLabel, RunningEffect

@@ -13,11 +13,11 @@ import msgspec
 from ..types.commit import Change
 from ..types.errors import ToolError
 from ..types.labels import LOCAL, Label, join
-from .access_times import AccessTimes, changed_since
 from .base import Context, ToolScope
 from .file_snapshots import FileSnapshot
 from .label_marks import LabelMarks, by_either_name, lasting, marks_in, marks_of, read_since, stored_as
 from .notes import By, PendingLabel, RunningEffect
+from .read_tracking import AccessTimes, changed_since
 from .states import digest_of
 from .watched_folder import FolderLook, WatchedFolder, beside_key, by, effect_mark, ground, mark_effect, owned_grounds
 from .written import closed, rows_of_written, watched, why_closed

@@ -22,13 +22,13 @@ from ..types.commit import Change
 from ..types.errors import ToolError
 from ..types.labels import LOCAL, Label, join
 from . import tree
-from .access_times import COARSE_NS
 from .base import Context, ToolScope
 from .file_snapshots import FileSnapshots
 from .guarded import put_back
 from .label_marks import lasting, stored_as, words_in
 from .notes import By, PendingLabel, RunningEffect
 from .paths import Allowed
+from .read_tracking import COARSE_NS
 from .states import ChangedPath, digest_of
 from .written import newest_below
 

@@ -9,7 +9,7 @@ from importlib.metadata import entry_points
 import anyio
 import msgspec
 
-from ...supervision.restart_loop import pause_s
+from ...supervision.restart_with_backoff import pause_s
 from ...types.errors import NetError
 from ...types.labels import Label
 from ...types.messages import Text, clean

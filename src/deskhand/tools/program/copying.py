@@ -12,10 +12,10 @@ import msgspec
 from ...types.errors import ToolError
 from ...types.programs import FileChange, Kind
 from .. import tree
-from ..access_times import keeps_times
-from ..accessed import LONG_AGO_NS
+from ..atime import LONG_AGO_NS
 from ..diffs import diff_of, text_of
 from ..paths import Place
+from ..read_tracking import keeps_times
 from .source import NamedFile, Source
 
 MOST_FILES, MOST_BYTES, MOST_MADE = 5_000, 200 << 20, 50 << 20

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from deskhand.config.config import Config, Home, Settings
-from deskhand.gateway.drafts import BROKEN_OFF, GOES_ON
+from deskhand.gateway.streamed_replies import BROKEN_OFF, GOES_ON
 from deskhand.models.base import Item, Model, Reply, Request, TextDelta
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.store.sqlite import SqliteStore

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from deskhand.agent.profile import Agent
 from deskhand.assembly.side_queries import SideQueries
-from deskhand.budgets.ledger import BudgetLedger
-from deskhand.budgets.limits import begin_of
+from deskhand.budgets.enforcement import BudgetLedger
+from deskhand.budgets.limit_rules import begin_of
 from deskhand.config.clock import RandomIds
 from deskhand.config.config import Config, Home, Settings
 from deskhand.config.sections import Budget, check_budgets

@@ -25,7 +25,7 @@ from ..types.errors import DeskhandError
 from ..types.events import AskedAside, MessageReceived, ModelReplied, Recorded
 from ..types.identity import SYSTEM, Address, Command, Inbound, Principal, acts_for
 from ..types.messages import Usage
-from .limits import (
+from .limit_rules import (
     WARN_AT,
     BudgetForecast,
     Learned,

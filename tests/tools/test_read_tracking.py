@@ -11,8 +11,8 @@ import anyio.to_thread
 import pytest
 
 from deskhand.sandbox.base import Mount, SandboxCommand
-from deskhand.tools.access_times import AccessTimes
 from deskhand.tools.label_marks import marks_of
+from deskhand.tools.read_tracking import AccessTimes
 from deskhand.types.commit import Change
 from deskhand.types.labels import LOCAL, Label
 

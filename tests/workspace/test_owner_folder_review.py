@@ -18,7 +18,7 @@ from deskhand.types.commit import Change
 from deskhand.types.events import TurnEnded
 from deskhand.types.labels import Label
 from deskhand.types.messages import Text
-from deskhand.workspace.owner_changes import Written, told
+from deskhand.workspace.owner_folder_review import Written, told
 
 SESSION = "default/terminal:1"
 

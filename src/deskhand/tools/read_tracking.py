@@ -24,7 +24,7 @@ from ..types.commit import Change
 from ..types.errors import ToolError
 from ..types.labels import LOCAL, Label, join
 from . import tree
-from .accessed import LONG_AGO_NS, is_content, was_accessed
+from .atime import LONG_AGO_NS, is_content, was_accessed
 from .base import Context
 from .heavy import is_heavy
 from .label_marks import LabelMarks, lasting, marks_of, private_in, stored_as, tainted

@@ -29,7 +29,7 @@ from ..types.events import ApprovalAnswered, CommandRun, ModelReplied, Recorded,
 from ..types.identity import Address
 from ..types.labels import LOCAL
 from ..types.messages import Text
-from .progress_line import progress_line
+from .progress_text import progress_line
 
 log = logging.getLogger(__name__)
 
