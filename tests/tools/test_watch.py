@@ -123,13 +123,13 @@ import anyio, os, signal, sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 from tests.tools.conftest import Hands
-from deskhand.workspace.scope import Room
+from deskhand.workspace.scope import SandboxProvider
 from deskhand.tools.files import write_file
 from deskhand.tools.shell import shell
 from deskhand.tools.watch import Watch
 
 async def main():
-    hands = Hands(Path(sys.argv[1]), Room())
+    hands = Hands(Path(sys.argv[1]), SandboxProvider())
     context = await hands.context()
     async with await Watch.of(context, "make things") as watch:
         (hands.folder / "a").write_text("after")

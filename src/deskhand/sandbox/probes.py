@@ -131,7 +131,7 @@ async def _attempt(
     sandbox: Sandbox, python: str, facts: dict[str, str], listeners: Sequence[socket.socket]
 ) -> ProbeVerdict:
     said, complained = bytearray(), bytearray()
-    intruder = await anyio.Path(__file__).with_name("intruder.py").read_text()
+    intruder = await anyio.Path(__file__).with_name("escape_probes.py").read_text()
     command = SandboxCommand(
         argv=(python, "-I", "-S", "-B", "-c", intruder, json.dumps(facts)),
         cwd=facts["workspace"],

@@ -24,7 +24,7 @@ from pathlib import Path
 sys.path.insert(0, {tests!r})
 from tests.tools.conftest import Hands
 from tests.tools.program.conftest import Programs
-from deskhand.workspace.scope import Room
+from deskhand.workspace.scope import SandboxProvider
 
 def watch(path):
     while not path.exists():
@@ -32,7 +32,7 @@ def watch(path):
     os.kill(os.getpid(), signal.SIGKILL)
 
 async def main():
-    programs = Programs(Hands(Path(sys.argv[1]), Room()))
+    programs = Programs(Hands(Path(sys.argv[1]), SandboxProvider()))
     program = "for n in range({count}): write(f'n{{n:03}}.txt', 'new')"
     came = await programs.rehearse(program)
     threading.Thread(target=watch, args=(programs.hands.folder / "n020.txt",), daemon=True).start()
