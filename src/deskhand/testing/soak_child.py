@@ -16,6 +16,7 @@ import signal
 import sys
 import tracemalloc
 from collections import Counter
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -42,8 +43,8 @@ MOST_KINDS, MOST_DEEP, MOST_LINES = 60, 40, 400
 class Says(msgspec.Struct, frozen=True):
     """What a worker holds: asyncio's tasks, by what they do, and where it was asked to list them, where each of them is
     and all objects by their kind; with PYTHONTRACEMALLOC also how many bytes each line of code has asked for, and still
-    holds. `heap` is what the C library has from the kernel, and what of it is in use, in bytes. `asked` counts the
-    signals."""
+    holds. `heap` is what the C library has from the kernel, and what of it is in use, in bytes; `open` are
+    its descriptors by what they lead to. `asked` counts the signals."""
 
     asked: int
     tasks: int
@@ -52,6 +53,7 @@ class Says(msgspec.Struct, frozen=True):
     objects: dict[str, int] = {}
     bytes: dict[str, int] = {}
     heap: dict[str, int] = {}
+    open: dict[str, int] = {}
 
 
 class Said:
@@ -73,7 +75,8 @@ class Said:
         said = Says(self._asked, len(places), dict(Counter(place.partition(":")[0] for place in places)))
         if number == LIST:
             objects = Counter(map(_kind, gc.get_objects())).most_common(MOST_KINDS)
-            said = replace(said, places=sorted(places), objects=dict(objects), bytes=_lines(), heap=_heap())
+            said = replace(said, places=sorted(places), objects=dict(objects), bytes=_lines())
+            said = replace(said, heap=_heap(), open=_open())
         part = self._path.with_suffix(".part")
         part.write_bytes(msgspec.json.encode(said))
         part.replace(self._path)
@@ -121,6 +124,24 @@ def _heap() -> dict[str, int]:
     asked.restype = _Mallinfo
     found = asked()
     return {"arenas": found.arena, "mapped": found.hblkhd, "used": found.uordblks, "free": found.fordblks}
+
+
+def _open() -> dict[str, int]:
+    """Sockets by the port of who is at the other end, all else by what the kernel calls it."""
+    peers, found = _peers(), Counter[str]()
+    for each in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            target = str(each.readlink())
+            kind = target.partition(":[")[0]
+            found[f"socket {peers.get(target, 'of no network')}" if kind == "socket" else kind] += 1
+    return dict(found.most_common())
+
+
+def _peers() -> dict[str, str]:
+    """The state and the other port of each TCP socket, by what a descriptor of it leads to: see proc_net_tcp.txt."""
+    rows = Path("/proc/self/net/tcp").read_text().splitlines()[1:]
+    split = [row.split() for row in rows]
+    return {f"socket:[{row[9]}]": f"to port {int(row[2].partition(':')[2], 16)} in state {row[3]}" for row in split}
 
 
 def _kind(thing: object) -> str:
