@@ -13,7 +13,7 @@ from .workspace_tools import OwnTools
 
 
 class Features(Protocol):
-    """Implemented by `Works`."""
+    """Implemented by `FeatureWiring`, above."""
 
     @property
     def own(self) -> OwnTools: ...
