@@ -202,15 +202,15 @@ def test_it_is_summed_up_so_often_and_then_it_is_told_and_stopped() -> None:
         return [type(move).__name__ for move in next_moves(spending(*parts), GRAPH, config, 2_000.0)]
 
     assert moves(700) == ["Nudge"]
-    assert moves(800) == ["Compact", "Nudge"], "not a word of tokens that run low"
-    assert moves(1_200) == ["Compact", "Nudge"], "whatever one call used"
+    assert moves(800) == ["CompactContext", "Nudge"], "not a word of tokens that run low"
+    assert moves(1_200) == ["CompactContext", "Nudge"], "whatever one call used"
     assert moves(800, COUNTS_ANEW) == ["Nudge"]
-    assert moves(800, COUNTS_ANEW, 800) == ["Compact", "Nudge"]
+    assert moves(800, COUNTS_ANEW, 800) == ["CompactContext", "Nudge"]
     assert moves(800, COUNTS_ANEW, 800, COUNTS_ANEW, 700) == ["Nudge"]
-    assert moves(800, COUNTS_ANEW, 800, COUNTS_ANEW, 800) == ["Note", "Nudge"]
-    assert moves(800, COUNTS_ANEW, 800, COUNTS_ANEW, 1_000) == ["Note"]
+    assert moves(800, COUNTS_ANEW, 800, COUNTS_ANEW, 800) == ["StateNote", "Nudge"]
+    assert moves(800, COUNTS_ANEW, 800, COUNTS_ANEW, 1_000) == ["StateNote"]
     again = e.OptionsSet(1, ANN, SessionOptions(mode="deep_work"))
-    assert moves(800, COUNTS_ANEW, 800, COUNTS_ANEW, 1_000, again, 800) == ["Compact", "Nudge"]
+    assert moves(800, COUNTS_ANEW, 800, COUNTS_ANEW, 1_000, again, 800) == ["CompactContext", "Nudge"]
 
 
 def test_each_time_is_asked_for_once() -> None:
