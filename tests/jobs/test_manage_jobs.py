@@ -12,11 +12,13 @@ import pytest
 from msgspec.structs import replace
 
 from deskhand.jobs.blueprints import BLUEPRINTS
+from deskhand.jobs.cron_tool import NAME as CRON
+from deskhand.jobs.manage_tool import NAME as MANAGE
 from deskhand.jobs.manage_tool import ManageJob, place_hooks
 from deskhand.jobs.per_person import MOST, OwnJobs, Rules
 from deskhand.policy.postures import POSTURES, posture_rules
 from deskhand.policy.rules import Case, decide
-from deskhand.policy.unattended import asking_about_jobs
+from deskhand.policy.unattended import MAKE_JOBS, asking_about_jobs
 from deskhand.testing.jobs import JobDesk
 from deskhand.tools.base import Context
 from deskhand.types.errors import JobInvalid, NoSuchJob, Refused, ToolError
@@ -254,3 +256,8 @@ async def test_whose_a_job_is_stays() -> None:
     await jobs.checked(ANN, Job("t", "x", schedule="hourly", to=Address("web", "ann", "notes")))
     with pytest.raises(Refused, match="take part"):
         await jobs.checked(ANN, Job("t", "x", schedule="hourly", to=Address("web", "owner", "notes")))
+
+
+def test_tools_that_make_jobs_are_known_to_the_policy() -> None:
+    """By their names: the rooms below know nothing of jobs."""
+    assert {MANAGE, CRON} == MAKE_JOBS

@@ -21,7 +21,7 @@ def anon_mb():
 def work(number):
     chance, kept = random.Random(number), []
     for _ in range(30):
-        some = [bytearray(chance.randint(1_000, 4_000_000)) for _ in range(20)]
+        some = [bytearray(chance.randint(1_500_000, 8_000_000)) for _ in range(20)]
         kept.append(bytearray(1_000))  # stays, above what is freed
 
 before = anon_mb()

@@ -1,4 +1,4 @@
-"""How the warden's code comes into a sandbox: with the orders, so that nothing has to be found, mounted or compiled."""
+"""How the supervisor's code comes into a sandbox: with the orders, so that nothing has to be found, mounted, compiled."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def boot(descriptor: int) -> str:
 
 
 def bundle(compiled: bool, orders: bytes) -> bytes:
-    """The warden's code with its orders; `compiled` for an interpreter of our own version, else as text."""
+    """The supervisor's code with its orders; `compiled` for an interpreter of our own version, else as text."""
     return marshal.dumps((_modules(compiled), orders), 2)
 
 

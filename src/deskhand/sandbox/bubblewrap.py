@@ -113,7 +113,7 @@ def _opened(stack: ExitStack, ca: str) -> dict[str, int]:
 
 
 def _filter(*, internet: bool) -> bytes:
-    """The filter that every warden puts on its command; where we know no such machine, it says so itself."""
+    """The filter that every supervisor puts on its command; where we know no such machine, it says so itself."""
     try:
         return program(os.uname().machine, True, os.getuid() == 0, [FIRST], internet=internet)
     except KeyError:

@@ -1,7 +1,7 @@
 """The system calls that Python's library does not offer.
 
 It runs inside the sandbox, where a command waits for it: so it uses the core of ctypes, without the package around it,
-which takes longer to start than all the rest of the warden.
+which takes longer to start than all the rest of the supervisor.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ NEEDED_ABI = 6  # the first that keeps signals inside
 
 
 class Landlocked:
-    """Rules of the kernel for one thread and its children; the warden stays outside them and finds every orphan."""
+    """Rules of the kernel for one thread and its children; the supervisor stays outside them and finds every orphan."""
 
     connects = False
 

@@ -53,7 +53,7 @@ _FORBIDDEN = ("/", "/proc", "/sys", "/dev", "/run", "/etc", *SYSTEM)
 
 
 class Python(msgspec.Struct, frozen=True):
-    """An interpreter for the warden: `program` as seen from the command, and the host's folder behind its `prefix`.
+    """An interpreter for the supervisor: `program` as seen from the command, and the host's folder behind its `prefix`.
     `ours`: it is the one that we run in, so that it understands what we compiled."""
 
     program: str
@@ -71,7 +71,7 @@ def pythons() -> list[Python]:
 
 
 class Launch(msgspec.Struct):
-    """A launch: the program with its arguments, and what to tell the warden."""
+    """A launch: the program with its arguments, and what to tell the supervisor."""
 
     argv: Callable[[Sequence[str]], Sequence[str]]  # given the arguments of the interpreter
     orders: LaunchOrders
@@ -194,7 +194,7 @@ async def launch(started: Launch, command: SandboxCommand, output: Callable[[byt
 
 
 def _born(stack: ExitStack, started: Launch, standard: tuple[int, int, int], kept: tuple[int, ...]) -> _Child:
-    """Start the warden with its orders and these descriptors."""
+    """Start the supervisor with its orders and these descriptors."""
     written = _memory(stack, "orders", bundle(started.python.ours, started.orders.pack()))
     argv = started.argv(("-I", "-S", "-B", "-c", boot(written)))
     return _Child(stack, argv, standard, (*kept, written, *started.kept))
@@ -214,7 +214,7 @@ def _ending(report: str, complaint: str) -> Exit:
             return Exit(None, signal=int(number))
         case "limit", ("memory" | "processes") as limit:
             return Exit(None, signal=9, limit=limit)
-        case _:  # stopped, or the warden itself was killed
+        case _:  # stopped, or the supervisor itself was killed
             return Exit(None, signal=9)
 
 
@@ -315,7 +315,7 @@ async def _pump(number: int, is_error: bool, output: Callable[[bytes, bool], Non
 
 
 async def _end(process: _Child, lifeline: _Descriptor, alone: bool) -> None:
-    """Have the warden kill everything; where it does not answer, kill the warden, and its namespace with it."""
+    """Have the supervisor kill everything; where it does not answer, kill the supervisor, and its namespace with it."""
     lifeline.close()
     with anyio.move_on_after(_GRACE_ALONE_S if alone else _GRACE_S):
         await process.wait()

@@ -131,9 +131,9 @@ async def _attempt(
     sandbox: Sandbox, python: str, facts: dict[str, str], listeners: Sequence[socket.socket]
 ) -> ProbeVerdict:
     said, complained = bytearray(), bytearray()
-    intruder = await anyio.Path(__file__).with_name("escape_probes.py").read_text()
+    program = await anyio.Path(__file__).with_name("escape_probes.py").read_text()
     command = SandboxCommand(
-        argv=(python, "-I", "-S", "-B", "-c", intruder, json.dumps(facts)),
+        argv=(python, "-I", "-S", "-B", "-c", program, json.dumps(facts)),
         cwd=facts["workspace"],
         mounts=(Mount(facts["workspace"], write=True),),
         env=(("LD_LIBRARY_PATH", str(Path(python).parents[1] / "lib")),) if python.startswith("/run/") else (),

@@ -22,7 +22,7 @@ _TIOCSCTTY, _TIOCSWINSZ = 0x540E, 0x5414
 _TICK_MS, _CENSUS_MS = 20, 100
 _PAGE = os.sysconf("SC_PAGESIZE")
 RELAY_PORT = 3128  # where a command finds the proxy, in its own network namespace
-FIRST = 2  # the number of the warden in a namespace of its own: bubblewrap has 1
+FIRST = 2  # the number of the supervisor in a namespace of its own: bubblewrap has 1
 _SLACK = 64  # the kernel's bound lies above ours: what reaches ours is ended, not left to try forever
 
 
@@ -42,8 +42,8 @@ class LaunchOrders:
     alone: bool  # in namespaces of its own
     pid_namespace: str  # the launcher's
     landlocked: bool
-    filter: bytes  # of system calls, for a warden with number FIRST; b"": to be made here
-    own_proc: str  # a second /proc for the warden alone, with its sysctls open; "": none
+    filter: bytes  # of system calls, for a supervisor with number FIRST; b"": to be made here
+    own_proc: str  # a second /proc for the supervisor alone, with its sysctls open; "": none
     egress: int  # a connection to the proxy; -1: no way out
     terminal: tuple[int, int, int] | None  # the socket to hand our end out by, rows and columns
     lifeline: int  # its end of file means: end everything
@@ -86,11 +86,11 @@ def main(packed: bytes) -> None:
         os.write(orders.report, f"failed it has no way to the proxy: {problem}".encode())
         return
     guard, hold = os.pipe()  # closing `hold` sets off the guard
-    warden, window = os.getpid(), _open_terminal(orders)
+    supervisor, window = os.getpid(), _open_terminal(orders)
     child = os.fork()
     if child == 0:
         os.close(hold)
-        _become(orders, warden, guard, window)
+        _become(orders, supervisor, guard, window)
     os.close(guard)
     if window >= 0:
         os.close(window)
@@ -167,7 +167,7 @@ def _open_terminal(orders: LaunchOrders) -> int:
     return window
 
 
-def _become(orders: LaunchOrders, warden: int, guard: int, window: int) -> None:
+def _become(orders: LaunchOrders, supervisor: int, guard: int, window: int) -> None:
     """Turn this child into the command. Never returns."""
     try:
         os.setsid()
@@ -176,12 +176,12 @@ def _become(orders: LaunchOrders, warden: int, guard: int, window: int) -> None:
             for each in (0, 1, 2):
                 os.dup2(window, each)
         kernel.prctl(kernel.PR_SET_PDEATHSIG, _SIGKILL)
-        if os.getppid() != warden:
+        if os.getppid() != supervisor:
             os._exit(1)
         for number in _IGNORED:
             kernel.default_signal(number)
         os.nice(5)  # whoever waits for an answer goes first
-        _confine(orders, warden, guard)
+        _confine(orders, supervisor, guard)
     except (OSError, KeyError) as error:
         os.write(orders.report, f"failed {type(error).__name__}: {error}".encode())
         os._exit(1)
@@ -211,7 +211,7 @@ def _execute(argv: list[str], env: dict[str, str]) -> None:
     raise error
 
 
-def _confine(orders: LaunchOrders, warden: int, guard: int) -> None:
+def _confine(orders: LaunchOrders, supervisor: int, guard: int) -> None:
     machine, root = os.uname().machine, os.getuid() == 0
     rules = []
     for path, write, device, inode in orders.mounts:
@@ -236,9 +236,9 @@ def _confine(orders: LaunchOrders, warden: int, guard: int) -> None:
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     if orders.landlocked:
         kernel.landlock(rules, RELAY_PORT if orders.egress >= 0 else 0)
-    protected = [warden]
+    protected = [supervisor]
     if not orders.alone:
-        protected.append(_leave_guard(guard, warden))
+        protected.append(_leave_guard(guard, supervisor))
     kernel.drop_capabilities(machine)
     if not orders.filter or protected != [FIRST]:
         from deskhand.sandbox.seccomp import program  # noqa: PLC0415  loaded where it is needed: a command waits
@@ -258,10 +258,10 @@ def _threads_of_user() -> int:
     return total
 
 
-def _leave_guard(guard: int, warden: int) -> int:
-    """Leave a process inside the rules that, when the warden goes or says so, kills all within them at once.
+def _leave_guard(guard: int, supervisor: int) -> int:
+    """Leave a process inside the rules that, when the supervisor goes or says so, kills all within them at once.
 
-    A signal to everybody stops at the edge of the Landlock scope. That it does is tried first, on the warden.
+    A signal to everybody stops at the edge of the Landlock scope. That it does is tried first, on the supervisor.
     """
     pid = os.fork()
     if pid:
@@ -269,11 +269,11 @@ def _leave_guard(guard: int, warden: int) -> int:
     try:
         os.setsid()
         _go_first()
-        kernel.prctl(kernel.PR_SET_PDEATHSIG, _SIGCONT)  # who stopped it and then the warden gains nothing
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, _SIGCONT)  # who stopped it and then the supervisor gains nothing
         os.dup2(guard, 0)
         os.closerange(1, 1024)
         os.read(0, 1)
-        os.kill(warden, 0)
+        os.kill(supervisor, 0)
     except PermissionError:
         os.kill(-1, _SIGKILL)
     finally:

@@ -60,7 +60,7 @@ class Terminal:
 
 
 class TerminalHandover:
-    """How the near end comes to us: the warden opens the terminal inside, and hands it out through a socket."""
+    """How the near end comes to us: the supervisor opens the terminal inside, and hands it out through a socket."""
 
     def __init__(self, stack: ExitStack, terminal: Terminal | None) -> None:
         self._terminal = terminal
@@ -73,7 +73,7 @@ class TerminalHandover:
             self.offer = (self._far.fileno(), terminal.rows, terminal.columns)
 
     def close(self) -> None:
-        """The end of the warden is its own."""
+        """The end of the supervisor is its own."""
         if self._terminal is not None:
             self._far.close()
 

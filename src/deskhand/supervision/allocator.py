@@ -7,7 +7,7 @@ from contextlib import suppress
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
 """From <malloc.h> of glibc."""
-LARGE_BYTES, ARENAS = 256 << 10, 2
+LARGE_BYTES, ARENAS = 1 << 20, 2
 
 
 def give_memory_back() -> None:

@@ -99,24 +99,13 @@ def _lines() -> dict[str, int]:
     return {str(each.traceback): each.size for each in found[:MOST_LINES]}
 
 
+MALLINFO = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
+
+
 class _Mallinfo(ctypes.Structure):
     """`struct mallinfo2` of <malloc.h>, glibc 2.33."""
 
-    _fields_ = tuple(
-        (name, ctypes.c_size_t)
-        for name in [
-            "arena",
-            "ordblks",
-            "smblks",
-            "hblks",
-            "hblkhd",
-            "usmblks",
-            "fsmblks",
-            "uordblks",
-            "fordblks",
-            "keepcost",
-        ]
-    )
+    _fields_ = tuple((name, ctypes.c_size_t) for name in MALLINFO.split())
 
 
 def _heap() -> dict[str, int]:
