@@ -87,4 +87,6 @@ async def test_nobody_waits_for_who_holds_its_pipes(tmp_path: Path, left: str) -
     if left.startswith("setsid"):
         for pid in _working_in(where):
             os.kill(pid, signal.SIGKILL)
-    assert _working_in(where) == []
+    with anyio.fail_after(10):  # who was killed goes in a moment
+        while _working_in(where):
+            await anyio.sleep(0.01)

@@ -1,4 +1,4 @@
-"""How the supervisor's code comes into a sandbox: with the orders, so that nothing has to be found, mounted, compiled."""
+"""How the code of the supervisor comes into a sandbox: with the orders, so that nothing is found or compiled there."""
 
 from __future__ import annotations
 
