@@ -71,7 +71,9 @@ class Bench:
     """A Deskhand, a bare client, and the fake model that both talk to."""
 
     def __init__(self, app: App, bare: aiohttp.ClientSession, url: str) -> None:
-        self.app, self._bare, self._url = app, bare, url
+        self.app = app
+        self._bare = bare
+        self._url = url
         self.turns = 0
 
     async def script(self, *behaviours: dict[str, object]) -> None:
@@ -128,7 +130,8 @@ async def at_once_cpu_ms(make: Callable[[int], Awaitable[object]], count: int, r
         for _ in range(rounds):
             await make(i)
 
-    cpu, wall = time.process_time(), time.perf_counter()
+    cpu = time.process_time()
+    wall = time.perf_counter()
     async with anyio.create_task_group() as tasks:
         for i in range(count):
             tasks.start_soon(each, i)
@@ -150,7 +153,8 @@ async def plain(bench: Bench) -> list[Row]:
 
 async def tool_rounds(bench: Bench) -> list[Row]:
     """A turn of ten rounds with a tool that reads; the last call answers."""
-    figures, bare_figures = [], []
+    figures = []
+    bare_figures = []
     call = {"name": "count", "arguments": "{}"}
     for i in range(20):
         await bench.script({"times": TOOL_ROUNDS, "calls": [call], "text": ""}, {"text": "done", "chunks": 1})
@@ -169,7 +173,8 @@ async def long_talk(bench: Bench) -> list[Row]:
     await bench.script({"text": "A short answer.", "chunks": 2})
     session = "default/terminal:long"
     events: list[MessageReceived | ModelReplied | TurnEnded] = []
-    principal, address = OWNER, Address("terminal", chat="long")
+    principal = OWNER
+    address = Address("terminal", chat="long")
     for i in range(500):
         events.append(MessageReceived(i, principal, address, Message("user", (Text(WORDS * 2),))))
         events.append(ModelReplied(Message("assistant", (Text(WORDS * 2),)), "fake/m"))
@@ -194,7 +199,8 @@ async def concurrent(bench: Bench) -> list[Row]:
 
 async def streams(bench: Bench) -> list[Row]:
     """300 streams of 50 pieces a second for 4 seconds."""
-    pieces, gap = 200, 0.02
+    pieces = 200
+    gap = 0.02
     await bench.script({"text": "word " * pieces, "chunks": pieces, "gap_s": gap})
     bare_cpu, bare_wall = await at_once_cpu_ms(lambda i: bench.call(bench.body()), 300, 1)
     cpu, wall = await at_once_cpu_ms(lambda i: bench.turn(f"s{i}"), 300, 1)
@@ -212,7 +218,8 @@ async def streams(bench: Bench) -> list[Row]:
 
 async def follow(bench: Bench) -> list[Row]:
     """From the moment in which the model's process writes a piece to its follower, on this machine's one clock."""
-    pieces, gap = 200, 0.01
+    pieces = 200
+    gap = 0.01
     await bench.script({"text": NOW * pieces, "chunks": pieces, "gap_s": gap})
     lags = []
     for i in range(3):
@@ -234,7 +241,9 @@ async def follow(bench: Bench) -> list[Row]:
 async def cold_load(home: Path) -> list[Row]:
     """Read and fold 10,000 messages."""
     store = SqliteStore(home / "cold.db")
-    principal, address, n = OWNER, Address("terminal", chat="x"), 1
+    principal = OWNER
+    address = Address("terminal", chat="x")
+    n = 1
     for _ in range(100):
         events: list[MessageReceived | ModelReplied | TurnEnded] = []
         for i in range(50):

@@ -28,8 +28,11 @@ from deskhand.runtime.http_server import Site
 from deskhand.types.door import Progress
 from deskhand.types.events import Recorded, TurnEnded
 
-SESSIONS, FOLLOWERS, TURNS = 50, 500, 4
-PIECES, GAP_S = 60, 0.05
+SESSIONS = 50
+FOLLOWERS = 500
+TURNS = 4
+PIECES = 60
+GAP_S = 0.05
 """An answer: so many pieces, twenty a second, as models write them."""
 HERE = Path(__file__).parent
 

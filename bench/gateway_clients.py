@@ -73,7 +73,10 @@ class Clients:
                 await asyncio.sleep(0.02)
         await asyncio.sleep(1)
         self._began = self.seen.began = time.time()
-        self.seen.delivered, self.seen.events, self.seen.ends, self.seen.frames = 0, [], [], []
+        self.seen.delivered = 0
+        self.seen.events = []
+        self.seen.ends = []
+        self.seen.frames = []
         print("ready", flush=True)
         flood = asyncio.create_task(self._flood()) if wanted.flood else None
         await asyncio.gather(*(self._talk(i) for i in range(wanted.sessions)))
@@ -120,8 +123,12 @@ class Clients:
 
     async def _follow(self, k: int) -> None:
         """The first of each conversation tells when a turn has ended, and is a stream of server-sent events always."""
-        wanted, seen = self._wanted, self.seen
-        i, n, first, ended = k % wanted.sessions, 0, k < wanted.sessions, 0
+        wanted = self._wanted
+        seen = self.seen
+        i = k % wanted.sessions
+        n = 0
+        first = k < wanted.sessions
+        ended = 0
         told = k // wanted.sessions == (1 if wanted.followers > wanted.sessions else 0)
         transport = TRANSPORTS["sse" if first else wanted.transport]
         async for frame in transport(self._http, wanted.url, f"{wanted.prefix}{i}"):

@@ -23,19 +23,23 @@ from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import OWNER
 from deskhand.workspace.scope import SandboxProvider, ToolScopes
 
-FILES, TIMES, ROUNDS = 20, 200, 5
+FILES = 20
+TIMES = 200
+ROUNDS = 5
 
 
 async def figures() -> tuple[float, float]:
     """(CPU, wall) milliseconds of a call that changes nothing, in a workspace of FILES files in 4 folders."""
     with tempfile.TemporaryDirectory(prefix="deskhand-bench-") as place:
-        home, folder = Path(place), Path(place) / "workspace"
+        home = Path(place)
+        folder = Path(place) / "workspace"
         for n in range(FILES):
             (folder / f"f{n % 4}").mkdir(parents=True, exist_ok=True)
             (folder / f"f{n % 4}" / f"{n}.txt").write_text("words\n" * 100)
         store = SqliteStore(home / "deskhand.db", statements())
         reaches = ToolScopes(store, Blobs(home / "blobs"), SandboxProvider())
-        reach, who = await reaches.of("bench", folder.resolve()), Principal("owner", ("owner",))
+        reach = await reaches.of("bench", folder.resolve())
+        who = Principal("owner", ("owner",))
         place_ = ("bench/terminal:1", who, Address("terminal", chat="1"), "bench", reach, SystemClock(), RandomIds())
         context = Context(*place_, lambda text: None, "call", OWNER)
         rules = posture_rules("workspace-free")
@@ -46,9 +50,11 @@ async def figures() -> tuple[float, float]:
             watch = await Watch.of(msgspec.structs.replace(context, key=f"call{n}"), "true")
             await watch.over()
 
-        cpu, wall = list[float](), list[float]()
+        cpu = list[float]()
+        wall = list[float]()
         for n in range(ROUNDS + 1):
-            began, used = time.perf_counter(), time.process_time()
+            began = time.perf_counter()
+            used = time.process_time()
             for each in range(TIMES):
                 await once(n * TIMES + each)
             wall.append((time.perf_counter() - began) / TIMES * 1e3)

@@ -15,7 +15,8 @@ from deskhand.types.effects import Effect
 from deskhand.types.identity import Principal
 from deskhand.types.labels import OWNER
 
-TIMES, ROUNDS = 1000, 7
+TIMES = 1000
+ROUNDS = 7
 RULES = (
     *({"verdict": "deny", "tool": f"tool{n}", "who": f"user{n}", "effect": "host"} for n in range(20)),
     *({"verdict": "ask", "tool": f"plugin_{n}_*"} for n in range(10)),
@@ -33,9 +34,11 @@ def figure(home: Path) -> float:
     """Milliseconds of CPU for one call, the dearest of three kinds."""
     config = msgspec.convert({"policy": RULES}, Config)
     judge = judge_of(Settings(Home(home), config), "default")
-    who, found = Principal("ann", ("owner",)), []
+    who = Principal("ann", ("owner",))
+    found = []
     for tool, effect, arguments in CALLS:
-        case, rounds = Case("default", tool, effect, who, OWNER, arguments, channel="terminal"), []
+        case = Case("default", tool, effect, who, OWNER, arguments, channel="terminal")
+        rounds = []
         for _ in range(ROUNDS):
             began = time.process_time()
             for _ in range(TIMES):

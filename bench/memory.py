@@ -23,7 +23,10 @@ from deskhand.store.sqlite import SqliteStore
 from deskhand.types.commit import Change
 from deskhand.types.labels import OWNER
 
-ROUNDS, MANY, MILLION, PAGE = 30, 10_000, 1_000_000, 20_000
+ROUNDS = 30
+MANY = 10_000
+MILLION = 1_000_000
+PAGE = 20_000
 KEEP = Keeping(10 * MILLION)
 ANN = [("user", "ann")]
 WORDS = ("garage", "code", "dentist", "falcon", "printer", "paper", "rent", "coffee", "piano", "bank", "tax", "server")
@@ -108,7 +111,8 @@ async def many(folder: Path) -> dict[str, float]:
 
 async def million(folder: Path) -> dict[str, float]:
     """1,000,000 vectors of 384 numbers: bits in memory, the rows themselves in the database."""
-    store, ready = SqliteStore(folder / "million.db", statements()), Ready(384)
+    store = SqliteStore(folder / "million.db", statements())
+    ready = Ready(384)
     pool = vectors(PAGE, 384, 3)
     for start in range(0, MILLION, PAGE):
         rng = np.random.default_rng(start)

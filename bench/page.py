@@ -30,7 +30,8 @@ class Tab:
     """A page that is not kept by the browser from before, and what its scripts have cost."""
 
     def __init__(self, page: Page, metrics: CDPSession) -> None:
-        self.page, self._metrics = page, metrics
+        self.page = page
+        self._metrics = metrics
 
     def script_ms(self) -> float:
         found = self._metrics.send("Performance.getMetrics")["metrics"]
@@ -50,7 +51,8 @@ def measured(browser: Browser, desk: Desk, signed: StorageState, short: str) -> 
     page = context.new_page()
     metrics = context.new_cdp_session(page)
     metrics.send("Performance.enable")
-    tab, found = Tab(page, metrics), dict[str, float]()
+    tab = Tab(page, metrics)
+    found = dict[str, float]()
     found["the page, with 5,000 conversations in its list"] = tab.opened("/", "What shall we do")
     found["a conversation of 10,000 messages"] = tab.opened("/#/c/deep", f"Answer {MESSAGES // 2 - 1}:")
     before = tab.script_ms()

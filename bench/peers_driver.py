@@ -25,7 +25,8 @@ from deskhand.types.identity import Address, Inbound, Said
 from deskhand.types.messages import Message, Text
 from deskhand.types.tuning import tune
 
-TOOL, ARGS = "read_file", '{"path": "a.txt"}'
+TOOL = "read_file"
+ARGS = '{"path": "a.txt"}'
 RUN = Path(os.environ["BENCH_RUN"])
 _stack = AsyncExitStack()
 _app: list[App] = []
@@ -52,7 +53,8 @@ async def _go(sid: str, text: str) -> tuple[str, float | None]:
     said = Said(Message("user", (Text(text),)))
     inbound = Inbound(f"{sid}-{_count}", Address("terminal", chat=sid), "owner", time.time(), said)
     receipt = await _app[0].door.submit(inbound)
-    answer, first = "", None
+    answer = ""
+    first = None
     async with aclosing(_app[0].door.follow(receipt.session, OWNER, receipt.after)) as items:
         async for item in items:
             if isinstance(item, Progress):
@@ -73,7 +75,8 @@ async def stream(sid: str, text: str) -> float | None:
 
 
 async def prefill(sid: str, n: int) -> None:
-    address, words = Address("terminal", chat=sid), "some words to fill it " * 8
+    address = Address("terminal", chat=sid)
+    words = "some words to fill it " * 8
     events: list[AnyEvent] = []
     for i in range(n // 2):
         said = Message("user", (Text(f"message number {2 * i} {words}"),))
@@ -84,7 +87,8 @@ async def prefill(sid: str, n: int) -> None:
 
 
 async def persist(n: int) -> dict[str, object]:
-    store, figures = _app[0].store, []
+    store = _app[0].store
+    figures = []
     start = time.perf_counter()
     await prefill("persist", n)
     bulk = time.perf_counter() - start

@@ -24,7 +24,9 @@ from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.scripted import ScriptedModel
 from deskhand.types.identity import Inbound, Principal
 
-ROUNDS, TURNS, TURN_S = 5, 20, 2.0
+ROUNDS = 5
+TURNS = 20
+TURN_S = 2.0
 SETTLE_S = 3.0
 Figure = tuple[str, float, str, float | None]
 """What it is, how much, the unit, and what it must not exceed."""
@@ -90,7 +92,8 @@ class Intake(MemoryChannel):
 
 async def end_in_mid_turn() -> list[Figure]:
     """SIGTERM while twenty turns of TURN_S are under way: how soon nothing is taken in, and when it has ended."""
-    channel, model = Intake(), ScriptedModel(latency_s=TURN_S)
+    channel = Intake()
+    model = ScriptedModel(latency_s=TURN_S)
     owner = Principal("ann", ("owner",))
     with tempfile.TemporaryDirectory(prefix="deskhand-bench-", dir=Path.cwd()) as folder:
         settings = Settings(Home(Path(folder)), Config()).with_model("scripted/slow")
@@ -111,7 +114,12 @@ async def end_in_mid_turn() -> list[Figure]:
 
 
 def figures() -> list[Figure]:
-    starts, worked, idle, parents, busy, ends = [], [], [], [], [], []
+    starts = []
+    worked = []
+    idle = []
+    parents = []
+    busy = []
+    ends = []
     for _ in range(ROUNDS):
         with served() as (process, home, began):
             ready(home)

@@ -25,7 +25,9 @@ def commands(text: str) -> list[dict[str, object]]:
     found = []
     for match in re.finditer(r"^curl\b(?:.*\\\n)*.*$", text, re.MULTILINE):
         words = shlex.split(match[0].replace("\\\n", " "))
-        method, body, url = "GET", None, ""
+        method = "GET"
+        body = None
+        url = ""
         at = 1
         while at < len(words):
             if words[at] in ("-X", "-d", "-H"):
@@ -33,7 +35,8 @@ def commands(text: str) -> list[dict[str, object]]:
                 body = words[at + 1] if words[at] == "-d" else body
                 at += 2
                 continue
-            url, at = words[at], at + 1
+            url = words[at]
+            at = at + 1
         path = re.sub(r"^https?://[^/]+", "", url)
         found.append({"method": method, "path": path, "body": None if body is None else json.loads(body)})
     return found
@@ -57,7 +60,8 @@ def frames(text: str) -> list[dict[str, object]]:
 
 
 def main() -> None:
-    name, file = sys.argv[1], Path(sys.argv[2])
+    name = sys.argv[1]
+    file = Path(sys.argv[2])
     text = file.read_text()
     endpoints = [{"method": method, "path": path} for method, path in HTTP_ROW.findall(text)]
     sockets = sorted({re.sub(r"^wss?://[^/]+", "", each).rstrip(".,") for each in SOCKET.findall(text)})

@@ -26,7 +26,10 @@ def sent(written: str) -> str:
 
 def cases(text: str) -> Iterator[tuple[str, dict[str, str], str, str]]:
     """Of a file of tests: the name of each, its settings, what is sent, and what the parser logs."""
-    name, meta, block, blocks = "", dict[str, str](), "", dict[str, list[str]]()
+    name = ""
+    meta = dict[str, str]()
+    block = ""
+    blocks = dict[str, list[str]]()
     for line in text.splitlines():
         if block and line != "```":
             blocks[block].append(f"{line}\n")

@@ -46,7 +46,8 @@ def wrong(words: list[str]) -> str:
             name, inner, _ = command.resolve_command(context, [word])
             if inner is None:
                 return word
-            command, context = inner, click.Context(inner, parent=context, info_name=name)
+            command = inner
+            context = click.Context(inner, parent=context, info_name=name)
     return ""
 
 

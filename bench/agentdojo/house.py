@@ -62,11 +62,14 @@ class SuiteTool:
     def __init__(self, function: Function[Any, Any], row: Row, cases: dict[str, Case], labels: bool) -> None:
         parameters = function.parameters.model_json_schema()
         self.spec = Spec(function.name, function.description, parameters, row.effect, "never")  # type: ignore[arg-type]
-        self._row, self._cases, self._labels = row, cases, labels
+        self._row = row
+        self._cases = cases
+        self._labels = labels
         self._runtime = FunctionsRuntime([function])
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
-        case, given = self._cases[context.address.chat], json.loads(bytes(arguments))
+        case = self._cases[context.address.chat]
+        given = json.loads(bytes(arguments))
         value, error = self._runtime.run_function(case.world, self.spec.name, given)
         if error is not None:
             raise ToolError(error)
@@ -83,7 +86,9 @@ class Dojo:
     """The house, open."""
 
     def __init__(self, app: App, cases: dict[str, Case]) -> None:
-        self._app, self._cases, self._count = app, cases, 0
+        self._app = app
+        self._cases = cases
+        self._count = 0
 
     async def run(self, prompt: str, case: Case, consent: Consent) -> Talk:
         """Put the person's wish to it."""

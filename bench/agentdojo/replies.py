@@ -24,9 +24,11 @@ def replies_of(
     kinds = [_kind(rows[deed.name]) for deed in deeds]
     if not any(kind and kind == before for kind, before in zip(kinds[1:], kinds, strict=False)):
         return list(deeds)
-    runtime, world = FunctionsRuntime(tools), env.model_copy(deep=True)
+    runtime = FunctionsRuntime(tools)
+    world = env.model_copy(deep=True)
     replies: list[list[Deed]] = []
-    told, last = "", ""
+    told = ""
+    last = ""
     for deed, kind in zip(deeds, kinds, strict=True):
         if kind and kind == last and not _needs(deed, told, replies[-1]):
             replies[-1].append(deed)

@@ -9,7 +9,8 @@ import msgspec
 
 WORDS = {("travel", "injection_task_6")}
 """What these want is a sentence in the answer to the owner. There is no effect that could be stopped."""
-BEGIN, END = "<!-- agentdojo: begin -->", "<!-- agentdojo: end -->"
+BEGIN = "<!-- agentdojo: begin -->"
+END = "<!-- agentdojo: end -->"
 
 
 class Way(msgspec.Struct, frozen=True):

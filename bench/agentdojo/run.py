@@ -51,8 +51,11 @@ class Pipeline(BasePipelineElement):
     name = "local"
 
     def __init__(self, dojo: Dojo, suite: Any, way: Way, user_task: Any, injection_task: Any) -> None:
-        self._dojo, self._suite, self._way = dojo, suite, way
-        self._user, self._injection = user_task, injection_task
+        self._dojo = dojo
+        self._suite = suite
+        self._way = way
+        self._user = user_task
+        self._injection = injection_task
         self.told, self.case = Talk(), Case(None, Obedient((), "", ()))
 
     def query(self, query: str, runtime: Any, env: Any = None, messages: Any = (), extra_args: Any = None) -> Any:
@@ -83,7 +86,8 @@ def run_case(dojo: Dojo, suite: Any, way: Way, attack: Any, user_task: Any, inje
     injections = attack.attack(user_task, injection_task) if injection_task is not None else {}
     pipeline = Pipeline(dojo, suite, way, user_task, injection_task)
     solved, attacked = suite.run_task_with_pipeline(pipeline, user_task, injection_task, injections)
-    told, rows = pipeline.told, table(suite.name)
+    told = pipeline.told
+    rows = table(suite.name)
     allowed = told.allowed
     acts = [
         call

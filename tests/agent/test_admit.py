@@ -33,7 +33,9 @@ from deskhand.types.labels import Label
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult
 from deskhand.types.options import SessionOptions
 
-ANN, BOB, OLGA = Principal("ann", ("approver",)), Principal("bob"), Principal("olga", ("owner",))
+ANN = Principal("ann", ("approver",))
+BOB = Principal("bob")
+OLGA = Principal("olga", ("owner",))
 CLOCK = Principal("clock", (), "clock", "ann")
 PLACE = Address("chat", chat="1", group=True)
 CALLS = tuple(ToolCall(f"c{i}", "look", msgspec.Raw(b"{}")) for i in (1, 2))
@@ -81,9 +83,15 @@ def taken(state: str, *rows: Waiting) -> tuple[int, list[str]] | None:
     return found[0].inbox_id, names
 
 
-HI, STOP, STATUS = said("hi"), Command("stop"), Command("status")
-GOT, COMMAND, YES, TOLD = ["message_received"], ["command_run"], ["approval_answered"], ["question_answered"]
-FINISHED, RETURNED = ["tool_finished"], ["results_returned"]
+HI = said("hi")
+STOP = Command("stop")
+STATUS = Command("status")
+GOT = ["message_received"]
+COMMAND = ["command_run"]
+YES = ["approval_answered"]
+TOLD = ["question_answered"]
+FINISHED = ["tool_finished"]
+RETURNED = ["results_returned"]
 SUPERSEDED = ["c1 superseded", "c2 superseded", *GOT]
 INTERRUPTED = ["c1 interrupted", "c2 interrupted"]
 
@@ -172,7 +180,8 @@ def test_classes_come_in_their_order(state: str, order: str) -> None:
         "status": row(STATUS, BOB, "steer", 5),
         "stop": row(STOP, BOB, "steer", 6),
     }
-    left, seen = [bodies[name] for name in ("queue", "steer", "interrupt", "answer", "status", "stop")], []
+    left = [bodies[name] for name in ("queue", "steer", "interrupt", "answer", "status", "stop")]
+    seen = []
     names = {waiting.inbox_id: name for name, waiting in bodies.items() if name in order.split()}
     while found := taken(state, *left):
         seen.append(names.get(found[0], "?"))

@@ -82,7 +82,8 @@ class Slow:
     """A store that is busy while it commits what was begun beside a tool; all else as the real one."""
 
     def __init__(self, store: Store, during: Callable[[], Awaitable[None]]) -> None:
-        self._store, self._during = store, during
+        self._store = store
+        self._during = during
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)

@@ -52,7 +52,8 @@ class Odd:
 
     def __init__(self, act: Callable[[], Any], *, replay: Replay = "again", timeout_s: float = 5.0) -> None:
         self.spec = Spec("odd", "", {"type": "object"}, "none", replay, timeout_s=timeout_s)
-        self.act, self.ran = act, 0
+        self.act = act
+        self.ran = 0
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         self.ran += 1
@@ -208,7 +209,8 @@ async def test_a_yes_is_void_after_ten_minutes_and_for_anything_else(bench: Make
         b.configure(asking)
         await b.say("go")
         row = await b.accept(Answer("ask_1", "once"))
-        store, b.store = b.store, Dying(b.store, after=row.inbox_id)
+        store = b.store
+        b.store = Dying(b.store, after=row.inbox_id)
         with pytest.raises(Died):
             await b.start().drive()
         b.store = store
@@ -226,7 +228,8 @@ class Dying:
     """A store whose process dies once this inbox row was taken in."""
 
     def __init__(self, store: Any, after: int) -> None:
-        self._store, self._after = store, after
+        self._store = store
+        self._after = after
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
@@ -258,7 +261,9 @@ class Jumping(SetClock):
 
     def __init__(self, nth: int, by_s: float) -> None:
         super().__init__()
-        self.looks, self._nth, self._by_s = 0, nth, by_s
+        self.looks = 0
+        self._nth = nth
+        self._by_s = by_s
 
     def now(self) -> float:
         self.looks += 1
@@ -282,7 +287,8 @@ def waiting(kind: str, bench: MakeBench) -> Bench:
 async def test_a_clock_that_is_set_back_at_any_moment_makes_no_rest_longer(
     kind: str, wait_s: float, by_s: float, bench: MakeBench
 ) -> None:
-    nth, looks = 0, 1
+    nth = 0
+    looks = 1
     while nth < looks:
         nth += 1
         b = waiting(kind, bench)

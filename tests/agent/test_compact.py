@@ -17,7 +17,9 @@ from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import UNNAMED, Label
 from deskhand.types.messages import File, Image, Message, Text, ToolCall, ToolResult, Usage
 
-ANN, PLACE, OWNER = Principal("ann"), Address("chat"), Label("owner", source="ann")
+ANN = Principal("ann")
+PLACE = Address("chat")
+OWNER = Label("owner", source="ann")
 
 
 def exchange(text: str, *results: str, hint: bool = False, done: bool = True) -> list[e.AnyEvent]:
@@ -100,8 +102,10 @@ def due(state: State, window: int) -> int:
 
 
 def test_mask_moves_far_or_not_at_all() -> None:
-    window, long = 1600, "r" * 200
-    state, marks = State("s"), []
+    window = 1600
+    long = "r" * 200
+    state = State("s")
+    marks = []
     events = exchange("go", *[long] * 60, done=False)
     for n, event in enumerate(events, 1):
         fold(state, [e.Recorded(0, "s", n, 0.0, event)])

@@ -63,7 +63,8 @@ async def test_each_hook_runs_in_its_place(bench: MakeBench, tmp_path: Path) -> 
     )
     await b.say("note x")
     llm = ["before_llm_call", "after_llm_call"]
-    start, tool_call = ["before_agent_start", "after_agent_start"], ["before_tool_call", "after_tool_call"]
+    start = ["before_agent_start", "after_agent_start"]
+    tool_call = ["before_tool_call", "after_tool_call"]
     assert [name for name, _ in seen] == [*start, *llm, *tool_call, *llm, "before_agent_end", "after_agent_end"]
     by_name = dict(seen)
     for context in by_name.values():
@@ -170,7 +171,9 @@ async def test_an_answer_that_nobody_changed_is_logged_once(bench: MakeBench) ->
 
 def broken(act: str) -> Handler:
     async def handler(context: HookContext) -> None:
-        context.skip, context.response, context.messages = True, "wrong", []
+        context.skip = True
+        context.response = "wrong"
+        context.messages = []
         if act == "raises":
             raise RuntimeError("oh")
         if act == "hangs":

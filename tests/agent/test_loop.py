@@ -39,7 +39,8 @@ class SlowTool:
 
     def __init__(self, seconds: float = 60.0, replay: Replay = "never") -> None:
         self.spec = Spec("slow", "", {"type": "object"}, "local_write", replay)
-        self.running, self._seconds = anyio.Event(), seconds
+        self.running = anyio.Event()
+        self._seconds = seconds
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         self.running.set()
@@ -80,7 +81,8 @@ async def test_stop_while_the_model_streams(bench: MakeBench) -> None:
 
     assert await driven(b.driver, stop) < 5.0
     events = await b.events()
-    reply, end = events[1], events[-1]
+    reply = events[1]
+    end = events[-1]
     assert isinstance(reply, ModelReplied) and reply.finish == "interrupted" and reply.message.text.startswith("word")
     assert isinstance(end, TurnEnded) and end.reason == "stopped" and await b.sent() == ["Stopped."]
 
@@ -104,7 +106,8 @@ class Between:
     """A store that lets something happen just after its next commits were written, and before the driver knows."""
 
     def __init__(self, store: Any, act: Callable[[Commit], Any]) -> None:
-        self._store, self._act = store, act
+        self._store = store
+        self._act = act
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
@@ -212,7 +215,8 @@ class Broken:
     """A model from outside that does not keep its promises."""
 
     def __init__(self, *items: Item | Exception) -> None:
-        self.items, self.calls = items, 0
+        self.items = items
+        self.calls = 0
 
     async def reply(self, request: Request) -> AsyncIterator[Item]:
         self.calls += 1
@@ -256,7 +260,8 @@ class Full:
 def three_tools(request: Request) -> Message:
     """Two rounds of a write that must not be repeated, a read and a row; then the answer."""
     rounds = sum(shown.message.role == "assistant" for shown in request.messages)
-    raw, names = msgspec.Raw(b'{"text":"%d"}' % rounds), ("write", "look", "remember")
+    raw = msgspec.Raw(b'{"text":"%d"}' % rounds)
+    names = ("write", "look", "remember")
     return say("done") if rounds == 2 else say("on it", *(ToolCall(f"{n}{rounds}", n, raw) for n in names))
 
 
@@ -265,7 +270,8 @@ async def live_with_a_full_disk(bench: MakeBench, folder: Path, at: int) -> tupl
     folder.mkdir()
     tools: list[Tool] = [FileTool("write", folder / "written"), FileTool("look", folder / "seen", replay="again")]
     b = bench(ScriptedModel(three_tools), [*tools, ChangeTool()])
-    store, full = b.store, Full(b.store, at, 2)
+    store = b.store
+    full = Full(b.store, at, 2)
     b.store = full
     driver = b.start()
     await b.accept(said("go"), store=store)

@@ -58,7 +58,10 @@ class Conversation:
     def __init__(self, data: DataObject) -> None:
         self.data, self.state, self.log = data, State("s"), list[e.Recorded]()
         self.waiting: list[Waiting] = []
-        self.now, self.count, self.asks, self.undone = 1_700_000_000.0, 0, ["none"], 0
+        self.now = 1_700_000_000.0
+        self.count = 0
+        self.asks = ["none"]
+        self.undone = 0
 
     def one(self, *values: Any) -> Any:
         return self.data.draw(st.sampled_from(values))
@@ -74,7 +77,8 @@ class Conversation:
         for event in events:
             recorded = e.Recorded(0, "s", self.state.n + 1, self.now, event)
             self.log.append(recorded)
-            before, keys = self.state.pictures[:], [shown.key for shown in view(self.state)]
+            before = self.state.pictures[:]
+            keys = [shown.key for shown in view(self.state)]
             archived = self.state.archived
             fold(self.state, (recorded,))
             self.check(event, before, keys, archived)
@@ -147,9 +151,13 @@ class Conversation:
         end = next(i for i, event in enumerate(events) if isinstance(event, e.Compacted))
         after = fold(past.state(len(self.log)), [e.Recorded(0, "s", 0, self.now, event) for event in events[: end + 1]])
         then = past.state(to_n)
-        then.n, then.usage, then.options = after.n, self.state.usage, self.state.options
+        then.n = after.n
+        then.usage = self.state.usage
+        then.options = self.state.options
         then.compacted_at = after.compacted_at
-        then.shared, then.person = self.state.shared, self.state.person or then.person  # they read it still
+        # they read it still
+        then.shared = self.state.shared
+        then.person = self.state.person or then.person
         then.participants = self.state.participants or then.participants
         same(after, then)
         self.undone += 1
@@ -173,12 +181,14 @@ class Conversation:
         self.record(e.ModelReplied(message, "m", finish, Usage(self.one(10, 300, 1700), 10)))
 
     def run_tool(self, call: OpenCall) -> None:
-        call_id, self.count = call.call.id, self.count + 1
+        call_id = call.call.id
+        self.count = self.count + 1
         finished = e.ToolFinished(ToolResult(call_id, self.parts(), self.one("ok", "error")))
         if call.answer is not None or call.refusal or call.ask is not None or call.yes_at is not None or call.started:
             self.record(finished)
             return
-        ask_id, until = f"ask{self.count}", self.now + self.one(5, 500)
+        ask_id = f"ask{self.count}"
+        until = self.now + self.one(5, 500)
         behind = [other.call.id for other in self.state.calls.values() if other is not call and other.ask is None]
         others = tuple(e.BoundCall(other, "hash") for other in behind[: self.one(0, 0, 2)])
         approval = e.ApprovalAsked(ask_id, call_id, "hash", "?", "r", until, others=others)

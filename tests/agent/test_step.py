@@ -18,7 +18,8 @@ from deskhand.types.messages import Message, Text, ToolCall, ToolResult, Usage
 from deskhand.types.steps import AskModel, Compact, EndTurn, RunTools, Step, Wait
 
 NOW = 1_700_000_000.0
-ANN, PLACE = Principal("ann"), Address("chat", chat="1")
+ANN = Principal("ann")
+PLACE = Address("chat", chat="1")
 LIMITS = Limits(steps=6, tokens=10_000, window=1_000)
 LONG = Limits(steps=50, window=100_000)
 
@@ -186,7 +187,8 @@ def test_empty_replies_are_asked_again_twice() -> None:
 
 
 def test_steps_run_out_in_words() -> None:
-    events, whys = [got()], []
+    events = [got()]
+    whys = []
     for i in range(6):
         step = step_of(*events)
         assert isinstance(step, AskModel) and step.tools

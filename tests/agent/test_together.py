@@ -40,7 +40,8 @@ class Sink:
     ) -> None:
         self.spec = Spec(name, "", SCHEMA, effect, "never")
         self.got: list[str] = []
-        self._label, self._after = label, after or (lambda: None)
+        self._label = label
+        self._after = after or (lambda: None)
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         self.got.append(msgspec.json.decode(arguments)["text"])

@@ -95,7 +95,8 @@ async def test_jobs_of_a_person(tmp_path: Path) -> None:
         folder = tmp_path / "jobs" / name
         folder.mkdir(parents=True)
         (folder / "JOB.md").write_text(f"---\n{front}\n---\n\nSay it.\n")
-    channel, model = MemoryChannel(), ScriptedModel(lambda request: say("the model"))
+    channel = MemoryChannel()
+    model = ScriptedModel(lambda request: say("the model"))
     async with running(tmp_path, model, channel, {"agents": {"main": {}, "other": {}}}, tools=None):
         for number, text in enumerate(("!jobs", "/jobs brief", "!jobs brieff", "!agents"), 1):
             channel.write(text)

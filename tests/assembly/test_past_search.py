@@ -35,7 +35,8 @@ from deskhand.types.messages import Message, Text, ToolCall, ToolResult
 from deskhand.types.options import SessionOptions
 
 ROLES = {"olga": ("owner",), "anna": ("member",), "bert": ("member",)}
-OLGA, NOON = Principal("olga", ("owner",)), 1_700_000_000.0
+OLGA = Principal("olga", ("owner",))
+NOON = 1_700_000_000.0
 NOWHERE = "There is no conversation of that name that everybody here may read"
 
 
@@ -56,7 +57,8 @@ class Town(Desk):
     async def tell(self, app: App, who: str, chat: str, text: str, *, group: bool = False, thread: str = "") -> str:
         """They say this, and it is answered. Returns the conversation."""
         label = OWNER if "owner" in ROLES[who] else Label("member")
-        address, body = Address("memory", chat=chat, thread=thread, group=group), Text(text, label)
+        address = Address("memory", chat=chat, thread=thread, group=group)
+        body = Text(text, label)
         said = Said(Message("user", (body,)))
         inbound = Inbound(app.parts.ids.new("said"), address, who, app.parts.clock.now(), said)
         receipt = await app.door.submit(inbound)
@@ -205,7 +207,8 @@ async def test_what_goes_on_by_itself_keeps_it_with_the_person(tmp_path: Path, k
 
 def test_a_title_is_the_word_of_who_gave_it() -> None:
     """At first that of who said the first words; a tool gives it with all that the conversation has read."""
-    bob, page = Principal("bob", ("member",)), Text("read", Label(source="https://example.org/"))
+    bob = Principal("bob", ("member",))
+    page = Text("read", Label(source="https://example.org/"))
     said = MessageReceived(1, OLGA, Address("memory", chat="x"), Message("user", (Text("hello", OWNER),)))
     read = (
         ModelReplied(Message("assistant", (ToolCall("c1", "web_fetch", msgspec.Raw(b"{}")),)), "x/y", "calls"),

@@ -66,7 +66,8 @@ def convert(call_id: str, arguments: bytes) -> ToolCall:
 
 async def test_the_example_of_the_documentation(tmp_path: Path) -> None:
     settings = settings_of(tmp_path, "rates", rates=EXAMPLE)
-    good, bad = convert("a", b'{"amount": 10, "to": "CHF"}'), convert("b", b'{"amount": 10, "to": "BTC"}')
+    good = convert("a", b'{"amount": 10, "to": "CHF"}')
+    bad = convert("b", b'{"amount": 10, "to": "BTC"}')
     app, asked, channel = await talk(settings, good, bad)
     assert app.current.plugins.failed == ()
     assert "# Plugin rates\nAmounts of money are in euros" in asked[0].system[0]

@@ -58,7 +58,8 @@ async def happened(home: Path) -> None:
         return say("", ToolCall(f"c{done}", name, msgspec.Raw(msgspec.json.encode(arguments))))
 
     settings = read_settings(None, {"DESKHAND_HOME": str(home), "HOME": str(home.parent)})
-    channel, model = MemoryChannel(), ScriptedModel(script)
+    channel = MemoryChannel()
+    model = ScriptedModel(script)
     parts = Parts(lambda name: model, channels=(channel,), authorise=lambda inbound: ANN)
     async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
         tasks.start_soon(app.run)

@@ -28,7 +28,8 @@ from deskhand.types.labels import LOCAL, OWNER
 from deskhand.types.messages import Audio, Image, Message, Part, Text, Usage
 from deskhand.workspace.quarantine import Held
 
-CHAT, GROUP = Address("chat", chat="1"), Address("chat", chat="2", group=True)
+CHAT = Address("chat", chat="1")
+GROUP = Address("chat", chat="2", group=True)
 ANN = Principal("ann", ("owner",))
 NOON = 1_700_049_600.0
 """2023-11-15, 12:00 UTC."""
@@ -51,7 +52,9 @@ class Desk:
     """The folders of an agent, and its prompt."""
 
     def __init__(self, root: Path, clock: SetClock | None = None, **chosen: Any) -> None:
-        self.root, self.own, self.work = root, root / "agents" / "a", root / "agents" / "a" / "workspace"
+        self.root = root
+        self.own = root / "agents" / "a"
+        self.work = root / "agents" / "a" / "workspace"
         self.work.mkdir(parents=True)
         self.write("../../../prompts/mine/PROMPT.md", "---\ndescription: x\n---\nthe preset in {workspace}")
         self.clock = clock or SetClock(NOON)
@@ -189,8 +192,10 @@ def test_how_much_it_is_told(tmp_path: Path) -> None:
 
 def test_what_was_spoken_is_answered_for_the_ear(tmp_path: Path) -> None:
     desk = Desk(tmp_path / "a")
-    spoken, written = said(Audio("sha256:0", "audio/ogg", "hello", OWNER)), said(Text("hello", OWNER))
-    hint, answer = Message("user", (Text("hurry", LOCAL),)), Message("assistant", (Text("yes"),))
+    spoken = said(Audio("sha256:0", "audio/ogg", "hello", OWNER))
+    written = said(Text("hello", OWNER))
+    hint = Message("user", (Text("hurry", LOCAL),))
+    answer = Message("assistant", (Text("yes"),))
 
     def voice(*messages: Message) -> bool:
         stable, place = desk.prompt(state(CHAT, ANN, *messages))
@@ -368,7 +373,8 @@ def test_an_owner_who_joins_from_the_page_brings_nothing_private(
     first: Address, who: Principal, tmp_path: Path
 ) -> None:
     """What they write there is answered where the others read; also after the conversation was shortened."""
-    desk, page = Desk(tmp_path), Address("web", "ann", "1")
+    desk = Desk(tmp_path)
+    page = Address("web", "ann", "1")
     desk.fill()
     talk: list[e.AnyEvent] = [
         e.MessageReceived(1, who, first, said(Text("hello"))),

@@ -414,7 +414,8 @@ def test_a_model_with_little_room_gets_what_everybody_needs(tmp_path: Path) -> N
         settings = Settings(Home(tmp_path), msgspec.convert(given, Config), environment={"HOME": str(tmp_path)})
         return {*toolbox(settings, "default", skills_of(settings, "default"))}
 
-    few, all_ = offered("ollama/some"), offered("openai/gpt-5.6-sol")
+    few = offered("ollama/some")
+    all_ = offered("openai/gpt-5.6-sol")
     assert {"read_file", "write_file", "shell", "web_fetch"} <= few < all_ and "process" in all_ - few
     assert offered("ollama/some", profile="full") == all_, "somebody chose"
     assert offered("ollama/some", tools=["process"]) == {"process"}

@@ -12,7 +12,8 @@ from deskhand.types.identity import Address, Principal
 from deskhand.types.messages import Message, ResultStatus, Text, ToolCall, ToolResult, Usage
 from deskhand.types.secret_search import SecretSearch
 
-ANN, PLACE = Principal("ann", ("owner",)), Address("chat", chat="1")
+ANN = Principal("ann", ("owner",))
+PLACE = Address("chat", chat="1")
 Timed = tuple[float, e.AnyEvent]
 
 

@@ -136,7 +136,8 @@ def test_each_template_is_told_of() -> None:
 async def test_what_steers_an_agent_is_out_of_its_reach(tmp_path: Path) -> None:
     home = tmp_path / "home"
     chosen = settings(home)
-    own, work = chosen.home.agent("default"), chosen.home.workspace("default")
+    own = chosen.home.agent("default")
+    work = chosen.home.workspace("default")
     (home / "prompts/work").mkdir(parents=True)
     (home / "prompts/work/PROMPT.md").write_text("mine")
     await live(chosen)

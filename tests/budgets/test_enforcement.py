@@ -120,7 +120,8 @@ async def test_a_name_stands_over_its_kind_and_a_month_over_days(tmp_path: Path)
 
 async def test_what_is_held_and_given_back(tmp_path: Path) -> None:
     async with desktop(tmp_path, {"all": {"tokens": 1000}}) as desk:
-        ledger, change = desk.ledger, desk.store.change
+        ledger = desk.ledger
+        change = desk.store.change
         assert await ledger.reserve(ANNA, 600, "a") == ""
         assert "600 tokens are held by calls that go on" in await ledger.reserve(ANNA, 600, "b")
         await change(ledger.release("a"))
@@ -150,13 +151,15 @@ async def test_never_more_than_allowed_however_much_goes_on(tmp_path: Path, seed
         "session": {"tokens": 2_000},
     }
     async with desktop(tmp_path, budgets) as desk:
-        refused, made = 0, 0
+        refused = 0
+        made = 0
 
         async def talk(number: int) -> None:
             nonlocal refused, made
             charge = Charge(f"s{number % 30}", f"p{number % 5}", "default", model="openai/gpt-5")
             for turn in range(6):
-                key, most = f"{number}.{turn}", random.randrange(1, 900)
+                key = f"{number}.{turn}"
+                most = random.randrange(1, 900)
                 ledger = desk.ledger
                 if await ledger.reserve(charge, most, key):
                     refused += 1
@@ -335,7 +338,8 @@ async def test_who_comes_near_is_warned_once(tmp_path: Path) -> None:
     desk = Desk(tmp_path, budgets={"person": {"tokens_per_day": 100_000}, "all": {"tokens": 1_000_000}})
     session = "default/terminal:1"
     async with desk.running() as app:
-        ledger, charge = app.works.budgets, Charge(session, "owner", "default")
+        ledger = app.works.budgets
+        charge = Charge(session, "owner", "default")
 
         async def notes(name: str) -> list[str]:
             events = [each.event for each in await app.store.events(session)]
@@ -399,7 +403,8 @@ async def test_a_conversation_stops_in_words_and_goes_on(tmp_path: Path) -> None
 async def test_two_processes_cannot_hold_more_than_there_is(tmp_path: Path) -> None:
     """A replay asks beside whoever drives: both look, both find room, and one is refused all the same."""
     async with desktop(tmp_path, {"all": {"tokens": 1000}}) as desk:
-        other, refused = desk.anew(), list[str]()
+        other = desk.anew()
+        refused = list[str]()
 
         async def ask(ledger: BudgetLedger) -> None:
             refused.append(await ledger.reserve(ANNA, 600, "a"))

@@ -32,7 +32,8 @@ def live_text(message: Mapping[str, Any]) -> str:
     live = bytearray(halves)
     for each in entities:
         if each["type"] in ("code", "pre"):
-            start, end = 2 * each["offset"], 2 * (each["offset"] + each["length"])
+            start = 2 * each["offset"]
+            end = 2 * (each["offset"] + each["length"])
             live[start:end] = "\n".encode("utf-16-le") * each["length"]
     return live.decode("utf-16-le") + "\n".join(str(each.get("url", "")) for each in entities)
 
@@ -121,13 +122,15 @@ class TelegramStage:
     nowhere = Address("telegram", "4200", "12345")
 
     def __init__(self, server: TelegramServer, open_: Callable[[], Channel]) -> None:
-        self._server, self.open = server, open_
+        self._server = server
+        self.open = open_
 
     async def says(self, text: str) -> None:
         self._server.chats.says(ANN, text)
 
     async def passes_on(self, words: str) -> int:
-        chats, origin = self._server.chats, {"type": "hidden_user", "sender_user_name": words, "date": 1_800_000_000}
+        chats = self._server.chats
+        origin = {"type": "hidden_user", "sender_user_name": words, "date": 1_800_000_000}
         bot = {"id": 9, "is_bot": True, "first_name": words, "username": "other_bot"}
         sent = [
             chats.says(ANN, words, forward_origin=origin),

@@ -23,7 +23,9 @@ from deskhand.types.identity import Address, Answer, Edit, Inbound, Reaction, Sa
 from deskhand.types.messages import Audio, File, Image, Text
 
 Open = Callable[..., TelegramChannel]
-ANN, BOB, FAMILY = 77, 88, -100
+ANN = 77
+BOB = 88
+FAMILY = -100
 PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 40
 HERE = Address("telegram", "4200", str(ANN))
 
@@ -179,7 +181,8 @@ async def test_what_is_said_of_a_file_is_its_caption(server: TelegramServer, ope
     is gone, or that is no picture to Telegram, the words are said all the same."""
     server.chats.says(ANN, "hello")
     channel = open_channel()
-    picture, none = await channel._kit.keep(PNG), await channel._kit.keep(b"no picture")
+    picture = await channel._kit.keep(PNG)
+    none = await channel._kit.keep(b"no picture")
     words = "\n\n".join(f"**{i}** " + "word " * 100 for i in range(4))
     long = saying(HERE, words, Image(picture, "image/png", "a.png"))
     server.fail("sendMessage", 429, retry_after=1)
@@ -269,7 +272,8 @@ async def test_nobody_there(where: str, server: TelegramServer, open_channel: Op
 async def test_two_readers_of_one_bot(server: TelegramServer, open_channel: Open) -> None:
     """In this home the second waits; another program's is told, and tried again later."""
     server.chats.says(ANN, "hello")
-    first, second = open_channel(), open_channel()
+    first = open_channel()
+    second = open_channel()
     async with aclosing(cast(AsyncGenerator[Inbound], first.receive())) as inbounds:
         await anext(inbounds)
         with pytest.raises(ChannelError, match="token of its own"):

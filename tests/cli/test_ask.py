@@ -27,7 +27,8 @@ def environment(home: Path) -> dict[str, str]:
 
 
 def run(home: Path, *args: str, stdin: bytes | None = None, command: Sequence[str] = DESKHAND) -> Done:
-    argv, env = [*command, *args], environment(home)
+    argv = [*command, *args]
+    env = environment(home)
     if stdin is None:
         return subprocess.run(argv, capture_output=True, env=env, timeout=50, stdin=subprocess.DEVNULL, check=False)
     return subprocess.run(argv, capture_output=True, env=env, timeout=50, input=stdin, check=False)

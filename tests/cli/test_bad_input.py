@@ -25,7 +25,8 @@ class Desk:
     """`deskhand` on one home with the scripted model."""
 
     def __init__(self, home: Path) -> None:
-        self.home, self.database = home, home / "state" / "deskhand.db"
+        self.home = home
+        self.database = home / "state" / "deskhand.db"
         self.env = {"PATH": os.environ["PATH"], "HOME": str(home.parent), "DESKHAND_HOME": str(home)}
         home.mkdir(mode=0o700)
         self.config = home / "deskhand.yaml"

@@ -21,7 +21,8 @@ from deskhand.types.messages import Message, Text, Usage
 from deskhand.types.options import SessionOptions
 from deskhand.types.tasks import Status, Task
 
-OWNER, PLACE = Principal("owner", ("owner",)), Address("terminal", chat="x")
+OWNER = Principal("owner", ("owner",))
+PLACE = Address("terminal", chat="x")
 SAID = MessageReceived(2, OWNER, PLACE, Message("user", (Text("do it"),)), "1")
 REPLY = ModelReplied(Message("assistant", (Text("so"),)), "scripted/x", "stop", Usage(1_000, 234))
 

@@ -18,7 +18,8 @@ from deskhand.types.diffs import CallDiff, FileDiff
 from .terminal import DESK, Terminal
 from .test_chat import MEANT_S, environment
 
-GREEN, RED = "green", "red"
+GREEN = "green"
+RED = "red"
 Open = Callable[..., Terminal]
 
 

@@ -26,7 +26,8 @@ from tests.memory.junk import junk
 
 from .test_commands import Desk
 
-SESSION, T0 = "default/terminal:talk", 1_700_000_000.0
+SESSION = "default/terminal:talk"
+T0 = 1_700_000_000.0
 ANN = Principal("ann", ("owner",))
 PAGE = Label("untrusted", source="https://evil.test/")
 

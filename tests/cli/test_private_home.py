@@ -43,7 +43,8 @@ def test_whichever_command_makes_it(tmp_path: Path, command: tuple[str, ...]) ->
 
 def test_a_database_that_others_could_read(tmp_path: Path) -> None:
     """Made by an older version; also while it is open, with what lies beside it."""
-    path, before = tmp_path / "deskhand.db", os.umask(0o022)
+    path = tmp_path / "deskhand.db"
+    before = os.umask(0o022)
     try:
         old = apsw.Connection(str(path))
         old.execute("PRAGMA journal_mode = WAL; CREATE TABLE t(x); INSERT INTO t VALUES(1)").fetchall()

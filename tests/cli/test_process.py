@@ -117,7 +117,8 @@ def test_a_conversation_is_taken_along(shell: Shell, tmp_path: Path) -> None:
     shell("ask", "hello", "-s", "talk")
     lines = shell("sessions", "export", "talk", "--format", "jsonl")
     assert [msgspec.json.decode(line)["role"] for line in lines.splitlines()] == ["user", "assistant", "meta"]
-    file, other = tmp_path / "talk.jsonl", Shell(tmp_path / "other")
+    file = tmp_path / "talk.jsonl"
+    other = Shell(tmp_path / "other")
     file.write_text(lines + '{"role": "user", "content": "and then?"}\n{"role": "system", "content": "x"}\n')
     other("init")
     other("model", "use", "scripted/echo")
@@ -157,7 +158,8 @@ def test_who_changes_the_log_is_found(shell: Shell) -> None:
         shell("ask", words, "-s", "talk")
     assert "all hold" in shell("audit", "verify")
     path = shell.home / "state" / "deskhand.db"
-    whole, session = path.read_bytes(), "main/terminal:talk"
+    whole = path.read_bytes()
+    session = "main/terminal:talk"
     move = "UPDATE event SET n = {} WHERE n = {};".format
     attacks = {
         "UPDATE event SET body = CAST(replace(CAST(body AS TEXT), 'two', 'six') AS BLOB) WHERE n = 4": 4,

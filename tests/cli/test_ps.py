@@ -23,7 +23,8 @@ def _ps(home: Path, *args: str) -> Result:
 
 
 def _until_gone(mark: str) -> None:
-    pause, until = 0.05, time.monotonic() + 30
+    pause = 0.05
+    until = time.monotonic() + 30
     while processes_with(mark):
         assert time.monotonic() < until, "it lives on"
         time.sleep(pause)

@@ -171,11 +171,13 @@ def test_a_slow_start_of_which_nothing_is_to_be_taken_back_is_left_alone(worksho
 @pytest.mark.parametrize("waits", [False, True])
 def test_a_worker_says_when_it_is_ready(tmp_path: Path, waits: bool) -> None:
     """It drives, or it waits for another that does."""
-    served, (told, tells) = Served(tmp_path / "home"), os.pipe()
+    served = Served(tmp_path / "home")
+    (told, tells) = os.pipe()
     home = Home(served.home)
     home.make(home.state)
     held = take(home.lock, Holder(os.getpid(), 0.0)) if waits else None
-    argv, env = [*DESKHAND, "serve", "--worker", str(os.getpid())], served.env | {"DESKHAND_READY": str(tells)}
+    argv = [*DESKHAND, "serve", "--worker", str(os.getpid())]
+    env = served.env | {"DESKHAND_READY": str(tells)}
     with subprocess.Popen(argv, env=env, pass_fds=(tells,)) as worker:
         os.close(tells)
         assert os.read(told, 1) == b"1" and os.read(told, 1) == b""

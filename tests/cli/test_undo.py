@@ -35,7 +35,8 @@ async def wrote(home: Path, *files: tuple[str, str]) -> None:
     store = SqliteStore(home / "state/deskhand.db", statements())
     reaches = ToolScopes(store, Blobs(home / "state/blobs"), SandboxProvider())
     for path, content in files:
-        reach, ids = await reaches.of("default", workspace), RandomIds()
+        reach = await reaches.of("default", workspace)
+        ids = RandomIds()
         place = ("default/terminal:t", Principal("owner", ("owner",)), Address("terminal", chat="t"), "default", reach)
         context = Context(*place, SystemClock(), ids, lambda text: None, ids.new("call"), OWNER)
         done = await write_file.run(msgspec.Raw(msgspec.json.encode({"path": path, "content": content})), context)

@@ -45,7 +45,8 @@ class Machine:
     """A user with a home, and a system that notes what it is told."""
 
     def __init__(self, root: Path, **tools: str) -> None:
-        self.root, self.calls = root, root / "calls"
+        self.root = root
+        self.calls = root / "calls"
         self.bin = root / "bin"
         self.bin.mkdir(parents=True)
         for name, script in tools.items():

@@ -26,7 +26,8 @@ class Talk:
     """A view with a clock that a test moves, and events in their order."""
 
     def __init__(self, width: int = 60, colours: str | None = None, *, usage: bool = False) -> None:
-        self.time, self.n = 0.0, 0
+        self.time = 0.0
+        self.n = 0
         self.view = View(Paint(lambda: width, colours), lambda: self.time, usage=usage)
 
     def see(self, *items: e.AnyEvent | Progress) -> list[str]:
@@ -98,7 +99,9 @@ PIECES = ["# h\n", "text\n", "\n", "- a\n", "  - b\n", "1. x\n", "```\n", "| a |
 @given(st.lists(st.sampled_from(PIECES)))
 def test_blocks_that_are_certain_stay_as_they_are(pieces: list[str]) -> None:
     """Whatever follows, the settled beginning of a text renders the same."""
-    paint, text, settled = Paint(lambda: 60), "", 0
+    paint = Paint(lambda: 60)
+    text = ""
+    settled = 0
     for each in pieces:
         text += each
         assert stable(text) >= settled

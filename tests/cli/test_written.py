@@ -29,7 +29,8 @@ class Owner:
     """A home, a folder that an agent may write, and the commands that the owner gives."""
 
     def __init__(self, home: Path) -> None:
-        self.home, self.repo = home / "deskhand", home / "src/app"
+        self.home = home / "deskhand"
+        self.repo = home / "src/app"
         self.repo.mkdir(parents=True)
         (self.repo / "Makefile").write_text("all:\n\techo built\n")
 
@@ -50,7 +51,8 @@ class Owner:
         workspace = self.home / "agents/default/workspace"
         workspace.mkdir(parents=True, exist_ok=True)
         store = SqliteStore(self.home / "state/deskhand.db", statements())
-        reaches, ids = ToolScopes(store, Blobs(self.home / "state/blobs"), SandboxProvider()), RandomIds()
+        reaches = ToolScopes(store, Blobs(self.home / "state/blobs"), SandboxProvider())
+        ids = RandomIds()
         reach = await reaches.of("default", workspace)
         place = ("default/terminal:t", Principal("owner", ("owner",)), Address("terminal", chat="t"), "default", reach)
         context = Context(*place, SystemClock(), ids, lambda text: None, ids.new("call"), OWNER)

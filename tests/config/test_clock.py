@@ -63,7 +63,8 @@ def repeat(request: Request) -> Message:
 @pytest.mark.parametrize("jump_s", [-DAY_S, DAY_S])
 async def test_nothing_waits_for_the_clock_to_catch_up(jump_s: float, tmp_path: Path) -> None:
     """A try that was put off before the jump is made soon after it; the order, the log and its chain hold."""
-    clock, channel = SetClock(), Refusing()
+    clock = SetClock()
+    channel = Refusing()
     parts = Parts(lambda name: ScriptedModel(repeat), {}, {}, (channel,), lambda inbound: ANN, clock=clock)
     async with open_app(Settings(Home(tmp_path), CONFIG), parts) as app, anyio.create_task_group() as tasks:
         tasks.start_soon(app.run)
@@ -97,7 +98,8 @@ class Overloaded(ScriptedModel):
     """Asks once to be left alone for longer than one sleeps through. `busy` is called just before that."""
 
     def __init__(self, busy: Callable[[], None] = lambda: None) -> None:
-        self.asked, self._busy = 0, busy
+        self.asked = 0
+        self._busy = busy
         super().__init__(self._say)
 
     def _say(self, request: Request) -> Message:
@@ -171,7 +173,8 @@ async def after_a_jump_at(home: Path, looks: int, by_s: float) -> float:
     clock, channel = ShiftedClock(), MemoryChannel()
 
     def busy() -> None:
-        clock.looks, clock.by_s = looks, by_s
+        clock.looks = looks
+        clock.by_s = by_s
 
     model = Overloaded(busy)
     parts = Parts(lambda name: model, {}, {}, (channel,), lambda inbound: ANN, clock=clock)
@@ -203,7 +206,8 @@ async def test_a_wait_for_a_model_is_no_longer_wherever_the_clock_is_set(tmp_pat
 
 
 async def test_a_host_that_asked_us_to_wait_is_asked_again_in_time() -> None:
-    clock, manners = SetClock(), HostRateLimiter()
+    clock = SetClock()
+    manners = HostRateLimiter()
     manners.told("slow.test", clock, {"retry-after": "30"})
     clock.at -= DAY_S
     with pytest.raises(NetError, match="for 30 s more"):
@@ -234,7 +238,9 @@ async def test_a_date_counts_from_the_clock_of_who_says_it(wrong_s: float) -> No
 
 async def test_what_was_just_stored_is_not_old_because_the_clock_was_set(tmp_path: Path) -> None:
     """Its commit may be on its way. What is old when no clock was set since goes."""
-    store, blobs, clock = SqliteStore(tmp_path / "x.db"), Blobs(tmp_path / "blobs"), SetClock()
+    store = SqliteStore(tmp_path / "x.db")
+    blobs = Blobs(tmp_path / "blobs")
+    clock = SetClock()
     digest = await blobs.put(b"new")
     os.utime(blobs.path(digest), (clock.at, clock.at))
     before = clock.now() - clock.monotonic()

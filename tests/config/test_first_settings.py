@@ -73,7 +73,8 @@ def test_what_would_be_read_otherwise_is_refused(tmp_path: Path, name: str, valu
 
 
 def test_what_the_owner_is_called(tmp_path: Path) -> None:
-    here, file = settings(tmp_path), tmp_path / "agents/default/workspace/USER.md"
+    here = settings(tmp_path)
+    file = tmp_path / "agents/default/workspace/USER.md"
     assert owner_of(here, "default") == ""
     name_owner(here, "default", "  Ann   Lee ")
     assert file.read_text() == "- Name: Ann Lee\n"

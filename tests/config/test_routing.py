@@ -93,7 +93,8 @@ async def test_several_conversations_in_one_chat(tmp_path: Path) -> None:
 
 async def test_a_button_answers_the_conversation_that_asked(tmp_path: Path) -> None:
     """Whatever was chosen in that chat since; and a made up button answers nothing in the chat of another."""
-    channel, acts = MemoryChannel(), tmp_path / "acts.txt"
+    channel = MemoryChannel()
+    acts = tmp_path / "acts.txt"
     settings = Settings(Home(tmp_path), Config()).with_model("scripted/x")
     act = FileTool("act", acts)
     act.spec = msgspec.structs.replace(act.spec, effect="network")

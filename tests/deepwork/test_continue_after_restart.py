@@ -124,7 +124,8 @@ class SlowChannel(MemoryChannel):
 @pytest.mark.parametrize("asked_by", ["the tool", "the command"])
 async def test_what_is_being_sent_is_sent_before_it_ends(tmp_path: Path, asked_by: str) -> None:
     """A send that is cut off may have arrived: it would come again, marked as a possible duplicate."""
-    desk, channel = Desk(tmp_path, **ALLOWED), SlowChannel()
+    desk = Desk(tmp_path, **ALLOWED)
+    channel = SlowChannel()
     parts = desk.parts(channels=(channel,), authorise=lambda inbound: OWNER)
     if asked_by == "the tool":
         channel.write('[["restart", {}]]')
@@ -186,7 +187,8 @@ async def test_it_does_not_go_on_for_who_is_gone(tmp_path: Path, caplog: pytest.
     desk = Desk(tmp_path)
     async with open_app(desk.settings, desk.parts()) as app:
         for key, text in (("k", "go on"), ("l", "")):
-            who, place = b'{"id": "eve", "roles": ["owner"]}', b'{"channel": "terminal", "chat": "1"}'
+            who = b'{"id": "eve", "roles": ["owner"]}'
+            place = b'{"channel": "terminal", "chat": "1"}'
             row = (key, SESSION, who, place, text, b'{"integrity": "tool_local"}', "run", 0.0)
             await app.store.change([Change("restart_add", row)])
     async with desk.running() as app:

@@ -23,7 +23,8 @@ from deskhand.types import events as e
 from deskhand.types.errors import ModelRequestRefused, StoreUnavailable
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult, Usage
 
-REACHED, GO_ON = '{"verdict": "reached", "missing": ""}', '{"verdict": "not_reached", "missing": "the second page"}'
+REACHED = '{"verdict": "reached", "missing": ""}'
+GO_ON = '{"verdict": "not_reached", "missing": "the second page"}'
 
 
 class Judged:
@@ -200,7 +201,9 @@ class Broken(Judged):
 
     def __init__(self, error: Exception, times: int) -> None:
         super().__init__(REACHED)
-        self.error, self.left, self.tried = error, times, 0
+        self.error = error
+        self.left = times
+        self.tried = 0
 
     def __call__(self, request: Request) -> Message:
         if _judging(request):
@@ -290,7 +293,8 @@ class Faulty(SqliteStore):
 
 async def test_a_fault_of_the_database_ends_no_other_judge(tmp_path: Path) -> None:
     house = House(tmp_path, Judged(REACHED))
-    house.model, house.store = (slow := SlowJudge(house.model.script)), Faulty
+    house.model = (slow := SlowJudge(house.model.script))
+    house.store = Faulty
     async with house.running() as app:
         house.channel.write("/goal be slow", chat="1", external_id="1")
         while not slow.asked:

@@ -33,7 +33,8 @@ from deskhand.types.limits import Limits
 from deskhand.types.messages import Message, Text, ToolCall, Usage
 from deskhand.types.options import SessionOptions
 
-SESSIONS, TURNS = 20, 50
+SESSIONS = 20
+TURNS = 50
 
 
 def call(name: str, arguments: object = None, call_id: str = "") -> ToolCall:
@@ -182,7 +183,9 @@ def quick(tmp_path: Path) -> Iterator[Path]:
 
 
 async def test_a_thousand_turns_come_out_byte_for_byte(quick: Path) -> None:
-    turns, kinds, asked = 0, set[str](), 0
+    turns = 0
+    kinds = set[str]()
+    asked = 0
     for number in range(SESSIONS):
         folder = quick / str(number)
         folder.mkdir()
@@ -191,8 +194,10 @@ async def test_a_thousand_turns_come_out_byte_for_byte(quick: Path) -> None:
         while talk.ended < TURNS:
             await talk.step()
         log = await bench.store.events(SESSION)
-        ran, sent = talk.ran, [r for r in talk.model.requests if len(r.system) > 1]
-        seen, meter = list[Request](), UsageMeter()
+        ran = talk.ran
+        sent = [r for r in talk.model.requests if len(r.system) > 1]
+        seen = list[Request]()
+        meter = UsageMeter()
         for each in recordings(SESSION, log):
             found = await replay(each, Trial(bench.agent, nobody, bench.opened, meter=meter))
             assert found.same and not found.differs, (number, each.number, found.differs)

@@ -68,7 +68,8 @@ class Moody(MemoryChannel):
         self.cut_off = False  # a restart may come just before a send, or behind it: then that one is marked too
 
     async def send(self, outgoing: Outgoing, mark: str) -> str:
-        chat, key = outgoing.address.chat, outgoing.key
+        chat = outgoing.address.chat
+        key = outgoing.key
         if key in self.owed[chat] and self.owed[chat][0] != key:
             self.early.append(key)
         outcome = self.outcomes.pop(0) if self.outcomes else "sent"
@@ -133,7 +134,8 @@ class House:
 
 
 async def play(actions: list[Action], outcomes: list[Outcome], folder: Path) -> House:
-    house, left = House(folder, outcomes), [*actions]
+    house = House(folder, outcomes)
+    left = [*actions]
     while left:
         async with house.sender() as outbox:
             while left:

@@ -46,7 +46,8 @@ async def hand_out(how: str, context: Context) -> Outcome:
 
 def wrapping(request: Request) -> Message:
     """Calls a tool that is named like the secret, then the one that hands it out, and says it at last."""
-    last, how = request.messages[-1].message, "as it is"
+    last = request.messages[-1].message
+    how = "as it is"
     for shown in reversed(request.messages):
         text = shown.message.text
         if shown.message.role == "user" and "wrap: " in text:
@@ -128,7 +129,8 @@ def spoken(stream: bytes) -> str:
 
 def quoting(request: Request) -> Message:
     """Reads something from outside, then says an address that nobody named."""
-    last, how = request.messages[-1].message, ""
+    last = request.messages[-1].message
+    how = ""
     for shown in reversed(request.messages):
         if shown.message.role == "user" and "wrap: " in shown.message.text:
             how = shown.message.text.partition("wrap: ")[2].partition("\n")[0].strip()

@@ -98,7 +98,8 @@ async def test_what_it_changes_in_protected_files_is_put_back(tmp_path: Path) ->
         rules = desk.settings.home.workspace("default") / "RULES.md"
         rules.write_text("Be kind.")
         said = await desk.call(app, "process", action="start", command="bash --norc")
-        id_, evil = said.split()[1], "echo evil > RULES.md; echo $((1 + 1))done\n"
+        id_ = said.split()[1]
+        evil = "echo evil > RULES.md; echo $((1 + 1))done\n"
         told = await desk.call(app, "process", action="write", id=id_, input=evil)
         await wait_for(partial(_reads, rules, "Be kind."))
         told += await desk.call(app, "process", action="poll", id=id_, wait_s=0)

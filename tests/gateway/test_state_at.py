@@ -23,7 +23,9 @@ from deskhand.types.labels import LOCAL
 from deskhand.types.messages import Message, Text, ToolCall
 from deskhand.types.options import SessionOptions
 
-ANN, BOB, EVE = Principal("ann", ("owner",)), Principal("bob", ("member",)), Principal("eve", ("member",))
+ANN = Principal("ann", ("owner",))
+BOB = Principal("bob", ("member",))
+EVE = Principal("eve", ("member",))
 ROOM = "default/web:bob:room"
 POLICY = [{"verdict": "allow", "tool": "reach"}, {"verdict": "deny", "tool": "refused"}]
 

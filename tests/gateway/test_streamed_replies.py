@@ -33,7 +33,9 @@ class Slow:
     call beside its words."""
 
     def __init__(self, shown: Callable[[str], bool], *, calls: bool = False, fails: int = 0) -> None:
-        self.shown, self.calls, self.fails = shown, calls, fails
+        self.shown = shown
+        self.calls = calls
+        self.fails = fails
         self.asked = 0
 
     async def reply(self, request: Request) -> AsyncIterator[Item]:
@@ -74,7 +76,8 @@ class World:
     def __init__(self, home: Path, *, calls: bool = False) -> None:
         self.settings = Settings(Home(home), CONFIG)
         self.channel: MemoryEditor = MemoryEditor()
-        self.home, self.first_s = home, 0.01
+        self.home = home
+        self.first_s = 0.01
         self.model: Model = Slow(self.shown, calls=calls)
 
     def shown(self, text: str = "the answer") -> bool:
@@ -88,7 +91,8 @@ class World:
     @asynccontextmanager
     async def running(self, fuse: Fuse | None = None) -> AsyncIterator[App]:
         async with open_app(self.settings, self.parts(fuse or Fuse())) as app, anyio.create_task_group() as tasks:
-            app.drafts.first_s, app.drafts.mend_s = self.first_s, 0.02
+            app.drafts.first_s = self.first_s
+            app.drafts.mend_s = 0.02
             tasks.start_soon(app.run)
             yield app
             tasks.cancel_scope.cancel()
@@ -201,7 +205,8 @@ def check(world: World, where: str) -> None:
 
 
 async def live_through(home: Path, *crashes: int, calls: bool) -> tuple[int, list[str], World]:
-    world, crashed = World(home, calls=calls), 0
+    world = World(home, calls=calls)
+    crashed = 0
     passed: list[str] = []
     world.channel.write("go")
     for at in (*crashes, 0):

@@ -63,7 +63,10 @@ def leads_round(path: Path) -> None:
     path.symlink_to(path.name)
 
 
-YAML, JSON, FOLDER, FILE = "is not valid YAML", "is no JSON", "is a folder, not a file", "is a file, not a folder"
+YAML = "is not valid YAML"
+JSON = "is no JSON"
+FOLDER = "is a folder, not a file"
+FILE = "is a file, not a folder"
 MALFORMED = "database disk image is malformed"
 ROUND = "leads round in a circle"
 BROKEN: list[tuple[str, str, Damage, str]] = [

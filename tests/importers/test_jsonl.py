@@ -30,7 +30,8 @@ from deskhand.types.identity import Address, Principal
 from deskhand.types.limits import Limits
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult, Usage
 
-ANN, HERE = Principal("ann", ("owner",)), Address("terminal", chat="t")
+ANN = Principal("ann", ("owner",))
+HERE = Address("terminal", chat="t")
 
 
 def file(*lines: dict[str, Any]) -> bytes:

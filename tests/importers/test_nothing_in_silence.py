@@ -325,7 +325,8 @@ def fill_database(marks: Marks, file: Path, name: str) -> None:
 
 def fill_users(marks: Marks, db: apsw.Connection) -> str:
     """Returns the name of the one that there is."""
-    user, ghost = marks.text(), marks.text()
+    user = marks.text()
+    ghost = marks.text()
     db.execute("INSERT INTO users(username) VALUES(?)", (user,))
     db.executemany(
         "INSERT INTO user_identities(platform_id, username) VALUES(?, ?)",

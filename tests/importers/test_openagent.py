@@ -37,7 +37,8 @@ def with_preset(home: Path, name: str) -> None:
 
 
 async def test_how_conversations_were_held(tmp_path: Path) -> None:
-    home, settings = home_of("openagent", tmp_path), settings_in(tmp_path)
+    home = home_of("openagent", tmp_path)
+    settings = settings_in(tmp_path)
     held(home, "The shop", "Be short.", "garden", True, True, True, True, "max")
     with_preset(home, "garden")
     assert (await move(home, settings)).counts["preset"] == 1
@@ -61,7 +62,8 @@ async def test_how_conversations_were_held(tmp_path: Path) -> None:
 
 
 async def test_a_key_in_a_system_prompt_does_not_come_in(tmp_path: Path) -> None:
-    home, settings = home_of("openagent", tmp_path), settings_in(tmp_path)
+    home = home_of("openagent", tmp_path)
+    settings = settings_in(tmp_path)
     key = "abcdef0123456789abcdef"
     (home / ".env").write_text(f"WEATHER_API_KEY={key}\n")
     held(home, f"The shop {key}", f"Use {key}.", None, False, False, False, False, "high")

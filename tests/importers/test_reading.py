@@ -273,7 +273,8 @@ def test_a_database_of_another_version(tmp_path: Path) -> None:
 
 def test_broken_lines_cost_only_themselves(tmp_path: Path) -> None:
     home = home_of("agent-computer", tmp_path)
-    main, bread = home / "sessions/main.jsonl", home / "sessions/bread.jsonl"
+    main = home / "sessions/main.jsonl"
+    bread = home / "sessions/bread.jsonl"
     lines = main.read_bytes().split(b"\n")
     deep = b'{"role": "user", "content": ' + b"[" * 200_000 + b"]" * 200_000 + b"}"
     long = b'{"role": "user", "content": "' + b"x" * 4_100_000 + b'"}'

@@ -48,7 +48,8 @@ class Chat:
                 self.told.append((part.status, part.text))
                 return say("noted")
         if self.next is not None:
-            call, self.next = self.next, None
+            call = self.next
+            self.next = None
             return say("", call)
         return say(f"answer to: {last.text.strip().splitlines()[-1]}")
 

@@ -139,7 +139,8 @@ async def test_a_quiet_day_with_something_to_do_asks_once(tmp_path: Path) -> Non
 
 
 async def test_what_people_say_is_news_and_what_jobs_say_is_not(tmp_path: Path) -> None:
-    beating, channel = Beating(tmp_path, "- see what is open\n"), MemoryChannel()
+    beating = Beating(tmp_path, "- see what is open\n")
+    channel = MemoryChannel()
     beating.desk.write("other", "every 30m", "Say something.")
     async with beating.desk.running((channel,)) as app:
         await beating.passes(app, 3)
@@ -162,7 +163,8 @@ async def test_it_is_off_by_default_and_stands_in_the_list(tmp_path: Path) -> No
 
 
 async def test_its_answer_goes_where_it_was_told(tmp_path: Path) -> None:
-    beating, channel = Beating(tmp_path, "- look\n", to="memory:1", every="10m"), MemoryChannel()
+    beating = Beating(tmp_path, "- look\n", to="memory:1", every="10m")
+    channel = MemoryChannel()
     async with beating.desk.running((channel,)) as app:
         await beating.desk.pass_time(app, 600)
         await beating.desk.ended(app, "heartbeat")

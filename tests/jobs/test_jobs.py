@@ -69,7 +69,8 @@ async def test_a_changed_time_fires_nothing_of_the_past(tmp_path: Path) -> None:
 
 
 async def test_a_text_is_delivered_without_a_model(tmp_path: Path) -> None:
-    desk, channel = JobDesk(tmp_path), MemoryChannel()
+    desk = JobDesk(tmp_path)
+    channel = MemoryChannel()
     desk.write("tea", "daily 22:14", "Tea time.", kind="deliver", to="memory:7", delete_after_run=True)
     async with desk.running([channel]) as app:
         await desk.pass_time(app, 60)
@@ -81,7 +82,8 @@ async def test_a_text_is_delivered_without_a_model(tmp_path: Path) -> None:
 
 
 async def test_an_answer_goes_where_it_is_wanted(tmp_path: Path) -> None:
-    desk, channel = JobDesk(tmp_path), MemoryChannel()
+    desk = JobDesk(tmp_path)
+    channel = MemoryChannel()
     desk.write("own", "every 1m", to="memory:7")
     desk.write("chat", "every 1m", to="memory:8", session="chat")
     desk.write("fixed", "every 1m", session="news")
@@ -142,7 +144,8 @@ async def test_an_event_starts_it_once(tmp_path: Path) -> None:
     desk = JobDesk(tmp_path)
     desk.write("j", prompt="Look at this.", on=["webhook"])
     async with desk.running() as app:
-        jobs, payload = app.works.jobs, Text("<event>the door is open</event>", UNTRUSTED)
+        jobs = app.works.jobs
+        payload = Text("<event>the door is open</event>", UNTRUSTED)
         assert await jobs.trigger("j", "webhook 1", payload) and not await jobs.trigger("j", "webhook 1", payload)
         run = await desk.ended(app, "j")
         (message,) = await messages(app, run.session)

@@ -32,7 +32,8 @@ from deskhand.types.messages import Message, Text
 from .seen import messages, states, truth
 
 OWNER = Principal("owner", ("owner",))
-HOUR, DAY = 3600.0, 86_400.0
+HOUR = 3600.0
+DAY = 86_400.0
 
 
 class Slow:
@@ -72,11 +73,14 @@ async def reasons(app: App, session: str) -> list[str]:
 
 async def test_a_job_that_waits_behind_a_persons_turn_stops_nothing(tmp_path: Path) -> None:
     """Its time begins when its own turn does; then it holds."""
-    desk, slow, chat = JobDesk(tmp_path, memory={"enabled": False}), Slow(), "default/web:owner:news"
+    desk = JobDesk(tmp_path, memory={"enabled": False})
+    slow = Slow()
+    chat = "default/web:owner:news"
     desk.model = slow  # type: ignore[assignment]
     desk.write("j", "daily 22:14", session="news", timeout="5m")
     async with desk.running() as app:
-        place, said = Address("web", "owner", "news"), Said(Message("user", (Text("think long", OWN_WORDS),)))
+        place = Address("web", "owner", "news")
+        said = Said(Message("user", (Text("think long", OWN_WORDS),)))
         await app.works.waker.hand_in(Inbound("1", place, "owner", desk.clock.now(), said, chat), OWNER)
         await wait_for(lambda: truth(slow.calls == 1))
         await desk.pass_time(app, 60)
@@ -97,11 +101,14 @@ async def test_a_job_that_waits_behind_a_persons_turn_stops_nothing(tmp_path: Pa
 @pytest.mark.parametrize("jump_s", [0.0, -2 * 86_400.0, 2 * 86_400.0])
 async def test_a_job_that_waited_most_of_its_time_has_all_of_it(jump_s: float, tmp_path: Path) -> None:
     """And no more: also where somebody sets the clock meanwhile."""
-    desk, slow, chat = JobDesk(tmp_path, memory={"enabled": False}), Slow(), "default/web:owner:news"
+    desk = JobDesk(tmp_path, memory={"enabled": False})
+    slow = Slow()
+    chat = "default/web:owner:news"
     desk.model = slow  # type: ignore[assignment]
     desk.write("j", "daily 22:14", session="news", timeout="10m")
     async with desk.running() as app:
-        place, said = Address("web", "owner", "news"), Said(Message("user", (Text("think long", OWN_WORDS),)))
+        place = Address("web", "owner", "news")
+        said = Said(Message("user", (Text("think long", OWN_WORDS),)))
         await app.works.waker.hand_in(Inbound("1", place, "owner", desk.clock.now(), said, chat), OWNER)
         await wait_for(lambda: truth(slow.calls == 1))
         await desk.pass_time(app, 60)
@@ -129,7 +136,8 @@ async def _ended(app: App, session: str, number: int) -> bool:
 
 
 async def test_nobody_waits_for_what_is_paused_and_no_two_wait(tmp_path: Path) -> None:
-    desk, slow = JobDesk(tmp_path), Slow()
+    desk = JobDesk(tmp_path)
+    slow = Slow()
     desk.model = slow  # type: ignore[assignment]
     desk.write("j", "daily 09:00")
     async with desk.running() as app:
@@ -152,7 +160,8 @@ async def test_nobody_waits_for_what_is_paused_and_no_two_wait(tmp_path: Path) -
 
 
 async def test_of_many_events_at_once_one_is_taken(tmp_path: Path) -> None:
-    desk, slow = JobDesk(tmp_path), Slow()
+    desk = JobDesk(tmp_path)
+    slow = Slow()
     desk.model = slow  # type: ignore[assignment]
     desk.write("j", prompt="Look.", on=["webhook"])
     async with desk.running() as app, anyio.create_task_group() as tasks:
@@ -198,7 +207,9 @@ async def test_old_runs_are_forgotten_while_it_goes_on(tmp_path: Path) -> None:
 
 async def test_what_is_forgotten_and_what_is_not(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "x.db", statements())
-    ledger, job, now = RunLedger(store, "me"), Job("j", "x" * 5000, on=("webhook",)), 100 * DAY
+    ledger = RunLedger(store, "me")
+    job = Job("j", "x" * 5000, on=("webhook",))
+    now = 100 * DAY
     rows = []
     for number in range(10_400):
         slot = f"body:{number:05}" if number < 100 else f"mqtt:{number:05}"
@@ -253,7 +264,8 @@ class Crossed(SqliteStore):
     def version(self) -> int:
         version = super().version()
         if self.write is not None and self.wanted():
-            write, self.write = self.write, None
+            write = self.write
+            self.write = None
             write()
         return version
 
@@ -264,7 +276,8 @@ async def test_what_is_written_while_the_clock_begins_to_look_is_seen(tmp_path: 
     desk.write("j", "hourly")
     async with desk.running() as app:
         await desk.look(app)
-        clock, store = app.works.jobs.clock, app.store
+        clock = app.works.jobs.clock
+        store = app.store
         assert isinstance(store, Crossed)
         row = added(run_of((await app.works.jobs.get("j")).job or Job("j"), "run_1 by owner", desk.clock.at), "waiting")
         db = connect(desk.settings.home.database, write=True)

@@ -15,7 +15,8 @@ from deskhand.testing.jobs import JobDesk
 from deskhand.types.jobs import Job
 from deskhand.types.schedules import parse_schedule
 
-BEGIN, END = datetime(2026, 1, 1, tzinfo=UTC), datetime(2028, 1, 1, tzinfo=UTC)
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+END = datetime(2028, 1, 1, tzinfo=UTC)
 ZONES = ("America/New_York", "Europe/Berlin", "Australia/Lord_Howe", "Africa/Casablanca", "America/Santiago")
 WALLS = ((0, 30), (1, 30), (2, 30))
 
@@ -32,7 +33,8 @@ def first_shown(wall: datetime, zone: ZoneInfo) -> datetime:
 
 def expected(zone: str) -> set[float]:
     """Each wall time of each day, once: those that fall into a gap come together."""
-    place, found = ZoneInfo(zone), set[float]()
+    place = ZoneInfo(zone)
+    found = set[float]()
     for day in range(-1, (END - BEGIN).days + 1):
         date = BEGIN.replace(tzinfo=None) + timedelta(days=day)
         found |= {first_shown(date.replace(hour=h, minute=m), place).timestamp() for h, m in WALLS}
@@ -43,7 +45,9 @@ def test_two_years_in_five_zones_each_time_exactly_once() -> None:
     """Looked at late by up to a minute, and now and then not for two days, which `skip` and `run_once` lose alike."""
     for zone in ZONES:
         schedule = parse_schedule("30 0,1,2 * * *", zone)
-        now, seen_at, fired = BEGIN.timestamp(), BEGIN.timestamp(), list[float]()
+        now = BEGIN.timestamp()
+        seen_at = BEGIN.timestamp()
+        fired = list[float]()
         while now < END.timestamp():
             found = due(schedule, seen_at, now, "skip", 3600.0)
             fired += found.fire
@@ -54,7 +58,9 @@ def test_two_years_in_five_zones_each_time_exactly_once() -> None:
 
 def changes(zone: str) -> list[float]:
     """The hours of a year in which the clocks there are changed."""
-    place, found, before = ZoneInfo(zone), list[float](), None
+    place = ZoneInfo(zone)
+    found = list[float]()
+    before = None
     for hour in range(365 * 24):
         offset = (BEGIN + timedelta(hours=hour)).astimezone(place).utcoffset()
         if before not in (None, offset):
@@ -109,7 +115,8 @@ async def test_each_change_of_the_clocks_in_the_ledger(tmp_path: Path) -> None:
 async def test_two_years_in_the_ledger(tmp_path: Path) -> None:
     """Each day at half past two in Berlin, which is skipped once a year and shown twice once a year, through the real
     ledger: a row for each, and the chore done once for each. Five seconds of work; five zones would take thirty."""
-    begin, end = BEGIN.timestamp(), END.timestamp()
+    begin = BEGIN.timestamp()
+    end = END.timestamp()
     desk, came = JobDesk(tmp_path, clock=SetClock(begin)), Counter[float]()
     job = Job("daily", kind="chore", chore="note", schedule="30 2 * * *", timezone="Europe/Berlin", misfire="skip")
 
@@ -142,11 +149,13 @@ async def test_a_quiet_day_costs_no_model_call_and_no_write(tmp_path: Path) -> N
     for number in range(20):
         desk.write(f"j{number}", "0 9 * * MON" if number % 2 else "every 1w")  # a Thursday
     async with desk.opened() as app:
-        clock, store = app.works.jobs.clock, app.store
+        clock = app.works.jobs.clock
+        store = app.store
         app.works.jobs.builtins.clear()
         await clock.begin()
         await clock.tick()
-        before, version = clock.looks, store.version()
+        before = clock.looks
+        version = store.version()
         while desk.clock.at < BEGIN.timestamp() + 86_400:
             wait_s = await clock.tick()
             assert wait_s > 0

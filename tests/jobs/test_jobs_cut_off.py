@@ -91,7 +91,8 @@ class Hanging:
     """A model that answers in its second life."""
 
     def __init__(self) -> None:
-        self.calls, self.slow = 0, True
+        self.calls = 0
+        self.slow = True
 
     async def reply(self, request: Request) -> AsyncIterator[Item]:
         self.calls += 1
@@ -102,7 +103,8 @@ class Hanging:
 
 async def test_the_conversation_goes_on_by_itself(tmp_path: Path) -> None:
     """What is handed in is in the log: it is the same run, and the same message."""
-    desk, model = JobDesk(tmp_path), Hanging()
+    desk = JobDesk(tmp_path)
+    model = Hanging()
     desk.model = model  # type: ignore[assignment]
     desk.write("j", "every 1h", hooks={"postrun": "hook.sh"})
     desk.hook("j", "hook.sh", "#!/bin/sh\ncat > state/answer\n")
@@ -125,7 +127,8 @@ async def _called(model: Hanging) -> bool:
 
 
 async def test_a_chore_is_tried_again(tmp_path: Path) -> None:
-    desk, did = JobDesk(tmp_path, jobs={"storm_starts": 0}), list[int]()
+    desk = JobDesk(tmp_path, jobs={"storm_starts": 0})
+    did = list[int]()
     desk.write("j", "every 1h", kind="chore", chore="sweep")
 
     async def chore(job: Job) -> str:

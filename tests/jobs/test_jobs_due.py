@@ -55,7 +55,9 @@ def test_run_all_makes_up_for_ten_at_most() -> None:
 @settings(max_examples=100, deadline=None)
 def test_what_is_not_run_is_counted(schedule: str, after: float, for_s: float, misfire: Misfire) -> None:
     """So that who counts what became of each time can tell a rule from a loss."""
-    parsed, since, now = parse_schedule(schedule), NOON + after, NOON + after + for_s
+    parsed = parse_schedule(schedule)
+    since = NOON + after
+    now = NOON + after + for_s
     found = due(parsed, since, now, misfire, HOUR)
     came = list(due_within(parsed, since, now))
     assert found.lost == min(COUNTED, len(came) - len(found.fire))
@@ -83,7 +85,10 @@ def test_a_new_job_counts_from_when_its_file_was_written_within_reason() -> None
 )
 @settings(max_examples=150, deadline=None)
 def test_whatever_the_clock_does_no_time_comes_twice(schedule: str, steps: list[float], misfire: Misfire) -> None:
-    parsed, now, seen_at, fired = parse_schedule(schedule), NOON, NOON, list[float]()
+    parsed = parse_schedule(schedule)
+    now = NOON
+    seen_at = NOON
+    fired = list[float]()
     for step in steps:
         now += step
         found = due(parsed, seen_at, now, misfire, HOUR)

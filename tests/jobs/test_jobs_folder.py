@@ -56,7 +56,8 @@ def test_it_is_switched_however_its_file_is_written(tmp_path: Path, front: str) 
 
 async def test_a_folder_that_cannot_be_read_stops_no_clock(tmp_path: Path) -> None:
     """What is known goes on, and what is no file of anybody too; it is read again when it can be."""
-    desk, did = JobDesk(tmp_path), list[str]()
+    desk = JobDesk(tmp_path)
+    did = list[str]()
     desk.write("j", "every 1m")
 
     async def sweep(job: Job) -> str:

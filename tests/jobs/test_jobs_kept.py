@@ -20,7 +20,9 @@ from deskhand.types.identity import Principal
 from deskhand.types.jobs import Job
 from deskhand.types.messages import Message, ToolCall
 
-OWNER, ANN, BOB = Principal("owner", ("owner",)), Principal("ann", ("member",)), Principal("bob", ("member",))
+OWNER = Principal("owner", ("owner",))
+ANN = Principal("ann", ("member",))
+BOB = Principal("bob", ("member",))
 
 
 def all_of(root: Path) -> dict[str, str]:
@@ -33,7 +35,8 @@ def all_of(root: Path) -> dict[str, str]:
 
 
 def test_each_step_goes_back_and_forth(tmp_path: Path) -> None:
-    folder, seen = Folder(tmp_path, lambda: "UTC"), list[dict[str, str]]()
+    folder = Folder(tmp_path, lambda: "UTC")
+    seen = list[dict[str, str]]()
     kept = folder.kept
     seen.append(all_of(tmp_path))
     folder.put(Job("j", "One.", schedule="daily 09:00"))
@@ -81,7 +84,8 @@ def test_what_is_kept_has_an_end_and_nothing_is_written_over(tmp_path: Path) -> 
 
 
 def test_a_linked_folder_is_left_where_it_is(tmp_path: Path) -> None:
-    theirs, root = tmp_path / "theirs", tmp_path / "jobs"
+    theirs = tmp_path / "theirs"
+    root = tmp_path / "jobs"
     theirs.mkdir()
     (theirs / "JOB.md").write_text("---\nschedule: hourly\n---\n\nx\n")
     (theirs / "data").write_text("1")
@@ -98,7 +102,8 @@ def test_a_linked_folder_is_left_where_it_is(tmp_path: Path) -> None:
 
 def test_a_linked_folder_comes_back_however_it_is_linked(tmp_path: Path) -> None:
     """A relative link leads nowhere from where it is kept."""
-    theirs, root = tmp_path / "theirs", tmp_path / "jobs"
+    theirs = tmp_path / "theirs"
+    root = tmp_path / "jobs"
     theirs.mkdir()
     (theirs / "JOB.md").write_text("---\nschedule: hourly\n---\n\nx\n")
     root.mkdir()

@@ -16,7 +16,8 @@ from .seen import messages, texts, truth
 
 async def test_a_reply_goes_on_with_the_run_that_sent_the_message(tmp_path: Path) -> None:
     """Over a restart, and with all that the run knew; what is no reply goes on in the chat."""
-    desk, channel = JobDesk(tmp_path), MemoryChannel()
+    desk = JobDesk(tmp_path)
+    channel = MemoryChannel()
     desk.write("brief", "every 1h", "Brief me about otters.", to="memory:7")
     async with desk.running([channel]) as app:
         await app.people.link("owner", Identity("memory", "7"))

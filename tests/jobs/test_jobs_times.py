@@ -110,7 +110,8 @@ class Slow:
     ("overlap", "found"), [("skip", ["skipped", "skipped"]), ("queue_one", ["skipped", "waiting"])]
 )
 async def test_the_last_one_still_runs(tmp_path: Path, overlap: str, found: list[str]) -> None:
-    desk, slow = JobDesk(tmp_path), Slow()
+    desk = JobDesk(tmp_path)
+    slow = Slow()
     desk.model = slow  # type: ignore[assignment]
     desk.write("j", "every 1m", overlap=overlap)
     async with desk.running() as app:

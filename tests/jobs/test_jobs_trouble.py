@@ -58,7 +58,8 @@ async def test_the_owner_is_told_less_and_less_and_then_that_it_works(tmp_path: 
             raise ModelRequestRefused("the model is out of order")
         return say("fine")
 
-    desk, channel = JobDesk(tmp_path, script), MemoryChannel()
+    desk = JobDesk(tmp_path, script)
+    channel = MemoryChannel()
     desk.write("j", "hourly")
     desk.write("quiet", "hourly", alert=False)
     async with desk.running([channel]) as app:
@@ -107,7 +108,8 @@ async def crashing(desk: JobDesk) -> AsyncIterator[App]:
 
 
 async def test_a_storm_of_crashes_pauses_all_jobs(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    desk, channel = JobDesk(tmp_path), MemoryChannel()
+    desk = JobDesk(tmp_path)
+    channel = MemoryChannel()
     desk.write("j", "every 1m")
     for _ in range(3):
         async with crashing(desk) as app:
@@ -278,7 +280,8 @@ async def test_a_job_may_not_restart_us(tmp_path: Path) -> None:
         await desk.pass_time(app, 60)
         run = await desk.ended(app, "j")
         assert run.state == "done" and not app.restart.asked.is_set()  # it is a message like any other
-        by, place = Principal("job:j", ("owner",), "clock", "owner"), Address("job", chat="j")
+        by = Principal("job:j", ("owner",), "clock", "owner")
+        place = Address("job", chat="j")
         order = Inbound("1", place, by.id, desk.clock.at, Command("restart"), run.session)
         await app.works.waker.hand_in(order, by)
         await wait_for(lambda: _refused(app, run.session))
@@ -296,7 +299,8 @@ async def test_a_run_that_waits_for_a_yes_is_told_and_not_stopped(tmp_path: Path
             return say("done")
         return say("", ToolCall("c1", "shell", msgspec.Raw(b'{"command": "rm -rf x"}')))
 
-    desk, channel = JobDesk(tmp_path, script, policy=[{"verdict": "ask", "tool": "shell"}]), MemoryChannel()
+    desk = JobDesk(tmp_path, script, policy=[{"verdict": "ask", "tool": "shell"}])
+    channel = MemoryChannel()
     desk.write("j", "daily 22:14", timeout="5m")
     async with desk.running([channel]) as app:
         await _reachable(app)
@@ -324,7 +328,8 @@ async def test_a_chat_is_told_which_job_failed_why_and_what_to_do(tmp_path: Path
             raise ModelRequestRefused("the key has expired")
         return say("", ToolCall(f"c{len(request.messages)}", "list_files", msgspec.Raw(b'{"path": "."}')))
 
-    desk, channel = JobDesk(tmp_path, script), MemoryChannel()
+    desk = JobDesk(tmp_path, script)
+    channel = MemoryChannel()
     desk.write("brief", "every 1h", to="memory:7", steps=1)
     async with desk.running([channel]) as app:
         await _reachable(app)
@@ -340,7 +345,8 @@ async def test_an_owner_in_that_chat_is_told_once(tmp_path: Path) -> None:
     def script(request: Request) -> Message:
         raise ModelRequestRefused("the key has expired")
 
-    desk, channel = JobDesk(tmp_path, script), MemoryChannel()
+    desk = JobDesk(tmp_path, script)
+    channel = MemoryChannel()
     desk.write("brief", "every 1h", to="memory:9")
     desk.write("other", "every 1h")
     async with desk.running([channel]) as app:
@@ -370,7 +376,8 @@ async def test_one_that_fails_every_other_time_is_told_no_more_often(tmp_path: P
             raise ModelRequestRefused("the model is out of order")
         return say("fine")
 
-    desk, channel = JobDesk(tmp_path, script), MemoryChannel()
+    desk = JobDesk(tmp_path, script)
+    channel = MemoryChannel()
     desk.write("j", "every 1m")
     async with desk.running([channel]) as app:
         await _reachable(app)
@@ -392,7 +399,8 @@ async def test_where_all_fail_the_owner_is_told_of_a_few(tmp_path: Path) -> None
     def script(request: Request) -> Message:
         raise ModelRequestRefused("the key has expired")
 
-    desk, channel = JobDesk(tmp_path, script), MemoryChannel()
+    desk = JobDesk(tmp_path, script)
+    channel = MemoryChannel()
     for number in range(9):
         desk.write(f"j{number}", "every 1h")
     async with desk.running([channel]) as app:

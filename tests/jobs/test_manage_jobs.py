@@ -26,7 +26,8 @@ from deskhand.types.identity import Address, Principal
 from deskhand.types.jobs import CHAT, Hooks, Job, JobView, Run
 from deskhand.types.labels import OWNER, Label
 
-BOSS, ANN = Principal("owner", ("owner",)), Principal("ann", ("member",))
+BOSS = Principal("owner", ("owner",))
+ANN = Principal("ann", ("member",))
 HERE = Address("memory", "", "1")
 DAILY = "---\nschedule: daily 09:00\nhooks: {prerun: scripts/check.sh, postrun: scripts/tell.sh}\n---\n\nLook around."
 
@@ -42,7 +43,8 @@ class Desk:
         """What the model is told; an error begins with `!`."""
         tool = next(each for each in self.app.works.tools("default") if each.spec.name == "manage_job")
         reach = await self.app.current.agent("default").reach()
-        clock, ids = self.app.parts.clock, self.app.parts.ids
+        clock = self.app.parts.clock
+        ids = self.app.parts.ids
         context = Context("default/memory:1", who, HERE, "default", reach, clock, ids, print, "k")
         try:
             outcome = await tool.run(msgspec.Raw(msgspec.json.encode(arguments)), context)
@@ -124,7 +126,8 @@ async def test_what_cannot_be_is_refused_in_a_sentence(tmp_path: Path, arguments
 
 
 def test_no_script_is_placed_over_another_or_through_a_link(tmp_path: Path) -> None:
-    folder, outside = tmp_path / "jobs/x", tmp_path / "outside"
+    folder = tmp_path / "jobs/x"
+    outside = tmp_path / "outside"
     folder.mkdir(parents=True)
     outside.mkdir()
     (folder / "scripts").symlink_to(outside)

@@ -92,7 +92,8 @@ class Study(Desk):
 
     async def say_message(self, app: App, message: Message, by: Principal = OWNER, group: bool = False) -> str:
         """The same with the labels of its parts as they are: what a person hands on from elsewhere, or nobody said."""
-        address, session = Address("terminal", chat="1", group=group), "default/terminal:1"
+        address = Address("terminal", chat="1", group=group)
+        session = "default/terminal:1"
         inbound = Inbound(app.parts.ids.new("said"), address, "owner", self.clock.now(), Said(message), session)
         before = await self._received(app, session)
         await app.store.accept(inbound, by, session)

@@ -33,7 +33,8 @@ async def remember(app: App, *new: NewFact) -> None:
 
 async def memory(app: App, args: str = "", by: Principal = STAFF, chat: str = "9", group: bool = False) -> str:
     """What is answered to `/memory ARGS`."""
-    address, session = Address("terminal", chat=chat, group=group), f"default/terminal:{chat}"
+    address = Address("terminal", chat=chat, group=group)
+    session = f"default/terminal:{chat}"
     said = Inbound(app.parts.ids.new("m"), address, by.id, app.parts.clock.now(), Command("memory", args), session)
     before = await _replies(app, session)
     await app.store.accept(said, by, session)

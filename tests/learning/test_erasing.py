@@ -18,7 +18,8 @@ from deskhand.workspace.erase import Gone, erase
 
 from .gathered import STAFF, Study, facts, texts
 
-ONE, TWO = "default/terminal:1", "default/terminal:2"
+ONE = "default/terminal:1"
+TWO = "default/terminal:2"
 BOB = Principal("bob", ("member",))
 
 

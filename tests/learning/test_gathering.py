@@ -83,7 +83,8 @@ async def test_nothing_new_asks_no_model(tmp_path: Path) -> None:
     study = Study(tmp_path)
     study.answers = {"harvest": lambda text: noted(), "reflect": lambda text: _nothing(), "clean": lambda text: {}}
     async with study.running() as app:
-        gatherer, reflecting = app.works.learning.gatherer, app.works.learning.reflecting
+        gatherer = app.works.learning.gatherer
+        reflecting = app.works.learning.reflecting
         assert await gatherer.harvest() == await reflecting.reflect() == await gatherer.clean() == ""
         session = await study.chat(app, "one", "two")
         study.clock.advance(3600)
@@ -279,7 +280,8 @@ async def test_what_a_page_says_is_not_even_read(tmp_path: Path) -> None:
         lines = [line for line in text.partition("CONVERSATION\n")[2].split("\n") if line.startswith("[")]
         return noted(*((line.partition(": ")[2], int(line[1:].partition("]")[0])) for line in lines))
 
-    study.talk, study.answers["harvest"] = talk, obedient
+    study.talk = talk
+    study.answers["harvest"] = obedient
     async with study.running() as app:
         workspace = study.settings.home.workspace("default").resolve()
         (workspace / "page.md").write_text(f"Remember: {order}")

@@ -25,11 +25,9 @@ def model(request: Request) -> Message:
     the message is what it answers with."""
     said = [each.message for each in request.messages if each.message.role == "user"][-1]
     text = "".join(part.text for part in said.parts if isinstance(part, Text) and part.label.integrity == "owner")
-    told, last, number = (
-        "".join(each.text for each in said.parts if isinstance(each, Text)),
-        request.messages[-1].message,
-        len(request.messages),
-    )
+    told = "".join(each.text for each in said.parts if isinstance(each, Text))
+    last = request.messages[-1].message
+    number = len(request.messages)
     result = "".join(part.text for part in last.parts if isinstance(part, ToolResult))
     if text.startswith("Remember that "):
         return say(result) if result else call("save_memory", number, content=text.removeprefix("Remember that "))

@@ -49,7 +49,8 @@ async def test_pinned_facts_stand_in_memory_md_and_edits_come_back(tmp_path: Pat
         await app.works.learning.notebook.look()
         assert file.read_text().startswith("I live in Bern.\n<!--")
         found = {fact.text: fact for fact in await facts(app)}
-        eight, bern = found["Bob is eight"], found["I live in Bern."]
+        eight = found["Bob is eight"]
+        bern = found["I live in Bern."]
         assert (eight.writer, eight.pinned, eight.scope, eight.owner) == ("file", True, "user", "owner")
         assert (bern.writer, bern.pinned, bern.label.source) == ("file", False, "file memory/MEMORY.md")
         assert "Ann is the owner's sister" not in found
@@ -231,7 +232,8 @@ async def test_a_changed_line_stays_whose_it_was(tmp_path: Path) -> None:
 async def test_what_is_saved_while_the_file_is_being_read_is_read_too(tmp_path: Path) -> None:
     study = Study(tmp_path)
     async with study.running() as app:
-        notebook, file = app.works.learning.notebook, workspace(study) / "knowledge/home.md"
+        notebook = app.works.learning.notebook
+        file = workspace(study) / "knowledge/home.md"
         await notebook.look()
         ground = notebook._ground
 

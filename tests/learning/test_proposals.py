@@ -76,7 +76,8 @@ class House:
     """A running Deskhand in which something was said about the weather."""
 
     def __init__(self, one: Conversations, talk: Talk) -> None:
-        self.one, self.talk = one, talk
+        self.one = one
+        self.talk = talk
         self.reviewing: Reviewing = one.app.works.reviewing
         self.proposals = self.reviewing.proposals
 
@@ -301,7 +302,8 @@ async def test_what_is_undone_or_put_back_by_hand_says_so(house: House) -> None:
 
 async def test_a_yes_that_was_cut_off_is_asked_again(house: House) -> None:
     row = await house.propose()
-    store, now = house.one.app.store, house.one.app.works.ground.clock.now()
+    store = house.one.app.store
+    now = house.one.app.works.ground.clock.now()
     decided = [Change("proposal_decide", (row.id, "accepted", "owner", now - ago, "", "proposed")) for ago in (0, 61)]
     await store.change(decided[:1])
     await house.reviewing.look()
@@ -324,7 +326,9 @@ async def test_an_agent_that_is_gone_holds_up_no_other(house: House) -> None:
 
 
 async def test_who_may_not_decide_is_not_told(house: House) -> None:
-    row, store, place = await house.propose(), house.one.app.store, Address("chat", chat="bob")
+    row = await house.propose()
+    store = house.one.app.store
+    place = Address("chat", chat="bob")
     asked = e.MessageReceived(1, MEMBER, place, Message("user", (Text("Hello.", LOCAL),)))
     session = "default/chat:bob"
     await store.commit(Commit(session, 1, 1.0, (asked, e.TurnEnded("done", (1,))), close=True))
@@ -401,7 +405,8 @@ def finished(call_id: str, status: ResultStatus = "ok") -> e.ToolFinished:
 
 
 async def test_an_owner_decides_in_a_chat(house: House) -> None:
-    one, two = await house.propose(), await house.propose("rain-notes", n=2)
+    one = await house.propose()
+    two = await house.propose("rain-notes", n=2)
     held = await house.propose("outside", UNTRUSTED, n=3)
     answer = partial(house.reviewing.answer, alone=True)
     assert f"{one.id}  weather-notes: `How to note the weather.`" in answer(OWNER, "")

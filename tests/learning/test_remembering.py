@@ -38,7 +38,8 @@ def home(tmp_path: Path) -> Path:
 
 async def ask(agent: Agent, app: App, text: str, **address: Any) -> tuple[str, str]:
     """Say this in a conversation of its own. Returns the last prompt, and all that the model was shown there."""
-    agent._calls, agent._count = [("think", {"thought": "hm"})], agent._count + 1
+    agent._calls = [("think", {"thought": "hm"})]
+    agent._count = agent._count + 1
     place = Address("terminal", chat=str(agent._count), **address)
     before = len(agent.model.requests)
     body = Said(Message("user", (Text(text),)))
@@ -220,7 +221,8 @@ async def test_where_nothing_is_known_a_turn_asks_nothing(home: Path) -> None:
     agent = Agent(home)
     async with agent.running() as app:
         reads = list[str]()
-        look, store = app.store.look, app.store
+        look = app.store.look
+        store = app.store
         store.look = lambda statement, args=(): reads.append(statement) or look(statement, args)  # type: ignore[method-assign, func-returns-value]
         _, shown = await ask(agent, app, "What is the code of my garage?")
         assert "context_snapshot" not in shown

@@ -20,14 +20,20 @@ from .source import SOURCE, files, module_of
 
 SECONDS = 0.7
 """Of the processor's time, after which one call is ended."""
-SMALL, LARGE, LARGER, LARGEST = 2_000, 8_000, 32_000, 1_024_000
+SMALL = 2_000
+LARGE = 8_000
+LARGER = 32_000
+LARGEST = 1_024_000
 LONG_ONES = 6
 """So many patterns are fed up to the largest size."""
-QUICK_S, SLOW_S, RATIO = 0.005, 0.1, 8.0
+QUICK_S = 0.005
+SLOW_S = 0.1
+RATIO = 8.0
 """What takes less is not measured more closely; what takes more is too much whatever it grows by."""
 ARGUED = frozenset(("bytes", "arguments", "Raw"))
 
-LONG_S, LONG_RATIO = 0.25, 12.0
+LONG_S = 0.25
+LONG_RATIO = 12.0
 """For long texts: what is done sooner is quick enough, and what is large falls out of the caches."""
 
 Kind = Literal["grows", "heavy", "deep"]
@@ -167,13 +173,15 @@ def _finding(measure: Measure, one: Fed, pattern: Pattern, cap: int, largest: in
             for times in (3, 5):  # what seems too much is measured more closely
                 if _fits(before, seconds, large, cap):
                     break
-                before, seconds = min(before, took(small, times)[0]), min(seconds, took(large, times)[0])
+                before = min(before, took(small, times)[0])
+                seconds = min(seconds, took(large, times)[0])
             if not _fits(before, seconds, large, cap):
                 kind: Kind = "heavy" if cap or seconds <= RATIO * max(before, 1e-4) else "grows"
                 return Finding(one.name, kind, pattern.name, before, seconds)
         if cap or large >= largest or seconds * RATIO >= SECONDS:  # more would be cut off
             return None
-        small, large = large, large * 4
+        small = large
+        large = large * 4
 
 
 def _fits(small_s: float, large_s: float, large: int, cap: int) -> bool:

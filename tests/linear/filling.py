@@ -28,7 +28,9 @@ class Filling:
     """Values that hold `text`. Structs called as one of `ours` hold a letter: no outside text gets into them."""
 
     def __init__(self, text: str, data: bytes, ours: Collection[str] = ()) -> None:
-        self._text, self._data, self._ours = text, data, ours
+        self._text = text
+        self._data = data
+        self._ours = ours
 
     def value(self, kind: Any, depth: int = 0) -> Any:
         """A value of this type. Raises Cannot."""
@@ -40,7 +42,8 @@ class Filling:
             return self._text
         if kind in (bytes, bytearray, memoryview):
             return self._data
-        origin, inner = typing.get_origin(kind), typing.get_args(kind)
+        origin = typing.get_origin(kind)
+        inner = typing.get_args(kind)
         if origin is None:
             return self._struct(kind, depth)
         if origin is typing.Literal:
@@ -86,7 +89,8 @@ class Filling:
         if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
             raise Cannot(kind)
         filling = Filling("a", b"a") if f"{kind.__module__}.{kind.__name__}" in self._ours else self
-        hints, given = hints_of(kind), {}
+        hints = hints_of(kind)
+        given = {}
         for field in msgspec.structs.fields(kind):
             try:
                 given[field.name] = filling.value(hints[field.name], depth + 1)
@@ -124,7 +128,9 @@ def parameters_of(function: Callable[..., Any]) -> tuple[inspect.Parameter, ...]
 
 def call(function: Callable[..., Any], filling: Filling, most: int = 100_000) -> None:
     """Call it with such arguments; of an iterator so many items are taken. Raises Cannot, and whatever it raises."""
-    hints, given, named = hints_of(function), list[Any](), dict[str, Any]()
+    hints = hints_of(function)
+    given = list[Any]()
+    named = dict[str, Any]()
     letter = Filling("a", b"a")
     for parameter in parameters_of(function):
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:

@@ -16,8 +16,12 @@ from .patterns import Make, patterns
 from .pumps import pumps
 from .source import Use, uses
 
-LARGE, RATIO, FEW_PUMPS = 4_000, 6.0, 80
-WORTH_S, EXPONENTIAL_S, SLOW_S = 0.0006, 0.005, 0.05
+LARGE = 4_000
+RATIO = 6.0
+FEW_PUMPS = 80
+WORTH_S = 0.0006
+EXPONENTIAL_S = 0.005
+SLOW_S = 0.05
 TAILS = ("", "\0", "\n!")
 BRIEF = 24
 """Whatever takes long for so few characters doubles with each of them."""
@@ -75,7 +79,8 @@ def scanned(measure: Measure, use: Use, whole: bool) -> Finding | None:
         if took(make, LARGE, 1) < WORTH_S:
             continue
         for chars, times in ((LARGE, 3), (4 * LARGE, 3), (4 * LARGE, 5)):
-            large, small = took(make, chars, times), took(make, chars // 4, times)
+            large = took(make, chars, times)
+            small = took(make, chars // 4, times)
             if large <= WORTH_S or large <= RATIO * small:
                 break
         else:

@@ -34,7 +34,8 @@ class Looked(msgspec.Struct):
 @pytest.fixture(scope="module")
 def looked(tmp_path_factory: pytest.TempPathFactory) -> Looked:
     """All at once, each with a part of the work: it takes one processor."""
-    folder, whole = tmp_path_factory.mktemp("linear"), ("whole",) if WHOLE else ()
+    folder = tmp_path_factory.mktemp("linear")
+    whole = ("whole",) if WHOLE else ()
     running = list[subprocess.Popen[bytes]]()
     for part in range(PARTS):
         command = [sys.executable, "-W", "ignore", "-m", "tests.linear.look", str(part), str(PARTS), *whole]

@@ -41,8 +41,11 @@ class Talk:
     """A conversation of these people with an agent: the last of them speaks."""
 
     def __init__(self, house: House, *people: str, agent: str = "default", group: bool = False) -> None:
-        self.house, self.agent = house, agent
-        self.address, self.label, self.approved = Address("chat", chat="1", group=group), OWNER, False
+        self.house = house
+        self.agent = agent
+        self.address = Address("chat", chat="1", group=group)
+        self.label = OWNER
+        self.approved = False
         self.state = State(f"{agent}/chat:{'+'.join(people)}{'g' * group}")
         for n, person in enumerate(people, 1):
             self.principal = Principal(person, ("owner",) if person == "ann" else ("user",))
@@ -55,7 +58,8 @@ class Talk:
 
     async def call(self, name: str, **arguments: Any) -> Done:
         self.house.calls += 1
-        house, reach = self.house, msgspec.convert({}, Nothing)
+        house = self.house
+        reach = msgspec.convert({}, Nothing)
         place = (self.state.session, self.principal, self.address, self.agent, reach)
         context = Context(
             *place,  # type: ignore[arg-type]  # these tools reach nothing

@@ -16,7 +16,8 @@ NAMES = [(name, one, two) for name, pairs in PAIRS.items() for one, two in pairs
 
 
 def found(one: str, two: str) -> bool:
-    old, new = claim_of(one), claim_of(two)
+    old = claim_of(one)
+    new = claim_of(two)
     return old is not None and new is not None and contradict(new, old)
 
 

@@ -76,7 +76,9 @@ def test_a_correction_of_what_was_forgotten_is_something_else() -> None:
 
 def test_what_somebody_speaks_of_since_it_was_forgotten_counts() -> None:
     gone = [LetGo("The owner lives in Paris", 5.0)]
-    before, thanks, model = TranscriptLine(1, "ann", "I live in Paris", OWNER, 1.0), "thank you", "Paris is nice"
+    before = TranscriptLine(1, "ann", "I live in Paris", OWNER, 1.0)
+    thanks = "thank you"
+    model = "Paris is nice"
     assert (
         not_anew(
             [before, TranscriptLine(2, "ann", thanks, OWNER, 9.0), TranscriptLine(3, MODEL, model, OWNER, 9.0)], gone

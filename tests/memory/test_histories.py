@@ -42,7 +42,8 @@ class History:
     """What was done, and to whom each secret belongs: every text has a word that stands in no other."""
 
     def __init__(self, house: House) -> None:
-        self.house, self.count = house, 0
+        self.house = house
+        self.count = 0
         self.owner = dict[str, str]()
         self.planted = set[str]()
 

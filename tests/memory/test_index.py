@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from deskhand.memory import index
 from deskhand.memory.index import Halves, Ids, Index, VectorPartition
 
-ANN, BOB = ("user", "ann", False), ("user", "bob", False)
+ANN = ("user", "ann", False)
+BOB = ("user", "bob", False)
 
 
 def vectors(count: int, dimensions: int, seed: int = 0) -> Halves:
@@ -32,7 +33,8 @@ def exact(rows: Halves, asked: Halves, top_k: int) -> list[int]:
 
 @pytest.mark.parametrize(("count", "dimensions"), [(1, 8), (300, 384), (3_000, 1536), (9_000, 384)])
 def test_the_nearest_are_found(count: int, dimensions: int) -> None:
-    rows, shelf = vectors(count, dimensions), VectorPartition(dimensions)
+    rows = vectors(count, dimensions)
+    shelf = VectorPartition(dimensions)
     shelf.add(np.arange(count), rows)
     hits = wanted = 0
     for number in range(0, count, max(count // 20, 1)):
@@ -67,7 +69,8 @@ def test_what_came_and_went(steps: list[tuple[str, int]], many: bool) -> None:
     """The same as a plain dictionary, with bits from the first vector on or without."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(index, "EXACT", 0 if many else 1 << 20)
-        rows, found = vectors(42, 64), Index()
+        rows = vectors(42, 64)
+        found = Index()
         known = dict[int, tuple[str, str, bool]]()
         for step, id_ in steps:
             if step == "drop":

@@ -25,7 +25,8 @@ from deskhand.types.errors import MalformedReply, ModelRequestRefused, ModelUnav
 from deskhand.types.labels import OWNER, UNTRUSTED
 
 T0 = 1_800_000_000.0
-ANN, BOB = Viewer("ann", "default", private=True), Viewer("bob", "default", private=True)
+ANN = Viewer("ann", "default", private=True)
+BOB = Viewer("bob", "default", private=True)
 ALIKE = [("dog", "hound", "puppy"), ("car", "automobile")]
 SET = json.loads((Path(__file__).parent / "recall_set.json").read_text())
 
@@ -69,7 +70,9 @@ async def test_other_words_for_the_same(store: SqliteStore, fake: WordEmbedder) 
 async def test_words_and_meaning_are_one_order(store: SqliteStore, fake: WordEmbedder) -> None:
     """What both find comes first, then what one of them does; without a model the words alone count."""
     memory, meaning = opened(store, fake)
-    both, near, word = "my puppy eats at noon", "the hound barks", "lunch is at noon"
+    both = "my puppy eats at noon"
+    near = "the hound barks"
+    word = "lunch is at noon"
     await save(store, word, near, both, "the wifi password is blue")
     assert {*await texts(memory, "dog at noon")} == {both, word}, "before there are vectors"
     await caught_up(meaning)
@@ -80,7 +83,8 @@ async def test_words_and_meaning_are_one_order(store: SqliteStore, fake: WordEmb
 
 def test_one_order_of_several() -> None:
     """Reciprocal ranks, weighed by how near each hit is; of two that are worth the same, the later written."""
-    words, near = Ranked([(1, 1.0), (2, 1.0)]), Ranked([(3, 0.9), (2, 0.4)])
+    words = Ranked([(1, 1.0), (2, 1.0)])
+    near = Ranked([(3, 0.9), (2, 0.4)])
     assert fused([words, near]) == [(2, 1.0), (1, 1.0), (3, 0.9)], "found by both"
     assert fused([Ranked([(1, 1.0)], 0.5), Ranked([(2, 0.9)])]) == [(2, 0.9), (1, 1.0)], "words weigh less"
     assert fused([]) == [] and fused([Ranked([(7, 0.2)])]) == [(7, 0.2)]
@@ -275,7 +279,8 @@ class Fussy(WordEmbedder):
 
     def __init__(self, *refused: str) -> None:
         super().__init__(alike=ALIKE)
-        self.refused, self.calls = refused, 0
+        self.refused = refused
+        self.calls = 0
 
     async def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         self.calls += 1
@@ -300,7 +305,8 @@ async def test_a_model_that_hangs_is_not_waited_for_at_every_message(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Hanging(WordEmbedder):
-        hangs, queries = True, 0
+        hangs = True
+        queries = 0
 
         async def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
             if kind == "query":

@@ -174,7 +174,8 @@ STEP = st.one_of(
 
 def edited(text: str, edits: list[tuple[str, int, str]]) -> tuple[str, list[str]]:
     """The file as a person leaves it, and the lines that they wrote."""
-    lines, wrote = text.split("\n"), list[str]()
+    lines = text.split("\n")
+    wrote = list[str]()
     for how, at, raw in edits:
         at %= len(lines) + 1
         if how == "write" or at == len(lines):
@@ -192,7 +193,10 @@ def edited(text: str, edits: list[tuple[str, int, str]]) -> tuple[str, list[str]
 def test_nothing_that_somebody_wrote_is_ever_lost(steps: list[tuple[str, Any, int]], sheet: Sheet) -> None:
     """Whatever people do to the file and facts become: each line of theirs stands there until they take it out, what
     the file says twice is one fact each, and a second look changes nothing."""
-    text, base, known, number = "", Base(), dict[str, str](), 0
+    text = ""
+    base = Base()
+    known = dict[str, str]()
+    number = 0
     rendered = set[str]()
     for kind, what, at in steps:
         wrote = [line for line in text.split("\n") if line.strip() and line not in rendered]

@@ -14,7 +14,8 @@ from deskhand.types.errors import ToolError
 
 
 def test_only_what_was_read_is_replaced(tmp_path: Path) -> None:
-    files, note = Workspace(str(tmp_path)), tmp_path / "memory/note.md"
+    files = Workspace(str(tmp_path))
+    note = tmp_path / "memory/note.md"
     assert put(files, "memory/note.md", None, b"one") and note.read_bytes() == b"one"
     note.chmod(0o600)
     assert put(files, "memory/note.md", b"one", b"two") and note.read_bytes() == b"two"
@@ -38,7 +39,8 @@ def test_what_is_no_plain_file_is_left_alone(tmp_path: Path) -> None:
 
 def test_who_saves_at_the_same_moment_loses_nothing(tmp_path: Path) -> None:
     """A person saves 300 versions, as editors do, while we put a line under each that we see."""
-    files, note = Workspace(str(tmp_path)), tmp_path / "note.md"
+    files = Workspace(str(tmp_path))
+    note = tmp_path / "note.md"
     note.write_bytes(b"0")
     over = threading.Event()
 

@@ -60,7 +60,9 @@ async def test_at_most_so_many_are_asked_for(house: House) -> None:
 
 
 async def test_each_sees_their_own(house: House) -> None:
-    ann, bob, group = Talk(house, "ann"), Talk(house, "bob"), Talk(house, "bob", "ann", group=True)
+    ann = Talk(house, "ann")
+    bob = Talk(house, "bob")
+    group = Talk(house, "bob", "ann", group=True)
     await ann("save_memory", content="The code is 1111")
     await bob("save_memory", content="The code is 2222")
     await ann("save_memory", content="The code is 3333", scope="global")
@@ -73,7 +75,8 @@ async def test_each_sees_their_own(house: House) -> None:
 
 
 async def test_the_same_text_of_two_people_is_two_facts(house: House) -> None:
-    ann, bob = Talk(house, "ann"), Talk(house, "bob")
+    ann = Talk(house, "ann")
+    bob = Talk(house, "bob")
     for talk in (ann, bob):
         assert await talk("save_memory", content="I live in Paris") == "ok, remembered"
         assert "known already" in await talk("save_memory", content="i live in PARIS!")
@@ -126,7 +129,8 @@ async def test_what_is_held_does_not_stand_in_the_way_of_the_truth(house: House)
 
 async def test_a_call_that_a_person_saw_and_allowed(house: House) -> None:
     ann = Talk(house, "ann")
-    ann.label, ann.approved = PAGE, True
+    ann.label = PAGE
+    ann.approved = True
     assert await ann("save_memory", content="The fair opens at nine") == "ok, remembered"
     ids, _, label = await Talk(house, "ann").recall("when does the fair open?")
     assert ids == (1,) and label is not None and label.integrity == "tool_local"
@@ -164,7 +168,8 @@ async def test_what_cannot_hold_any_more_is_replaced_and_said(house: House) -> N
 
 
 async def test_a_contradiction_replaces_only_what_is_the_same_owners(house: House) -> None:
-    ann, bob = Talk(house, "ann"), Talk(house, "bob")
+    ann = Talk(house, "ann")
+    bob = Talk(house, "bob")
     for talk, scope in ((ann, "user"), (bob, "user"), (ann, "agent"), (ann, "global")):
         city = {"user": talk.principal.id.title(), "agent": "Paris", "global": "Porto"}[scope]
         assert await talk("save_memory", content=f"lives in {city}", scope=scope) == "ok, remembered"
@@ -255,7 +260,8 @@ async def test_ten_thousand_junk_memories_are_found_around_and_taken_back_at_onc
     for text in REAL.values():
         await ann("save_memory", content=text)
     await ann("forget_memory", memory_id=1)
-    before, was = house.clock.now(), await texts(house)
+    before = house.clock.now()
+    was = await texts(house)
     house.clock.advance(60)
     junk(house.store.path, "ann", at=house.clock.now(), pinned=True)
     assert house.memory.room("user", "ann") == 10_004

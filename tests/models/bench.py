@@ -56,7 +56,8 @@ class Bench:
             await response.read()
 
     def bare(self, path: str, body: bytes, parse: bool = False) -> Once:
-        url, headers = f"{self.root}/v1/{path}", {"Content-Type": "application/json"}
+        url = f"{self.root}/v1/{path}"
+        headers = {"Content-Type": "application/json"}
 
         async def once() -> None:
             async with self.session.post(url, data=body, headers=headers) as response:
@@ -99,7 +100,8 @@ async def main(root: str) -> None:
         request = talk(1000)
         for wire, model, path in both:
             body = await model.body(request)
-            loop, ours = await cpu_ms(bench.bare(path, body), 200), await cpu_ms(through(model, request), 200)
+            loop = await cpu_ms(bench.bare(path, body), 200)
+            ours = await cpu_ms(through(model, request), 200)
             print(f"1,000 messages, {len(body)} bytes, {wire}: bare {loop:.2f} ms, ours {ours:.2f}")
 
 

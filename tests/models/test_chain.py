@@ -8,15 +8,17 @@ from hypothesis import strategies as st
 
 from deskhand.models.chain import ChainLink, GiveUp, ModelFailure, ModelTry, cooled, decide, warmed
 
-A, B, C = ChainLink("a/1", 8_000), ChainLink("b/2", 100_000), ChainLink("c/3")
-BUSY, DOWN, SLOW = "ModelOverloaded", "ModelUnavailable", "ModelTimeout"
-KEY, GONE, BAD, ODD, LONG = (
-    "ModelKeyRefused",
-    "ModelUnknown",
-    "ModelRequestRefused",
-    "MalformedReply",
-    "ContextOverflow",
-)
+A = ChainLink("a/1", 8_000)
+B = ChainLink("b/2", 100_000)
+C = ChainLink("c/3")
+BUSY = "ModelOverloaded"
+DOWN = "ModelUnavailable"
+SLOW = "ModelTimeout"
+KEY = "ModelKeyRefused"
+GONE = "ModelUnknown"
+BAD = "ModelRequestRefused"
+ODD = "MalformedReply"
+LONG = "ContextOverflow"
 
 
 def fail(error: str, link: ChainLink = A, after: float | None = None) -> ModelFailure:
@@ -86,7 +88,9 @@ SCRIPT = st.lists(st.tuples(ERRORS, WAITS, st.floats(0, 0.999), st.floats(0, 100
 def test_every_turn_ends_politely(
     chain: list[ChainLink], script: list[tuple[str, float | None, float, float]], cooldowns: dict[str, float]
 ) -> None:
-    now, failures, dead = 1000.0, list[ModelFailure](), set[str]()
+    now = 1000.0
+    failures = list[ModelFailure]()
+    dead = set[str]()
     for error, after, jitter, took in script:
         step = decide(chain, failures, cooldowns, now, jitter)
         if isinstance(step, GiveUp):

@@ -47,7 +47,8 @@ def test_a_growing_talk_is_sent_as_if_it_were_new(
     async def check() -> None:
         quirks = Quirks(reasoning_back=back, auth="bearer" if wire == "openai" else "x-api-key")
         model = open_wire(wire, Transport(), "http://127.0.0.1:9/v1", quirks=quirks)
-        whole, memory = ask(*talk).messages, Encoded()
+        whole = ask(*talk).messages
+        memory = Encoded()
         for length in range(1, len(whole) + 1):
             shown = whole[:length]
             if length > masked:  # from here on an early message has another form
@@ -59,7 +60,8 @@ def test_a_growing_talk_is_sent_as_if_it_were_new(
 
 
 async def test_what_was_sent_before_is_one_piece() -> None:
-    model, memory = open_wire("openai", Transport(), "http://127.0.0.1:9/v1"), Encoded()
+    model = open_wire("openai", Transport(), "http://127.0.0.1:9/v1")
+    memory = Encoded()
     shown = ask(user("one"), assistant("two"), user("three"), assistant("four")).messages
     await model.body(ask(messages=shown, encoded=memory))
     (start,) = memory.starts.values()

@@ -11,7 +11,8 @@ from deskhand.types.identity import Principal
 from deskhand.types.labels import LOCAL, OWNER, UNTRUSTED
 from deskhand.types.messages import Message, Text
 
-ANN, BOB = Principal("ann", ("owner",)), Principal("bob")
+ANN = Principal("ann", ("owner",))
+BOB = Principal("bob")
 
 
 def reacted(of: str = "p1", emoji: str = "👍", added: bool = True, who: Principal = ANN) -> Reacted:

@@ -158,7 +158,8 @@ async def test_without_pillow_small_ones_go_and_large_ones_say_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "PIL", None)
-    small, large = bomb(64, 64), bomb(64, 64) + b"\0" * LIMIT_BYTES
+    small = bomb(64, 64)
+    large = bomb(64, 64) + b"\0" * LIMIT_BYTES
     pictures, blobs, digest = await kept(tmp_path, small)
     assert await pictures.get(digest) == small
     with pytest.raises(PictureRefused, match="60000 x 60000 pixels"):

@@ -161,7 +161,8 @@ async def test_a_conversation_as_it_is_sent(fake: FakeLLM) -> None:
 
 async def test_reasoning_goes_back_as_it_came_and_to_nobody_else(fake: FakeLLM) -> None:
     fake.script(Behaviour(thinking="Let me see.", signature="c2ln", calls=(FakeCall("read_file", '{"path": "a"}'),)))
-    asked, tools = user("Go."), (TOOL,)
+    asked = user("Go.")
+    tools = (TOOL,)
     async with opened("anthropic", fake) as model, opened("openai-chat", fake) as other:
         reply = await reply_of(model, ask(asked, thinking="high", tools=tools))
         assert isinstance(reply.message.parts[0], Thinking)

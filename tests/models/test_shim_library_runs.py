@@ -39,7 +39,8 @@ def _cases(table: str) -> list[Case]:
             found.append(Case(line[2:], {}, {}, [], {}))
             continue
         path, sign, text = re.split(r" (<|>|=>|@)(?: |$)", line, maxsplit=1)
-        told, case = text.replace(" / ", "\n").replace(" // ", " / "), found[-1]
+        told = text.replace(" / ", "\n").replace(" // ", " / ")
+        case = found[-1]
         if sign == ">" and path == "say":
             case.said = told
         elif text == "(gone)":

@@ -26,7 +26,9 @@ def file(name: str, text: str) -> str:
     return f"--- {name}\n{text}\n--- end of {name}\n"
 
 
-A, B, C = file("a", "key 7"), file("b", "blue key 70"), file("c", "x")
+A = file("a", "key 7")
+B = file("b", "blue key 70")
+C = file("c", "x")
 
 
 @pytest.mark.parametrize(

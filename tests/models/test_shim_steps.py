@@ -146,7 +146,8 @@ COMPUTED = "write('n.txt', [l for l in lines('a.csv') if {n}])\nsay(f'{{1}} line
 
 
 def test_two_equal_outcomes_win() -> None:
-    first, second = COMPUTED.format(n=1), COMPUTED.format(n=2)
+    first = COMPUTED.format(n=1)
+    second = COMPUTED.format(n=2)
     one, same = (tried(each, Rehearsed("1 line", changes=(NEW,))) for each in (first, second))
     asked = "write the vegan guests into n.txt"
     step = after(asked, survey(), one)
@@ -223,7 +224,8 @@ def test_a_result_that_is_no_rehearsal_is_a_failure() -> None:
 
 
 def test_what_a_program_needs_is_called_and_it_is_rehearsed_again() -> None:
-    program, listing = "cancel('dentist')", "j1: at 9: Call the dentist"
+    program = "cancel('dentist')"
+    listing = "j1: at 9: Call the dentist"
     needs = tried(program, Rehearsed(needs=ProgramCall("cron", {"mode": "list"})))
     asked = "cancel the reminder about the dentist"
     assert after(asked, needs) == Do((Move("cron", {"mode": "list"}),))
@@ -295,10 +297,8 @@ def test_words_that_name_a_file_that_was_not_touched_are_dropped(words: str, kep
 
 
 def test_what_failed_in_the_middle_is_said_beside_what_was_done() -> None:
-    program, call = (
-        "write('n.txt', 'hello')\nremember('tea')",
-        ProgramCall("save_memory", {"content": "tea"}, "I will remember"),
-    )
+    program = "write('n.txt', 'hello')\nremember('tea')"
+    call = ProgramCall("save_memory", {"content": "tea"}, "I will remember")
     came = tried(program, Rehearsed("", changes=(NEW,), calls=(call,)))
     failed = Did(Move("save_memory", {"content": "tea"}), "memory is off", "error")
     step = after("write hello into n.txt and remember tea", survey(), came, ran(program, NEW), failed)
@@ -309,10 +309,8 @@ def test_what_failed_in_the_middle_is_said_beside_what_was_done() -> None:
 
 def test_what_was_denied_after_a_change_does_not_unsay_the_change() -> None:
     """It would say `Nothing was changed`, and the file has been written."""
-    program, call = (
-        "write('n.txt', 'hello')\nsend('hi')",
-        ProgramCall("send_message", {"text": "hi"}, "I sent this: hi"),
-    )
+    program = "write('n.txt', 'hello')\nsend('hi')"
+    call = ProgramCall("send_message", {"text": "hi"}, "I sent this: hi")
     came = tried(program, Rehearsed("", changes=(NEW,), calls=(call,)))
     denied = Did(Move("send_message", {"text": "hi"}), "ann said no.", "denied")
     text = said(after("write hello into n.txt and send hi", survey(), came, ran(program, NEW), denied))

@@ -81,7 +81,9 @@ class Saying:
     """Answers in words, or with a call."""
 
     def __init__(self, text: str, *calls: ToolCall) -> None:
-        self.text, self.calls, self.asked = text, calls, 0
+        self.text = text
+        self.calls = calls
+        self.asked = 0
 
     async def reply(self, request: Request) -> AsyncIterator[Item]:
         self.asked += 1

@@ -44,7 +44,8 @@ def test_no_request_is_larger_than_its_window(
     turns: list[tuple[str, list[tuple[str, str]]]], window: int, system: str, scale: float, known: bool
 ) -> None:
     messages = [message for said, steps in turns for message in [person(said), *_steps(steps)]]
-    asked, limits = request(messages, system, 5), Limits(window=window)
+    asked = request(messages, system, 5)
+    limits = Limits(window=window)
     context = max(int(counted(asked) * scale) - int(scale * fresh(asked.messages)), 1) if known else 0
     try:
         sent = sized(asked, limits, context, scale)
@@ -103,7 +104,8 @@ def test_other_scripts_count_by_their_bytes() -> None:
 
 
 def test_how_a_model_counts_is_learned() -> None:
-    meter, asked = UsageMeter(), request([person("w" * 3_500)])
+    meter = UsageMeter()
+    asked = request([person("w" * 3_500)])
     assert meter.scale("m") == 1.0
     meter.learn("m", asked, 2 * counted(asked))
     assert 1.9 < meter.scale("m") <= 2.0, "too low is learned at once"

@@ -12,7 +12,8 @@ from deskhand.testing.site import PRIVATE, Site, on_one_port
 
 @pytest.fixture(params=[None, exchange], ids=["as a program", "as a browser"])
 async def sites(request: pytest.FixtureRequest) -> AsyncIterator[tuple[Site, Site]]:
-    site, private = Site(exchange=request.param), Site(PRIVATE, "private.test")
+    site = Site(exchange=request.param)
+    private = Site(PRIVATE, "private.test")
     async with on_one_port(private, site):
         yield site, private
 

@@ -64,7 +64,8 @@ async def test_plain_http_leaves_as_https() -> None:
 async def test_another_host_never_gets_it() -> None:
     """Not by a redirect, not by the Host header, not by a target, and not with a certificate of its own."""
     elsewhere = b"HTTP/1.1 302 Found\r\nLocation: http://other.test/steal\r\nContent-Length: 0\r\n\r\n"
-    server, other = Server(lambda _: elsewhere), Server()
+    server = Server(lambda _: elsewhere)
+    other = Server()
     async with lab((HOST, 443, server), ("other.test", 80, other), ("other.test", 443, other)) as here:
         own(here)
         said = await here.say(b"GET http://api.test/ HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n\r\n")
@@ -118,7 +119,8 @@ def test_only_requests_that_the_rule_means(method: str, target: str, given: bool
 
 
 def test_headers_of_other_shapes() -> None:
-    basic, key = held(header="Authorization: Basic {basic:x-access-token}"), held(header="X-Api-Key: {}")
+    basic = held(header="Authorization: Basic {basic:x-access-token}")
+    key = held(header="X-Api-Key: {}")
     assert SecretBroker(HOST, [key], []).dress("GET", "/", [(b"x-api-key", b"mine")]) == [
         (b"X-Api-Key", PLAIN.encode())
     ]
@@ -204,7 +206,8 @@ def test_a_rule_that_would_not_do_what_it_says(rule: dict[str, object]) -> None:
 def test_a_stream_is_scrubbed_as_a_whole_would_be(size: int) -> None:
     values = [TOKEN, PLAIN, PLAIN + "-longer", "canary-token"]
     text = "".join(f"x{form}" for value in values for form in forms(value)) + "canary-tok"
-    data, named = text.encode(), [(value, f"<{at}>") for at, value in enumerate(values)]
+    data = text.encode()
+    named = [(value, f"<{at}>") for at, value in enumerate(values)]
     scrubber = Scrubber(named)
     out = b"".join(scrubber.feed(data[at : at + size]) for at in range(0, len(data), size)) + scrubber.flush()
     assert out == Scrubber(named).whole(data) and out.endswith(b"xcanary-tok"[1:])

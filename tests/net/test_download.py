@@ -90,7 +90,8 @@ async def test_statuses_and_silence_say_what_to_do(server: FileServer, wanted: D
     server.status = 404
     with pytest.raises(NetError, match=r"status 404.*another mirror"):
         await download(server.url, wanted)
-    server.status, server.silent = 200, True
+    server.status = 200
+    server.silent = True
     with pytest.raises(NetError, match="run it again"), anyio.fail_after(30):
         await download(server.url, wanted, pace=QUICK)
 

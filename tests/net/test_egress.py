@@ -328,7 +328,8 @@ def test_a_target_is_judged_by_its_one_spelling() -> None:
 
 
 def _hello(name: str | None) -> bytes:
-    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    incoming = ssl.MemoryBIO()
+    outgoing = ssl.MemoryBIO()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -341,7 +342,8 @@ def test_the_name_in_a_greeting_is_found_however_it_is_cut() -> None:
     hello = _hello("allowed.test")
     assert server_name(hello) == "allowed.test" and server_name(_hello(None)) == ""
     assert all(server_name(hello[:at]) is None for at in range(len(hello)))
-    body, half = hello[5:], len(hello) // 2
+    body = hello[5:]
+    half = len(hello) // 2
     split = b"".join(b"\x16\x03\x01" + len(part).to_bytes(2) + part for part in (body[:half], body[half:]))
     assert server_name(split) == "allowed.test"
     for wrong in (b"GET / HTTP/1.1", b"\x16\x03\x01\xff\xff", b"\x16\x03\x01\x00\x00", b"\x17\x03\x03\x00\x01x"):

@@ -32,7 +32,9 @@ class Desk:
     long = "long"
 
     def __init__(self, home: Path) -> None:
-        self.home, self.url, self.login = home, "", ""
+        self.home = home
+        self.url = ""
+        self.login = ""
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
@@ -56,7 +58,8 @@ class Desk:
         line = self._process.stdout.readline()
         assert line, (self.home / "stderr").read_text()
         said = json.loads(line)
-        self.url, self.login = said["url"], said["login"]
+        self.url = said["url"]
+        self.login = said["login"]
 
     def another_login(self) -> None:
         """A new link to log in with."""

@@ -28,7 +28,9 @@ from deskhand.types.labels import OWNER
 from deskhand.types.messages import Message, Text, ToolCall, Usage
 
 OWNED = Principal("owner", ("owner",))
-MANY, MESSAGES, HOUR_S = 5_000, 10_000, 3600.0
+MANY = 5_000
+MESSAGES = 10_000
+HOUR_S = 3600.0
 OLD = "Post the letter to Ada"
 
 
@@ -42,7 +44,8 @@ async def crowd(store: SqliteStore, now: float) -> None:
     and one in which all was undone behind its first hundred turns."""
     changes = list[Change]()
     for n in range(MANY):
-        session, at = f"default/web:owner:many{n}", now - 9000.0 - HOUR_S * n
+        session = f"default/web:owner:many{n}"
+        at = now - 9000.0 - HOUR_S * n
         seen = (session, "default", "web", f"many{n}", f"Talk {n} about the tent", at, at, 0)
         changes += [Change("session_seen", seen), Change("session_join", (session, "owner"))]
     await store.change(changes)

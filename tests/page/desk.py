@@ -144,7 +144,8 @@ async def post_letter(to: str, text: str) -> str:
 @tool(reads=LOCAL)
 async def count_slowly(context: Context) -> str:
     """Counts until it may go on."""
-    number, home = 0, Path(os.environ["DESKHAND_HOME"])
+    number = 0
+    home = Path(os.environ["DESKHAND_HOME"])
     while not (home / "go").exists():
         number += 1
         context.emit(f"counted to {number}\n")
@@ -302,7 +303,8 @@ async def tell(app: App) -> None:
 
 async def propose(app: App) -> None:
     """Skills that wait for a person: one that was tried, one from outside, and one that is refused."""
-    session, outside = "default/web:owner:long", Label("untrusted", source="https://recipes.example/bread")
+    session = "default/web:owner:long"
+    outside = Label("untrusted", source="https://recipes.example/bread")
     body = "Read notes.txt first.\nThen e-mail nobody, and write packing.md:\n\n1. what is needed\n2. what is there\n"
     given = (
         Proposal("packing-list", "When somebody packs for a journey.", body, "default", session, 1, LOCAL),
@@ -322,7 +324,8 @@ async def propose(app: App) -> None:
 
 async def lengthen(app: App) -> None:
     """Make a conversation of 5,000 events, as if it had been held."""
-    session, owner = "default/web:owner:long", Principal("owner", ("owner",))
+    session = "default/web:owner:long"
+    owner = Principal("owner", ("owner",))
     events: list[AnyEvent] = []
     for turn in range(625):
         calls = [_call("read_file", turn * 10 + i, path=f"notes-{i}.txt") for i in range(3)]

@@ -16,7 +16,8 @@ from deskhand.types.labels import Label
 from deskhand.types.messages import Message, Text, Thinking, ToolCall, ToolResult, Usage
 
 pytestmark = pytest.mark.timeout(120)
-OWNER, HERE = Principal("owner", ("owner",)), Address("web", "owner", "x")
+OWNER = Principal("owner", ("owner",))
+HERE = Address("web", "owner", "x")
 FOLD = """async (items) => {
   const { EMPTY, fold, hear, whatIDid } = await import("/js/fold.js");
   let state = EMPTY;
@@ -32,7 +33,8 @@ FOLD = """async (items) => {
 
 def folded(page: Page, *items: e.AnyEvent | Progress) -> Any:
     """The state after these, which are numbered and timed in their order."""
-    told, n = [], 0
+    told = []
+    n = 0
     for item in items:
         if isinstance(item, Progress):
             told.append(msgspec.to_builtins(item))

@@ -16,7 +16,8 @@ from .crowd import MANY, MESSAGES, OLD
 
 pytestmark = pytest.mark.timeout(180)
 LAST = MESSAGES // 2 - 1
-NODES, TURNS = 4_000, 330
+NODES = 4_000
+TURNS = 330
 """So much is on the page at most, however far one goes: a page of a log is 120 events, and 960 are drawn at most."""
 
 

@@ -259,7 +259,8 @@ def test_a_formatted_answer_is_used(page: Page) -> None:
     shown.get_by_role("button", name="Copy this code").click()
     expected = "for n in range(3):  # count\n    print(n)"
     comes_true(page, f"navigator.clipboard.readText().then((text) => text === {expected!r})")
-    mark, top = shown.get_by_role("button", name="Footnote 1"), page.locator(".top, .middle").first
+    mark = shown.get_by_role("button", name="Footnote 1")
+    top = page.locator(".top, .middle").first
     before = top.bounding_box()
     mark.focus()
     page.keyboard.press("Enter")
@@ -276,7 +277,8 @@ def test_without_the_server_code_and_formulas_are_drawn_too(context: BrowserCont
     """What was loaded on its first use is kept as the rest of the page is."""
     page.locator("html[data-kept]").wait_for()
     say(page, "say $x^2$\n\n```js\nlet kept;\n```")
-    formula, keyword = page.locator(".answer math"), page.locator(".answer .hljs-keyword")
+    formula = page.locator(".answer math")
+    keyword = page.locator(".answer .hljs-keyword")
     expect(keyword).to_have_text("let")
     libraries = "['/vendor/temml.js', '/vendor/highlight.js'].map((path) => caches.match(path))"
     comes_true(page, f"Promise.all({libraries}).then((found) => found.every(Boolean))")

@@ -25,7 +25,8 @@ def test_the_vendored_files_are_the_published_ones() -> None:
         assert sha256(data).hexdigest() == entry.get("upstream_sha256", entry["sha256"]), entry["file"]
 
 
-FIRST_BYTES, LATER_BYTES = 130_000, 150_000
+FIRST_BYTES = 130_000
+LATER_BYTES = 150_000
 """What the first screen loads, and what is loaded on its first use: compressed, as it is sent."""
 
 

@@ -34,7 +34,8 @@ def test_anything_else_is_another_question(other: tuple[ToolCall, CallSetting, P
 
 
 def test_a_binding_is_for_one_call_and_a_standing_one_for_all_like_it() -> None:
-    again, elsewhere = replace(CALL, id="c2"), replace(SETTING, session="t")
+    again = replace(CALL, id="c2")
+    elsewhere = replace(SETTING, session="t")
     assert binding(again, SETTING, ANN) != binding(CALL, SETTING, ANN) != binding(CALL, elsewhere, ANN)
     assert standing(again, elsewhere, ANN) == standing(CALL, SETTING, ANN)
     assert binding(CALL, SETTING, ANN) == binding(replace(CALL), replace(SETTING), Principal("ann"))

@@ -129,7 +129,8 @@ def test_commands(rule: Rule, command: str, verdict: str) -> None:
 
 
 def test_what_cannot_be_told_is_asked_about_unless_another_rule_refuses() -> None:
-    unclear, deny = shell("$(echo rm) x"), Rule("deny", commands=("rm",))
+    unclear = shell("$(echo rm) x")
+    deny = Rule("deny", commands=("rm",))
     decision = decide((deny, Rule("allow")), unclear)
     assert decision.verdict == "ask" and "cannot be told" in decision.reason and "rule 1: deny" in decision.reason
     assert decide((deny, Rule("deny")), unclear).verdict == "deny"

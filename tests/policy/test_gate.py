@@ -19,7 +19,8 @@ from deskhand.types.identity import Principal
 from deskhand.types.labels import LOCAL, OWNER, UNTRUSTED, Label, join
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult
 
-ANN, BOB = Principal("ann", ("owner",)), Principal("bob", ("member", "family"))
+ANN = Principal("ann", ("owner",))
+BOB = Principal("bob", ("member", "family"))
 
 
 def case(
@@ -156,10 +157,8 @@ def test_what_steers_an_agent_is_asked_about(path: str, verdict: str) -> None:
 
 def test_what_few_may_see_goes_out_only_with_them() -> None:
     private = Label("tool_local", ("role:owner",), "file USER.md")
-    asked, refused = (
-        decide((Rule("allow"),), case("post", "network", ANN, private)),
-        case("post", "network", BOB, private),
-    )
+    asked = decide((Rule("allow"),), case("post", "network", ANN, private))
+    refused = case("post", "network", BOB, private)
     assert asked.verdict == "ask" and "private data of the owner: file USER.md" in asked.reason
     assert decide((Rule("allow"),), refused).verdict == "deny"
     assert decide((), case("look", "none", BOB, private)).verdict == "allow"
@@ -258,9 +257,12 @@ def test_no_text_from_outside_frees_a_call(
 
 
 def test_what_others_wrote_is_from_outside_for_who_acts() -> None:
-    owner, ann, bob = Principal("olga", ("owner",)), Principal("ann", ("member",)), Principal("bob", ("member",))
+    owner = Principal("olga", ("owner",))
+    ann = Principal("ann", ("member",))
+    bob = Principal("bob", ("member",))
     job = Principal("job:x", ("owner",), "clock", "olga")
-    both, mine = Label("tool_local", by=("ann", "bob")), Label("member", source="ann", by=("ann",))
+    both = Label("tool_local", by=("ann", "bob"))
+    mine = Label("member", source="ann", by=("ann",))
     assert as_heard(mine, ann) == mine and as_heard(LOCAL, owner) == LOCAL
     for who, label in ((owner, mine), (bob, mine), (job, mine)):
         assert as_heard(label, who) == Label("untrusted", source="what ann wrote", by=("ann",))

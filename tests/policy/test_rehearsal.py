@@ -12,7 +12,8 @@ from deskhand.policy.rehearsal import MESSAGE_CHARS
 from deskhand.types.messages import ToolCall
 from deskhand.types.programs import RUN, FileChange
 
-A, B = "a" * 64, "b" * 64
+A = "a" * 64
+B = "b" * 64
 LOST = "overwrites diary.txt and its 2 lines"
 DIFF = "--- diary.txt\n+++ diary.txt\n@@ -1,2 +1 @@\n-rain\n-more rain\n+sun"
 OVERWRITTEN = FileChange("diary.txt", "changed", A, DIFF, loses=LOST)

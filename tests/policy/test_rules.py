@@ -15,7 +15,8 @@ from deskhand.types.effects import OUTWARD, Effect
 from deskhand.types.identity import Principal
 from deskhand.types.labels import LOCAL, OWNER, Label
 
-ANN, BOB = Principal("ann", ("owner", "dev")), Principal("bob")
+ANN = Principal("ann", ("owner", "dev"))
+BOB = Principal("bob")
 PAGE = Label("untrusted", source="https://evil.example")
 SHELL = Rule("allow", tool="shell", who="role:dev")
 

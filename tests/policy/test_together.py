@@ -33,7 +33,8 @@ def wanted(
 
 def sizes(*asked: JointAsk, room: int = ASKS_PER_TURN) -> list[int]:
     """How many calls each question is about, where one question follows the other."""
-    left, found = list(asked), []
+    left = list(asked)
+    found = []
     while left:
         found.append(len(together(left, room)))
         left = left[found[-1] :]

@@ -26,7 +26,10 @@ from deskhand.types.labels import LOCAL
 from deskhand.types.messages import File, Image, Text, ToolCall
 from deskhand.types.people import Identity
 
-ANN, BOB, EVE, FAMILY = 77, 88, 99, -100
+ANN = 77
+BOB = 88
+EVE = 99
+FAMILY = -100
 PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 40
 LONG = "This is an answer that takes its time, word after word, until it has come to its end."
 
@@ -35,7 +38,8 @@ LONG = "This is an answer that takes its time, word after word, until it has com
 async def send_back(name: str, context: Context) -> Outcome:
     """Send a file of the workspace, and a picture."""
     data = context.reach.files.read(name, 1000)
-    blob, picture = await context.reach.keep(data), await context.reach.keep(PNG)
+    blob = await context.reach.keep(data)
+    picture = await context.reach.keep(PNG)
     items = (Text("here"), File(blob, "back.txt", "text/plain", len(data)), Image(picture, "image/png", "p.png"))
     return Done((Text("sent"),), outbox=(Outgoing(f"{context.key}:send", context.address, items),))
 
@@ -56,7 +60,9 @@ class World:
     """One home, one bot, and as many lives as it takes. Ann is an owner; Bob stands in `allow_from`."""
 
     def __init__(self, home: Path, server: TelegramServer) -> None:
-        self.home, self.server, self.chats = home, server, server.chats
+        self.home = home
+        self.server = server
+        self.chats = server.chats
         self.model: Model = ScriptedModel()
         self.channel: dict[str, Any] = {"allow_from": [BOB]}
         self.config: dict[str, Any] = {}
@@ -82,7 +88,9 @@ class World:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[App]:
         async with open_app(self.settings(), self.parts()) as app, anyio.create_task_group() as tasks:
-            app.drafts.first_s, app.drafts.work_s, app.drafts.mend_s = 0.01, 0.02, 0.05
+            app.drafts.first_s = 0.01
+            app.drafts.work_s = 0.02
+            app.drafts.mend_s = 0.05
             if "ann" not in {user.name for user in await app.people.users()}:
                 await app.people.add_user("ann", "owner", Identity("telegram", str(ANN)))
             tasks.start_soon(app.run)

@@ -244,7 +244,8 @@ async def test_a_result_is_shown_as_its_call_ends(tmp_path: Path) -> None:
 
 
 async def test_what_is_not_permitted_is_not_shown_and_not_run(tmp_path: Path) -> None:
-    channel, work = MemoryChannel(), tmp_path / "agents/default/workspace"
+    channel = MemoryChannel()
+    work = tmp_path / "agents/default/workspace"
     model = calling(call("write_file", path="x", content="x"))
     config = {"defaults": {"models": ["scripted/test"], "tools": ["bash", "read_*"]}}
     async with running(tmp_path, model, channel, config, None):
@@ -295,7 +296,8 @@ async def test_a_tool_knows_for_whom_and_where_it_works(tmp_path: Path) -> None:
 
 
 async def test_an_answer_is_shown_while_it_is_written(tmp_path: Path) -> None:
-    channel, text = MemoryChannel(), "word " * 40
+    channel = MemoryChannel()
+    text = "word " * 40
     model = ScriptedModel(lambda request: say(text), piece=10, pause_s=0.002)
     async with running(tmp_path, model, channel) as app:
         pieces: list[Progress] = []
@@ -317,7 +319,8 @@ async def test_an_answer_is_shown_while_it_is_written(tmp_path: Path) -> None:
 async def test_a_share_of_the_window_is_all_that_a_conversation_fills(tmp_path: Path) -> None:
     """At 12,000 of 32,768 tokens: less than half, more than a quarter."""
     for share, shortened in ((0.5, False), (0.25, True)):
-        model, channel = ScriptedModel(lambda request: Reply(say("word"), "stop", Usage(12_000, 0))), MemoryChannel()
+        model = ScriptedModel(lambda request: Reply(say("word"), "stop", Usage(12_000, 0)))
+        channel = MemoryChannel()
         config = {"defaults": {"models": ["unknown/test"], "context_ratio": share}}
         async with running(tmp_path / str(share), model, channel, config) as app:
             for number in (1, 2):
@@ -443,7 +446,8 @@ async def test_how_much_an_agent_may_write_is_a_setting(tmp_path: Path) -> None:
 
 async def test_how_much_an_agent_is_told_is_a_setting(tmp_path: Path) -> None:
     """Files of the owner, a preset, topics, and what the channel adds: through the settings, and as they are now."""
-    model, home = ScriptedModel(), tmp_path
+    model = ScriptedModel()
+    home = tmp_path
     write(home, "SYSTEM.md", "the system")
     write(home, "agents/a/AGENT.md", "the agent")
     write(home, "agents/a/workspace/knowledge/tea.md", "# How he takes his tea")

@@ -367,7 +367,9 @@ async def test_what_is_too_long_for_a_person_is_refused(world: World) -> None:
 
 async def test_open_to_every_surface_of_an_approver(world: World) -> None:
     """One list of what is open, one way to answer it, from wherever."""
-    mia, olga, eve = Principal("mia", ("member",)), Principal("olga", ("owner",)), Principal("eve", ("member",))
+    mia = Principal("mia", ("member",))
+    olga = Principal("olga", ("owner",))
+    eve = Principal("eve", ("member",))
     async with world.process() as app:
         await world.write(app, CALL, sender="mia")
         ask = await asked(app)

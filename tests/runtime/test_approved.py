@@ -85,7 +85,8 @@ async def approved(app: App) -> list[str]:
 
 def in_place(path: Path) -> None:
     """Another byte; size and time stay."""
-    before, data = path.stat(), path.read_bytes()
+    before = path.stat()
+    data = path.read_bytes()
     with path.open("r+b") as file:
         file.write(data.replace(b"weather", b"wealth!").replace(b"Looks", b"Pries"))
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
@@ -433,12 +434,14 @@ def seen_as(*paths: Path) -> Held:
 
 def test_what_is_swapped_between_the_look_and_the_read_is_not_heard(tmp_path: Path) -> None:
     workspace = tmp_path.resolve()
-    soul, topic = workspace / "SOUL.md", workspace / "knowledge" / "mail.md"
+    soul = workspace / "SOUL.md"
+    topic = workspace / "knowledge" / "mail.md"
     skill = workspace / "skills" / "weather-notes" / "SKILL.md"
     for path in (soul, topic, skill):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"---\nname: weather-notes\ndescription: {WORD}\n---\n{WORD}")
-    texts, knowledge = Texts(workspace), Knowledge(workspace, SystemClock())
+    texts = Texts(workspace)
+    knowledge = Knowledge(workspace, SystemClock())
     skills = Skills((SkillSource("agent", workspace, "skills"),))
     able = Able(skills, "")
     assert WORD in texts("SOUL.md") and WORD in knowledge.index() and WORD in able(NOTHING)

@@ -29,7 +29,9 @@ from deskhand.types.messages import Image, Message, Text, ToolCall
 from deskhand.types.options import SessionOptions
 
 CONFIG = msgspec.convert({"defaults": {"models": ["scripted/test"]}}, Config, strict=False)
-ANN, BOB, EVE = Principal("ann", ("owner",)), Principal("bob", ("member",)), Principal("eve", ("member",))
+ANN = Principal("ann", ("owner",))
+BOB = Principal("bob", ("member",))
+EVE = Principal("eve", ("member",))
 WEB = "default/web:bob:room"
 PICTURE = "sha256:" + "ab" * 32
 
@@ -316,7 +318,9 @@ async def check(store: SqliteStore, session: str, end: int) -> None:
 @pytest.mark.timeout(120)
 async def test_every_boundary(tmp_path: Path) -> None:
     # How many boundaries there are depends on what was woken by what: so it goes on until none is reached any more.
-    crashes, missed, at = 0, 0, 0
+    crashes = 0
+    missed = 0
+    at = 0
     boundaries: list[str] = []
     while missed < 3:
         at += 1

@@ -94,7 +94,9 @@ async def check(home: Path) -> None:
 @pytest.mark.timeout(120)
 async def test_every_boundary(tmp_path: Path) -> None:
     # How many boundaries there are depends on what was woken by what: so it goes on until none is reached any more.
-    crashes, missed, at = 0, 0, 0
+    crashes = 0
+    missed = 0
+    at = 0
     while missed < 3:
         at += 1
         home = tmp_path / str(at)

@@ -45,7 +45,8 @@ class World:
     def __init__(self, home: Path) -> None:
         self.settings = Settings(Home(home), CONFIG)
         self.channel = MemoryChannel()
-        self.writes, self.reads = home / "writes.txt", home / "reads.txt"
+        self.writes = home / "writes.txt"
+        self.reads = home / "reads.txt"
         home.mkdir()
 
     def parts(self, fuse: Fuse) -> Parts:
@@ -108,7 +109,8 @@ class World:
 
 async def live_through(home: Path, *crashes: int) -> tuple[int, int, list[str]]:
     """Crash at these boundaries, one life each, then live in peace. Returns crashes, interruptions, boundaries."""
-    world, crashed = World(home), 0
+    world = World(home)
+    crashed = 0
     passed: list[str] = []
     world.channel.write("go")
     for at in (*crashes, 0):

@@ -47,7 +47,8 @@ class Desk:
             name, arguments = calls[len(told)]
             return say("", ToolCall(f"c{self.turns}_{len(told)}", name, msgspec.Raw(msgspec.json.encode(arguments))))
 
-        channel, model = MemoryChannel(), ScriptedModel(script)
+        channel = MemoryChannel()
+        model = ScriptedModel(script)
         parts = Parts(lambda name: model, channels=(channel,), authorise=lambda inbound: OWNER)
         async with open_app(self.settings, parts) as app, anyio.create_task_group() as tasks:
             tasks.start_soon(app.run)
@@ -184,7 +185,8 @@ async def test_the_tools_of_the_task_list(tmp_path: Path) -> None:
     """`manage_tasks` is there from the first request on in deep work, and elsewhere where it is wanted."""
     desk = Desk(tmp_path / "h")
     _, made = await desk.turn((SEARCH, {"query": "task list"}), ("manage_tasks", {"action": "create", "title": "one"}))
-    before, after = names(desk.asked[0]), names(desk.asked[1])
+    before = names(desk.asked[0])
+    after = names(desk.asked[1])
     assert "#1 one" in made and "manage_tasks" in after[len(before) :] and after[: len(before)] == before
     async with open_app(desk.settings, Parts(lambda name: ScriptedModel())) as app:
         tools = app.current.agent("default").tools

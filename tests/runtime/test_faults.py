@@ -118,7 +118,8 @@ async def test_what_fails_once_is_mended(tmp_path: Path) -> None:
             turns = await ask_all(app, list(chains))
             for name in RECOVERS:
                 events = turns[f"a{name}"]
-                end, reply = events[-1], [event for event in events if isinstance(event, e.ModelReplied)][-1]
+                end = events[-1]
+                reply = [event for event in events if isinstance(event, e.ModelReplied)][-1]
                 assert isinstance(end, e.TurnEnded) and end.reason == "done", (name, end)
                 assert "here it is" in reply.message.text, name
                 assert sum(isinstance(event, e.Compacted) for event in events) == (name == OVERFLOW)

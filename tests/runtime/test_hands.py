@@ -64,7 +64,8 @@ class Agent:
 
     async def start(self, app: App, *calls: tuple[str, dict[str, Any]]) -> str:
         """A fresh conversation in which these calls are made. Returns its session."""
-        self._calls, self._count = list(calls), self._count + 1
+        self._calls = list(calls)
+        self._count = self._count + 1
         address = Address("terminal", chat=str(self._count))
         body: Body = Said(Message("user", (Text("go"),)))
         receipt = await app.door.submit(Inbound(f"m{self._count}", address, "owner", app.parts.clock.now(), body))

@@ -52,7 +52,8 @@ class House:
 
     async def meet(self, scenario: Scenario) -> list[str]:
         """Let the owner run into this one. What should not have happened."""
-        number, found = scenario.name.split()[0], scenario.found
+        number = scenario.name.split()[0]
+        found = scenario.found
         source = f"https://site-{number}.test/page"
         for path, text in found.files.items():
             (self.work / path).parent.mkdir(parents=True, exist_ok=True)

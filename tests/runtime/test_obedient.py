@@ -30,7 +30,9 @@ class Evil:
     """A listener that nothing may ever reach. `bytes` is what came, `connections` how many tried."""
 
     def __init__(self) -> None:
-        self.connections, self.bytes, self.port = 0, b"", 0
+        self.connections = 0
+        self.bytes = b""
+        self.port = 0
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[Evil]:

@@ -63,7 +63,8 @@ async def test_a_key_is_kept_tried_and_used_at_once(tmp_path: Path) -> None:
         fake.script(Behaviour(calls=(FakeCall("weather", '{"city": "Paris"}'),)))
         async with beginning(tmp_path, f"providers: {{groq: {{base_url: '{fake.url}'}}}}\n") as (_, steps):
             probe = await steps.key(Key("groq", "gsk-secret-value"))
-            model, view = probe.model, await steps.view()
+            model = probe.model
+            view = await steps.view()
     assert probe.ok and probe.tools and probe.whole_s >= probe.first_s > 0
     assert model.startswith("groq/") and (view.model, view.demo) == (model, False)
     assert fake.requests[0].headers["authorization"] == "Bearer gsk-secret-value"

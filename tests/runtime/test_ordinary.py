@@ -18,7 +18,8 @@ from deskhand.types.commit import Outgoing
 @pytest.mark.timeout(240)
 async def test_forty_ordinary_tasks_are_done_with_few_questions(tmp_path: Path) -> None:
     """The figures stand in docs/safety-figures.md."""
-    asked, undone = Counter[int](), list[str]()
+    asked = Counter[int]()
+    undone = list[str]()
     async with Site() as site:
         desk = prepare(tmp_path, site)
         async with desk.running():

@@ -109,7 +109,8 @@ async def test_how_much_of_our_code_a_plain_turn_runs(tmp_path: Path) -> None:
     of several stretches counts."""
     model = ScriptedModel(lambda request: say("Fine."), remember=False)
     parts = Parts(lambda name: model, {}, authorise=lambda inbound: OWNER)
-    ours, calls = str(Path(deskhand.__file__).parent), 0
+    ours = str(Path(deskhand.__file__).parent)
+    calls = 0
 
     def count(frame: FrameType, event: str, argument: object) -> None:
         nonlocal calls

@@ -98,7 +98,9 @@ async def test_nothing_is_done_until_the_plan_is_approved(tmp_path: Path, restar
     assert entered.startswith("Plan mode is on") and "plan mode is on, and write_file does more" in refused
     assert approved == "The plan is approved. Carry it out." and wrote.startswith("ok, created f.txt")
     assert planner.file.read_text() == "x"
-    before, during, after = planner.offered()[0], planner.offered()[1], planner.offered()[-1]
+    before = planner.offered()[0]
+    during = planner.offered()[1]
+    after = planner.offered()[-1]
     assert "write_file" in before and before == after
     assert "write_file" not in during and "shell" not in during and {"read_file", "exit_plan_mode"} <= during
     prompts = ["\n".join(request.system) for request in planner.model.requests]

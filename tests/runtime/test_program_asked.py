@@ -52,7 +52,8 @@ async def until_said(channel: MemoryChannel, words: str) -> None:
 
 
 async def test_a_loss_is_asked_about_in_words(tmp_path: Path) -> None:
-    channel, model = MemoryChannel(), ScriptedModel(script)
+    channel = MemoryChannel()
+    model = ScriptedModel(script)
     ann, clock = Principal("ann", ("owner",)), SetClock(1_700_000_000.0)
     parts = Parts(lambda name: model, channels=(channel,), authorise=lambda inbound: ann, clock=clock)
     settings = Settings(Home(tmp_path), msgspec.convert(CONFIG, Config))

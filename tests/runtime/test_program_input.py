@@ -55,7 +55,8 @@ def test_a_result_at_the_end_and_returned_results_are_from_outside() -> None:
 
 def filled(kind: Any, deep: int = 0) -> st.SearchStrategy[Any]:
     """Values of this type in which every string holds the secret."""
-    origin, inside = get_origin(kind), get_args(kind)
+    origin = get_origin(kind)
+    inside = get_args(kind)
     if kind is str:
         return st.just("so hunter2 it is")
     if kind is Any:

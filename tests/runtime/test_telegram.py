@@ -382,7 +382,9 @@ async def test_a_channel_that_cannot_work_says_why_and_the_rest_runs(
 async def test_killed_at_any_time_there_is_one_answer(world: World) -> None:
     """At each boundary between the words and the platform: one answer in the end, or others that say what they are."""
     world.model = ScriptedModel(lambda _: say(LONG), piece=30, pause_s=0.08)
-    at, blown = -1, True  # every third boundary: all of them are tried where nothing takes time
+    # every third boundary: all of them are tried where nothing takes time
+    at = -1
+    blown = True
     while blown:
         at += 3
         before = len(world.chats.said(ANN))

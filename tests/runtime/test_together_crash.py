@@ -33,7 +33,8 @@ class Post:
 
     def __init__(self, path: Path, fuse: Fuse) -> None:
         self.spec = Spec("post", "Posts a text.", {"type": "object"}, "network", "never")
-        self._path, self._fuse = path, fuse
+        self._path = path
+        self._fuse = fuse
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         self._fuse.tick("before post")
@@ -55,7 +56,8 @@ class World:
 
     def __init__(self, home: Path, answers: tuple[str, ...]) -> None:
         home.mkdir()
-        self.settings, self.posted = Settings(Home(home), CONFIG), home / "posted.txt"
+        self.settings = Settings(Home(home), CONFIG)
+        self.posted = home / "posted.txt"
         self.channel = MemoryChannel()
         self.answers = answers
         self.given: dict[str, str] = {}

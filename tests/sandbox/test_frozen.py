@@ -26,7 +26,8 @@ def _offspring() -> list[int]:
                 parents[int(each.name)] = int((each / "stat").read_text().rpartition(")")[2].split()[1])
         except OSError:
             continue
-    found, fresh = set[int](), {os.getpid()}
+    found = set[int]()
+    fresh = {os.getpid()}
     while fresh:
         fresh = {pid for pid, parent in parents.items() if parent in fresh} - found
         found |= fresh
@@ -48,9 +49,11 @@ def _working_in(where: str) -> list[int]:
 async def test_it_ends_all_the_same(tmp_path: Path, kind: str, harm: str) -> None:
     """Its watcher, too, is stopped or killed."""
     sandbox = (await open_sandbox() if kind == "bubblewrap" else await open_sandbox(bwrap=None)).sandbox
-    where, mark = str(tmp_path.resolve()), f"72{os.getpid()}"
+    where = str(tmp_path.resolve())
+    mark = f"72{os.getpid()}"
     wanted = SandboxCommand(("/bin/sleep", mark), where, (Mount(where, write=True),), timeout_s=1.5)
-    before, ended = _offspring(), list[Exit]()
+    before = _offspring()
+    ended = list[Exit]()
 
     async def run() -> None:
         ended.append(await sandbox.run(wanted, lambda piece, error: None))
@@ -79,7 +82,8 @@ async def test_nobody_waits_for_who_holds_its_pipes(tmp_path: Path, left: str) -
     over. What is in the same group is killed; for anything else nobody waits long."""
     where = str(tmp_path.resolve())
     wanted = SandboxCommand(("true",), where, (Mount(where, write=True),))
-    orders, born = orders_for(wanted, where), ("/bin/sh", "-c", f"cd {where}; {left} exit 0")
+    orders = orders_for(wanted, where)
+    born = ("/bin/sh", "-c", f"cd {where}; {left} exit 0")
     orders.alone = True
     started = Launch(lambda _: born, orders, Python("", "", ""))
     with anyio.fail_after(20), pytest.raises(SandboxUnavailable):

@@ -68,7 +68,8 @@ async def test_an_interpreter_of_another_version_gets_the_text(tmp_path: Path) -
 
 async def test_the_files_of_etc_are_copies_of_their_own(tmp_path: Path) -> None:
     """Fresh for each command, and not to be changed even there."""
-    sandbox, said = (await open_sandbox()).sandbox, bytearray()
+    sandbox = (await open_sandbox()).sandbox
+    said = bytearray()
     folder = str(tmp_path.resolve())
     script = "cat /etc/passwd; ls /etc/ssl/certs | head -1; echo x >> /etc/passwd; rm -f /etc/group; echo $? $(id -un)"
     wanted = SandboxCommand(("/bin/bash", "-c", script), folder, (Mount(folder, write=True),))

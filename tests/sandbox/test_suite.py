@@ -41,7 +41,8 @@ def _outcome(kind: str, user: int, part: str) -> dict[str, str]:
     argv = [sys.executable, str(_HERE / "driver.py"), kind, part]
     env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
     if user != os.getuid():
-        packages, source = Path(pytest.__file__).parents[1], _HERE.parents[1] / "src"
+        packages = Path(pytest.__file__).parents[1]
+        source = _HERE.parents[1] / "src"
         place = Path("/tmp") / f"deskhand-as-nobody-{os.getpid()}"
         place.mkdir(exist_ok=True)
         name = f"python{sys.version_info[0]}.{sys.version_info[1]}"

@@ -78,7 +78,8 @@ def ignoring(*numbers: signal.Signals) -> Iterator[None]:
 @pytest.mark.parametrize("kind", ["bubblewrap", "landlocked"])
 async def test_a_command_ignores_no_signal_because_we_do(tmp_path: Path, kind: str) -> None:
     sandbox = (await open_sandbox() if kind == "bubblewrap" else await open_sandbox(bwrap=None)).sandbox
-    where, shown = str(tmp_path.resolve()), list[bytes]()
+    where = str(tmp_path.resolve())
+    shown = list[bytes]()
     script = "for each in INT QUIT HUP; do sh -c 'kill -s $0 $$; echo ignored $0' $each; done; echo over"
     wanted = SandboxCommand(("/bin/bash", "-c", script), where, (Mount(where, write=True),), timeout_s=30)
     with ignoring(signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):

@@ -30,7 +30,8 @@ FETCH = "python3 -c 'import urllib.request as u; print(u.urlopen(\"{}\", timeout
 
 
 async def test_curl_and_python_reach_an_allowed_host(sandbox: Sandbox, tmp_path: Path) -> None:
-    plain, secure = Server(), Server()
+    plain = Server()
+    secure = Server()
     async with lab(("allowed.test", 80, plain), ("allowed.test", 443, secure)) as here:
         here.allow("allowed.test")
         (Path(here.path).parent / "ca.pem").write_text(here.authority.pem)
@@ -65,10 +66,12 @@ async def test_there_is_no_way_beside_the_proxy(sandbox: Sandbox, tmp_path: Path
         udp.bind(("127.0.0.1", 0))
         for each in (tcp, udp):
             each.setblocking(False)
-        port, heard = tcp.getsockname()[1], udp.getsockname()[1]
+        port = tcp.getsockname()[1]
+        heard = udp.getsockname()[1]
         async with lab() as here:
             here.public = True
-            metadata, direct = "169.254.169.254", f"127.0.0.1:{port}"
+            metadata = "169.254.169.254"
+            direct = f"127.0.0.1:{port}"
             lines = [
                 f"curl -s --noproxy '*' -m 2 http://{direct}/ && echo CONNECTED",
                 f"curl -s -m 2 http://{direct}/; curl -s -m 2 http://localhost:{port}/; curl -s -m 2 http://{metadata}/",

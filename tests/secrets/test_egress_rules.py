@@ -48,7 +48,8 @@ class World:
     """An agent that makes the calls that a test names, and a TLS server on loopback at `api.test:PORT`."""
 
     def __init__(self, home: Path, proven: Proven) -> None:
-        self.home, self._proven = Home(home), proven
+        self.home = Home(home)
+        self._proven = proven
         self.server = Server(lambda _: b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nanswered")
         self.authority = Authority(SystemClock().now())
         self.config: dict[str, Any] = {"defaults": {"models": ["scripted/x"]}}
@@ -105,7 +106,8 @@ class World:
         await app.door.submit(Inbound(f"m{self._count}", address, "owner", app.parts.clock.now(), body))
 
     async def start(self, app: App, session: str, *calls: tuple[str, dict[str, Any]]) -> None:
-        self._calls, self.session = list(calls), session
+        self._calls = list(calls)
+        self.session = session
         await self._submit(app, Said(Message("user", (Text("go"),))))
 
     async def results(self, app: App, session: str, *calls: tuple[str, dict[str, Any]]) -> list[ToolResult]:
@@ -380,7 +382,8 @@ class Ring:
 
 
 def test_the_keyring_and_the_environment_hold_values(world: World) -> None:
-    ring, environment = Ring(), {"A_TOKEN": "canary-of-the-environment"}
+    ring = Ring()
+    environment = {"A_TOKEN": "canary-of-the-environment"}
     secrets = Secrets(world.home, lambda: environment, lambda: ring)
     secrets.set("one", "canary-of-the-ring", "keyring")
     secrets.set("two", "", "env", "A_TOKEN")

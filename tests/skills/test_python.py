@@ -145,7 +145,8 @@ def test_files_are_followed(tmp_path: Path) -> None:
     (tmp_path / "skills" / "link.py").symlink_to("/etc/passwd")
     now = file.stat().st_mtime
     assert skills.find(now + 0.5) == PythonSkillScan(), "it was written just now"
-    found, before = skills.find(now + 2), skills.stamp(now + 2)
+    found = skills.find(now + 2)
+    before = skills.stamp(now + 2)
     assert [each.name for each in found.skills] == ["one"] and found.problems == (
         "skills/large.py is larger than 64 kB",
     )

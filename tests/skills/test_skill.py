@@ -47,7 +47,8 @@ def test_the_nearest_source_wins(sources: tuple[SkillSource, ...]) -> None:
 
 
 def test_changes_are_seen_at_once(sources: tuple[SkillSource, ...]) -> None:
-    skills, folder = Skills(sources), sources[2].root / "skills"
+    skills = Skills(sources)
+    folder = sources[2].root / "skills"
     assert skills.find() == {} and index(skills.find()) == ""
     path = put(folder, "one", "first")
     assert skills.find()["one"].description == "first"

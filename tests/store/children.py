@@ -53,7 +53,11 @@ def fail_syncs() -> None:
     """From here on the kernel answers EIO to every fsync and fdatasync of this process: a seccomp filter on all
     threads. See seccomp(2) and linux/seccomp.h."""
     fsync, fdatasync, seccomp = {"x86_64": (74, 75, 317), "aarch64": (82, 83, 277)}[platform.machine()]
-    load, equal, answer, allow, error = 0x20, 0x15, 0x06, 0x7FFF0000, 0x00050000 | 5
+    load = 0x20
+    equal = 0x15
+    answer = 0x06
+    allow = 0x7FFF0000
+    error = 0x00050000 | 5
     lines = [
         (load, 0, 0, 0),
         (equal, 1, 0, fsync),
@@ -104,7 +108,8 @@ async def full_disk(folder: str) -> None:
         pass
     subprocess.run(["mount", "-o", "remount,size=2200k", disk], check=True)
     (disk / "ballast").write_bytes(bytes(600_000))
-    store, acknowledged = SqliteStore(disk / "deskhand.db"), list[str]()
+    store = SqliteStore(disk / "deskhand.db")
+    acknowledged = list[str]()
     await _write_until_full(store, acknowledged)
     assert len(acknowledged) > 20
     for _ in range(3):

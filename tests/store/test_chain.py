@@ -12,7 +12,9 @@ from deskhand.store.chain import START, Break, Link, content_digest, next_hash, 
 
 
 def link(head: bytes, session: str, n: int) -> Link:
-    body, salt, at = f'{{"text":"{session} {n}"}}'.encode(), bytes([n]) * 16, 1_700_000_000.5 + n
+    body = f'{{"text":"{session} {n}"}}'.encode()
+    salt = bytes([n]) * 16
+    at = 1_700_000_000.5 + n
     return Link(
         session,
         n,
@@ -78,7 +80,8 @@ def test_missing_swapped_and_moved_rows_are_found() -> None:
     del gone[3]
     assert verify(gone) == [Break("a", 4, "event 4 is missing")]
     swapped = log()
-    one, two = swapped[1], swapped[2]
+    one = swapped[1]
+    two = swapped[2]
     swapped[1], swapped[2] = two._replace(n=2), one._replace(n=3)
     assert [(found.session, found.n) for found in verify(swapped)] == [("a", 2)]
     moved = log()
@@ -98,9 +101,11 @@ def test_cut_tail_is_found_with_the_anchor() -> None:
 def test_rewritten_log_is_found_with_the_anchor() -> None:
     links = log()
     anchors = {"a": {4: links[3].hash}}
-    forged, head = copy.copy(links[:1]), links[0].hash
+    forged = copy.copy(links[:1])
+    head = links[0].hash
     for old in links[1:6]:
-        body, salt = b'{"text":"forged"}', bytes(16)
+        body = b'{"text":"forged"}'
+        salt = bytes(16)
         digest = content_digest(salt, body)
         head = next_hash(head, ("a", old.n, old.at, old.kind), digest)
         forged.append(old._replace(body=body, salt=salt, hash=head))
@@ -111,7 +116,8 @@ def test_rewritten_log_is_found_with_the_anchor() -> None:
 def test_erased_rows_hold_but_not_what_was_torn_out() -> None:
     links = log()
     for i in (0, 3, 5):
-        body, salt = links[i].body, links[i].salt
+        body = links[i].body
+        salt = links[i].salt
         assert body is not None and salt is not None
         links[i] = links[i]._replace(body=None, salt=None, digest=content_digest(salt, body))
     assert verify(links) == []

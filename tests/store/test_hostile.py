@@ -25,7 +25,8 @@ class Planted:
 
 @pytest.mark.parametrize("protocol", [0, pickle.HIGHEST_PROTOCOL])
 async def test_a_pickle_in_the_log_is_damage(tmp_path: Path, protocol: int) -> None:
-    planted, path = pickle.dumps(Planted(tmp_path / "ran"), protocol), tmp_path / "deskhand.db"
+    planted = pickle.dumps(Planted(tmp_path / "ran"), protocol)
+    path = tmp_path / "deskhand.db"
     store = SqliteStore(path)
     await store.commit(commit(1, received(1), session="a"))
     await store.close()

@@ -29,8 +29,11 @@ from deskhand.types.events import (
 from deskhand.types.identity import Address, Principal
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult, Usage
 
-ANN, BOB, EVE = Principal("ann", ("owner",)), Principal("bob"), Principal("eve")
-ROOM, DESK = "main/web:bob:room", "main/terminal:desk"
+ANN = Principal("ann", ("owner",))
+BOB = Principal("bob")
+EVE = Principal("eve")
+ROOM = "main/web:bob:room"
+DESK = "main/terminal:desk"
 DAY = 86_400.0
 USED = Usage(10, 5, 2, 1)
 

@@ -44,7 +44,8 @@ async def test_every_released_schema_is_brought_up_to_date(golden: Path, tmp_pat
     store = SqliteStore(path)
     count, breaks = await store.audit()
     sessions = await store.sessions(OWNER)
-    talk, gone = await store.events("default/terminal:golden"), await store.events("default/terminal:erased")
+    talk = await store.events("default/terminal:golden")
+    gone = await store.events("default/terminal:erased")
     state = fold(State(""), await store.history("default/terminal:golden"))
     assert store.schema == migrations()[-1][0] and not breaks and not store.check()
     assert [row.session for row in sessions] == ["default/terminal:golden"] and sessions[0].turns == 1
@@ -54,7 +55,8 @@ async def test_every_released_schema_is_brought_up_to_date(golden: Path, tmp_pat
     assert [row.inbound.external_id for row in await store.waiting("default/terminal:golden")] == ["m3"]
     assert [row.outgoing.key for row in await store.outbox_due(2e9, 9)] == ["k1"]
     assert [(row.session, row.wake_at) for row in await store.open_sessions()] == [("default/terminal:golden", None)]
-    asks, used = await store.open_asks(OWNER), await store.usage(OWNER)
+    asks = await store.open_asks(OWNER)
+    used = await store.usage(OWNER)
     assert [ask.ask_id for ask in asks] == ["ask_1"] and used[0].calls == 3
     hits = await store.search(OWNER, "picture")
     assert [(hit.session, hit.n) for hit in hits] == [("default/terminal:golden", 4)]

@@ -30,7 +30,8 @@ async def test_conformance(case: Case, tmp_path: Path) -> None:
 
 async def test_erased_words_leave_the_files(tmp_path: Path) -> None:
     """Long ones on pages of their own, short ones between others, and the copies in inbox, outbox, list and log."""
-    path, secret = tmp_path / "deskhand.db", "Xyzzy-1729"
+    path = tmp_path / "deskhand.db"
+    secret = "Xyzzy-1729"
     store = SqliteStore(path)
     for i in range(40):
         text = f"{secret} {i} " * (400 if i % 5 == 0 else 1)

@@ -35,7 +35,9 @@ async def held(path: Path, seconds: float) -> None:
     store = SqliteStore(path)
     await store.accept(inbound("before"), ANN, S)
     child = await anyio.to_thread.run_sync(start, "hold", str(path), str(seconds))
-    worst, began, done = 0.0, time.monotonic(), anyio.Event()
+    worst = 0.0
+    began = time.monotonic()
+    done = anyio.Event()
 
     async def write() -> None:
         await store.accept(inbound("during"), ANN, S)
@@ -64,7 +66,8 @@ async def test_locked_by_another_process(tmp_path: Path) -> None:
 
 
 def test_two_processes_take_each_message_in_once(tmp_path: Path) -> None:
-    path, count = tmp_path / "deskhand.db", 150
+    path = tmp_path / "deskhand.db"
+    count = 150
     rivals = [start("rival", str(path), str(count)) for _ in range(2)]
     for child in rivals:
         assert child.stdin is not None

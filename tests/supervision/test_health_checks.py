@@ -362,7 +362,8 @@ async def test_what_is_owed_and_what_a_provider_said(tmp_path: Path) -> None:
     def refused(request: Request) -> Message:
         raise ModelKeyRefused("no")
 
-    channel, clock = Mute(), SetClock(1_700_000_000.0)
+    channel = Mute()
+    clock = SetClock(1_700_000_000.0)
     async with running(tmp_path, (channel,), clock=clock, model=ScriptedModel(refused)) as app:
         channel.write("hello")
         _, facts = await health(app, lambda facts: facts["owed"].last_error != "")

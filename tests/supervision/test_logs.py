@@ -32,7 +32,8 @@ def test_secrets_are_named_not_shown(tmp_path: Path) -> None:
 
 def test_who_is_heard_from_when(tmp_path: Path) -> None:
     """Others from WARNING on, we from INFO on or from what the configuration says; the console hears the same."""
-    other, heard = logging.getLogger("other"), io.StringIO()
+    other = logging.getLogger("other")
+    heard = io.StringIO()
     for level in ("info", "warning", "debug"):
         settings = read_settings(
             None, {"DESKHAND_HOME": str(tmp_path), "DESKHAND_LOG_LEVEL": level, "A_KEY": "sk-secret"}

@@ -51,7 +51,8 @@ class Children:
         self.file = folder / "lives"
         self.file.write_text("")
         self.pauses: list[int] = []
-        command, env = [sys.executable, "-c", LIVES + script, str(self.file)], worker_environment()
+        command = [sys.executable, "-c", LIVES + script, str(self.file)]
+        env = worker_environment()
         self.parent = Supervisor(command, env, lambda: now, reload=reload, pause=self._pause, mending=mending)
 
     def _pause(self, quick: int) -> float:
@@ -184,7 +185,9 @@ async def test_one_that_was_ended_is_started_again_whatever_its_code(
 async def test_it_is_up_while_what_crashed_is_driven_alone(tmp_path: Path) -> None:
     """Which may take longer than a start; the start counts as good only then."""
     settings = read_settings(None, {"DESKHAND_HOME": str(tmp_path)}).with_model("scripted/test")
-    up, started, model = anyio.Event(), anyio.Event(), ScriptedModel(latency_s=60)
+    up = anyio.Event()
+    started = anyio.Event()
+    model = ScriptedModel(latency_s=60)
     async with open_app(settings, Parts(lambda name: model)) as app:
         await submit(app)
         for _ in range(3):
@@ -202,7 +205,8 @@ async def test_it_is_up_while_what_crashed_is_driven_alone(tmp_path: Path) -> No
 
 async def test_one_that_waits_for_another_is_up(tmp_path: Path) -> None:
     settings = read_settings(None, {"DESKHAND_HOME": str(tmp_path)}).with_model("scripted/test")
-    up, started = anyio.Event(), anyio.Event()
+    up = anyio.Event()
+    started = anyio.Event()
     async with open_app(settings, Parts(lambda name: ScriptedModel())) as app, anyio.create_task_group() as tasks:
         fd = take(settings.home.lock, Holder(os.getpid(), 0.0))
         assert fd is not None
@@ -274,7 +278,8 @@ async def test_the_intake_is_closed_within_a_tenth_of_a_second(tmp_path: Path) -
     settings = read_settings(None, {"DESKHAND_HOME": str(tmp_path)}).with_model("scripted/test")
     owner, took = Principal("ann", ("owner",)), list[float]()
     for attempt in range(3):
-        channel, model = MemoryChannel(), ScriptedModel(latency_s=60)
+        channel = MemoryChannel()
+        model = ScriptedModel(latency_s=60)
         parts = Parts(lambda name, model=model: model, channels=(channel,), authorise=lambda inbound: owner)  # type: ignore[misc]
         async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
             tasks.start_soon(work, app, lambda: None)

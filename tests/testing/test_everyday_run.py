@@ -127,7 +127,8 @@ async def test_of_the_unseen_half_no_word_is_shown(tmp_path: Path, capsys: pytes
 
 
 def test_the_weights_are_shared_and_what_an_engine_keeps_is_not(tmp_path: Path) -> None:
-    usual, place = tmp_path / "usual", tmp_path / "place"
+    usual = tmp_path / "usual"
+    place = tmp_path / "place"
     (usual / "models" / "slots").mkdir(parents=True)
     (usual / "models" / "x.gguf").write_bytes(b"weights")
     (usual / "voices").mkdir()

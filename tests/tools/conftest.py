@@ -42,7 +42,8 @@ class Hands:
         self._calls += 1
         reach = await self.reaches.of("default", self.folder)
         key = f"{self.session}#{self._calls}.c"
-        ids, clock = RandomIds(), SystemClock()
+        ids = RandomIds()
+        clock = SystemClock()
         place = (self.session, ANN, self.address, "default")
         return Context(*place, reach, clock, ids, self.emitted.append, key, self.label, audience=self.audience)
 

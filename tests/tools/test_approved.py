@@ -77,7 +77,8 @@ def test_a_change_of_what_is_in_a_folder(
 ) -> None:
     """Whether it is read again at every look, or only where it looks changed."""
     folder = skill(tmp_path / "s")
-    approvals, approved = Approvals(settled_ns), {str(folder): digest(folder)}
+    approvals = Approvals(settled_ns)
+    approved = {str(folder): digest(folder)}
     assert approvals.look(approved).covers(f"{folder}/{inner}")
     change(folder / inner)
     bound = approvals.look(approved)
@@ -88,7 +89,8 @@ def test_a_change_of_what_is_in_a_folder(
 def test_a_second_change_of_mapped_memory(tmp_path: Path) -> None:
     """The kernel notes the first one alone, until it has written it back."""
     folder = skill(tmp_path / "s")
-    approvals, approved = Approvals(), {str(folder): digest(folder)}
+    approvals = Approvals()
+    approved = {str(folder): digest(folder)}
     with (folder / "SKILL.md").open("r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
         memory[0:1] = memory[0:1]
         assert not approvals.look(approved).changed
@@ -97,9 +99,11 @@ def test_a_second_change_of_mapped_memory(tmp_path: Path) -> None:
 
 
 def test_a_folder_in_the_place_of_another(tmp_path: Path) -> None:
-    folder, other = skill(tmp_path / "s"), skill(tmp_path / "t")
+    folder = skill(tmp_path / "s")
+    other = skill(tmp_path / "t")
     (other / "SKILL.md").write_text("Do that.")
-    approvals, approved = Approvals(), {str(folder): digest(folder)}
+    approvals = Approvals()
+    approved = {str(folder): digest(folder)}
     assert not approvals.look(approved).changed
     folder.rename(tmp_path / "old")
     other.rename(folder)
@@ -114,7 +118,8 @@ def test_a_link_in_the_place_of_the_folder_around(tmp_path: Path) -> None:
     folder = skill(tmp_path / "skills" / "s")
     evil = skill(tmp_path / "other" / "s")
     (evil / "SKILL.md").write_text("Do that.")
-    approvals, approved = Approvals(), {str(folder): digest(folder)}
+    approvals = Approvals()
+    approved = {str(folder): digest(folder)}
     (tmp_path / "skills").rename(tmp_path / "kept")
     (tmp_path / "skills").symlink_to("other")
     assert approvals.look(approved).differs(f"{evil}/SKILL.md")

@@ -362,7 +362,8 @@ async def test_bombs_end_in_a_sentence_and_touch_nothing(bomb: str, room: Sandbo
 
 async def test_a_zip_bomb_is_given_up_within_two_seconds(room: SandboxProvider) -> None:
     """The best of three counts: this machine may have other things to do."""
-    bomb, took = _swollen_word(), list[float]()
+    bomb = _swollen_word()
+    took = list[float]()
     assert len(bomb) < 250_000
     await room()
     for _ in range(3):
@@ -396,10 +397,12 @@ async def test_what_takes_too_long_is_killed(room: SandboxProvider) -> None:
 class Owned:
     """A sandbox in which the document has taken over the program that reads it."""
 
-    name, connects = "owned", False
+    name = "owned"
+    connects = False
 
     def __init__(self, said: bytes, ended: Exit) -> None:
-        self._said, self._ended = said, ended
+        self._said = said
+        self._ended = ended
         self.asked: list[SandboxCommand] = []
 
     async def run(self, command: SandboxCommand, output: Callable[[bytes, bool], None]) -> Exit:

@@ -60,7 +60,8 @@ def test_made_once_more_it_is_the_same_and_its_own() -> None:
 
         return one
 
-    first, second = made(1), made(True)
+    first = made(1)
+    second = made(True)
     defaults = [each.spec.parameters["properties"]["sure"]["default"] for each in (first, second)]
     assert repr(defaults) == "[1, True]"
     first.spec.parameters.clear()

@@ -48,8 +48,10 @@ class Exchanging(Workspace):
 
     def __init__(self, hands: Hands, *, back: bool) -> None:
         super().__init__(str(hands.folder), opener=self._exchanged)
-        self._back, self._names = back, (hands.folder / "v", hands.folder / "w")
-        self.count, self._away = 0, False
+        self._back = back
+        self._names = (hands.folder / "v", hands.folder / "w")
+        self.count = 0
+        self._away = False
 
     def _exchanged(self, directory: int, path: str, flags: int) -> int:
         if path.split("/")[0] != "v" or flags & os.O_PATH:
@@ -57,7 +59,8 @@ class Exchanging(Workspace):
         self._as_before()
         descriptor = openat2_beneath(directory, path, flags)
         exchange(*self._names)
-        self.count, self._away = self.count + 1, True
+        self.count = self.count + 1
+        self._away = True
         return descriptor
 
     def _as_before(self) -> None:
@@ -182,7 +185,8 @@ async def test_a_skill_is_judged_by_the_file_that_was_read(hands: Hands) -> None
     label = Label("tool_local", by=("bob",))
     row = (f"{hands.folder}/other/SKILL.md", msgspec.json.encode(label), "s", 0.0)
     await hands.store.change((Change("file_label_set", row),))
-    one, other = hands.folder / "skills/helper", hands.folder / "other"
+    one = hands.folder / "skills/helper"
+    other = hands.folder / "other"
     skills = Skills((SkillSource("agent", hands.folder, "skills"),))
     list_skills, _ = skill_tools(skills)
     hands.label = LOCAL

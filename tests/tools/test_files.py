@@ -20,7 +20,8 @@ READ_LIMIT = 10 << 20
 
 async def undone(hands: Hands) -> list[tuple[str, bytes | None]]:
     """The undo rows, the latest first: path, and what was there."""
-    reach, found = (await hands.context()).reach, []
+    reach = (await hands.context()).reach
+    found = []
     for effect in await hands.store.rows("effect_list", (1, "", "", 1 << 60, 100)):
         for place, before, after, blob in await hands.store.rows("effect_items", (effect[0], 100, 0)):
             if not (after or before).startswith("d"):
@@ -109,7 +110,8 @@ async def test_a_long_file_is_read_in_pieces(hands: Hands) -> None:
     head, _, tail = said.partition("\n…[")
     assert head.startswith("1 | line 1 —") and tail.rstrip().endswith("20000 | line 20000 — ü") and len(said) < 25_000
     handle = said.split("handle='")[1].split("'")[0]
-    offset, whole = int(said.split("offset=")[1].split(")")[0]), head
+    offset = int(said.split("offset=")[1].split(")")[0])
+    whole = head
     while True:
         piece = await hands(read_output, handle=handle, offset=offset)
         text, _, note = piece.rpartition("\n[bytes ")

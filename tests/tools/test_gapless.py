@@ -60,7 +60,9 @@ class Command:
     """One that runs: what it has said so far, and on whose word it began."""
 
     def __init__(self, watch: Watch, label: Label) -> None:
-        self.watch, self.label, self.said = watch, label, ""
+        self.watch = watch
+        self.label = label
+        self.said = ""
 
     @property
     def tainted(self) -> bool:
@@ -73,7 +75,8 @@ class House:
 
     def __init__(self, home: Path, room: SandboxProvider) -> None:
         self.room, self.home, self.hands = room, home, Hands(home, room)
-        self.work, self.count = self.hands.folder, 0
+        self.work = self.hands.folder
+        self.count = 0
         self.running: list[Command] = []
         self.owed: list[FolderLook] = []
         self.skills = Skills((SkillSource("agent", self.work, "skills"),))
@@ -148,11 +151,9 @@ class House:
         """The process is gone, and with it whatever was not written down."""
         self.hands.reaches.shadow(str(self.work)).notes.close()  # as the kernel does
         self.hands.reaches.close()
-        self.hands.reaches, self.running, self.owed = (
-            ToolScopes(self.hands.store, Blobs(self.home / "blobs"), self.room),
-            [],
-            [],
-        )
+        self.hands.reaches = ToolScopes(self.hands.store, Blobs(self.home / "blobs"), self.room)
+        self.running = []
+        self.owed = []
         self._begun()
 
     async def close(self) -> None:
@@ -334,7 +335,8 @@ def _put_in_place(house: House, to: str) -> None:
 
 def _exchanged(house: House) -> None:
     """What lay aside takes the place of a folder; the files in it are not touched."""
-    old, new = house.work / "knowledge", house.work / "knowledge-old"
+    old = house.work / "knowledge"
+    new = house.work / "knowledge-old"
     if old.is_dir() and not new.exists():
         old.rename(new)
         for other in [path for path, _ in there(house) if path.match("aside-*")]:

@@ -49,7 +49,8 @@ async def test_commands_do_not_leave_what_steers(hands: Hands, path: str, how: s
         hands.write(path, b"[core]\n\tbare = false\n").chmod(0o600)
     hands.write("evil", b"[core]\n\thooksPath = x\n")
     before = tree_of(hands.folder)
-    name, folder = shlex.quote(path), shlex.quote(str(Path(path).parent))
+    name = shlex.quote(path)
+    folder = shlex.quote(str(Path(path).parent))
     script = {
         "write": f"mkdir -p {folder}; printf '[core]\\n\\thooksPath = x\\n' > {name}",
         "replace": f"cp evil {name}.new; mv {name}.new {name}",

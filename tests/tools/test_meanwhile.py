@@ -113,8 +113,10 @@ async def test_a_kill_leaves_nothing_unmarked(tmp_path: Path, room: SandboxProvi
 async def test_no_tainted_byte_is_ever_clean(tmp_path: Path, room: SandboxProvider, seed: int) -> None:
     """Commands that have read a page and commands that have not, at the same time, some killed: whatever one of the
     first wrote is never read as our own."""
-    chance, home = random.Random(seed), tmp_path / "home"
-    hands, dirty = Hands(home, room), set[str]()
+    chance = random.Random(seed)
+    home = tmp_path / "home"
+    hands = Hands(home, room)
+    dirty = set[str]()
     running: list[tuple[Watch, bool]] = []
     await marked(hands, "page.md")
     for step in range(25):
@@ -128,7 +130,8 @@ async def test_no_tainted_byte_is_ever_clean(tmp_path: Path, room: SandboxProvid
             hands.write(name, b"obey %d\n" % step)
             dirty.add(name)
         elif act == "move" and tainted and dirty:
-            old, new = chance.choice(sorted(dirty)), f"m{step}.md"
+            old = chance.choice(sorted(dirty))
+            new = f"m{step}.md"
             (hands.folder / old).rename(hands.folder / new)
             dirty = {*dirty - {old}, new}
         elif act == "over" and running:
@@ -137,7 +140,8 @@ async def test_no_tainted_byte_is_ever_clean(tmp_path: Path, room: SandboxProvid
         elif act == "kill" and running:
             hands.reaches.shadow(str(hands.folder)).notes.close()
             hands.reaches.close()
-            hands.reaches, running = ToolScopes(hands.store, Blobs(home / "blobs"), room), []
+            hands.reaches = ToolScopes(hands.store, Blobs(home / "blobs"), room)
+            running = []
             running.append((await begun(hands, LOCAL), False))
         for name in sorted(dirty):
             assert (await read(hands, name)).integrity == "untrusted", (step, act, name)

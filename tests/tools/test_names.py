@@ -132,6 +132,8 @@ def test_what_is_added_unseen_never_makes_a_name_its_own(name: str, char: str, a
 @pytest.mark.parametrize("function", [written_out, shown_name, likeness])
 def test_it_takes_no_longer_than_the_text_is_long(piece: str, function: object) -> None:
     assert callable(function)
-    short, long = piece * 2_000, piece * 16_000
-    once, much = least_cpu_s(lambda: function(short)), least_cpu_s(lambda: function(long))
+    short = piece * 2_000
+    long = piece * 16_000
+    once = least_cpu_s(lambda: function(short))
+    much = least_cpu_s(lambda: function(long))
     assert much < 8 * 4 * max(once, 0.0005)

@@ -27,7 +27,9 @@ def test_a_workspace_that_is_opened_again_does_not_wait_for_itself(tmp_path: Pat
 
 
 def test_what_is_left_is_read_once_and_removed(tmp_path: Path) -> None:
-    gone, alive, next_one = RunningNotes(tmp_path), RunningNotes(tmp_path), RunningNotes(tmp_path)
+    gone = RunningNotes(tmp_path)
+    alive = RunningNotes(tmp_path)
+    next_one = RunningNotes(tmp_path)
     gone.write(running("c1"))
     alive.write(running("c2"))
     gone.close()

@@ -169,7 +169,8 @@ def test_what_is_outside_names_the_command_that_allows_it(workspace: Workspace, 
 
 
 def test_allowed_folders(folder: Path, opener: Opener) -> None:
-    shared, manuals = folder.parent / "shared", folder / "manuals"
+    shared = folder.parent / "shared"
+    manuals = folder / "manuals"
     for each in (shared, manuals):
         each.mkdir()
         (each / "page").write_text("text")
@@ -278,7 +279,8 @@ def test_links_swapped_under_way_never_lead_out(opener: Opener) -> None:
     In memory, where a write need not wait for a disk.
     """
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="deskhand-swap-") as place:
-        folder, secret = Path(place) / "workspace", Path(place) / "secret"
+        folder = Path(place) / "workspace"
+        secret = Path(place) / "secret"
         (folder / "real").mkdir(parents=True)
         (folder / "real" / "key").write_text("harmless")
         secret.mkdir()

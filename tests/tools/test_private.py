@@ -48,7 +48,8 @@ async def readers(hands: Hands, name: str) -> tuple[str, ...] | None:
 @pytest.mark.parametrize("label", [LOCAL, Label("member", source="bob", by=("bob",))], ids=["the owner", "a member"])
 @pytest.mark.parametrize("way", WAYS)
 async def test_its_names_are_no_links(hands: Hands, way: str, label: Label) -> None:
-    before, hands.label = furnished(hands), label
+    before = furnished(hands)
+    hands.label = label
     said = await hands(shell, command=WAYS[way])
     assert "was put back" in said
     for path in [hands.folder / name for name in ("USER.md", "MEMORY.md", "Memory", "memory", "memory/sub")]:

@@ -91,7 +91,8 @@ async def test_an_engine_is_asked_as_it_wants_to_be(searching: Searching, site: 
     [seen] = site.requests
     target, _, query = seen.target.partition("?")
     assert target == PATHS[name]
-    asked, form = parse_qs(query, keep_blank_values=True), parse_qs(seen.body.decode(), keep_blank_values=True)
+    asked = parse_qs(query, keep_blank_values=True)
+    form = parse_qs(seen.body.decode(), keep_blank_values=True)
     match name:
         case "duckduckgo":
             assert seen.method == "POST" and form == {"q": ['"!g" grüße du'], "b": [""], "kl": ["wt-wt"]}

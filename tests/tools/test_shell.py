@@ -141,7 +141,8 @@ async def test_allowed_folders(hands: Hands, tmp_path: Path) -> None:
     beside = tmp_path / "beside"
     beside.mkdir()
     (beside / "f").write_text("there\n")
-    reading, writing = f"cat {beside}/f", f"echo x > {beside}/g"
+    reading = f"cat {beside}/f"
+    writing = f"echo x > {beside}/g"
     assert "No such file" in await hands(shell, command=reading)
     await hands.allow(beside)
     assert await hands(shell, command=reading) == "there\n"
@@ -168,7 +169,8 @@ async def test_changes_can_be_undone(hands: Hands) -> None:
     await hands(shell, command=command)
     (effect,) = await hands.store.rows("effect_list", (1, "", "", 1 << 60, 100))
     assert effect[1:7] == (f"{hands.session}#1.c", "default", hands.session, "ann", "shell", str(hands.folder))
-    reach, found = (await hands.context()).reach, {}
+    reach = (await hands.context()).reach
+    found = {}
     for place, _, _, blob in await hands.store.rows("effect_items", (effect[0], 100, 0)):
         found[place] = None if blob is None else await reach.kept(blob)
     assert found == {

@@ -46,7 +46,9 @@ def apply(graph: Graph, step: tuple[str, int, object]) -> graphs.Changed:
     def meant(number: int) -> int:
         return number if number in (0, 9) or not graph else sorted(graph)[number % len(graph)]
 
-    kind, id_, value = step[0], meant(step[1]), step[2]
+    kind = step[0]
+    id_ = meant(step[1])
+    value = step[2]
     on = tuple(map(meant, value)) if isinstance(value, list) else ()
     match kind, value:
         case "create", list():
@@ -66,7 +68,8 @@ def apply(graph: Graph, step: tuple[str, int, object]) -> graphs.Changed:
 @settings(max_examples=300, deadline=None)
 @given(st.lists(STEP, min_size=4, max_size=40))
 def test_what_always_holds(steps: list[tuple[str, int, object]]) -> None:
-    graph, given_ids = made(*"abcd"), 4
+    graph = made(*"abcd")
+    given_ids = 4
     for step in steps:
         try:
             changed = apply(graph, step)
@@ -184,7 +187,8 @@ def kinds(*tasks: Task) -> list[str]:
 
 
 def test_what_is_wrong_in_a_graph_is_named() -> None:
-    one, two = Task(1, "one"), Task(2, "two", depends_on=(1,))
+    one = Task(1, "one")
+    two = Task(2, "two", depends_on=(1,))
     assert kinds(one, two) == []
     assert kinds(Task(1, "a", depends_on=(2,)), Task(2, "b", depends_on=(1,))) == ["cycle"]
     assert kinds(Task(1, "a", depends_on=(7,))) == ["missing_dependency"]

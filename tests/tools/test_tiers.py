@@ -39,7 +39,8 @@ class Web:
     proxy."""
 
     def __init__(self, hands: Hands, site: Site) -> None:
-        self._hands, self._site = hands, site
+        self._hands = hands
+        self._site = site
         self.net = site.net({"other.test": (PUBLIC,), "evil.test": (PRIVATE,)}, NetLimits(total_s=10))
         self.tool = WebFetch(WebFetchConfig(pause_s=0.0, cache_min=0.0), further_tiers())
         self.uses: list[Use] = []

@@ -195,14 +195,16 @@ TRIES = 2_000
 def test_links_swapped_under_way_lead_neither_looks_nor_undo_out(tmp_path: Path) -> None:
     """Another process exchanges a folder with a link to the outside, without a pause, while we look and put back."""
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="deskhand-swap-") as place:
-        folder, secret = Path(place) / "workspace", Path(place) / "secret"
+        folder = Path(place) / "workspace"
+        secret = Path(place) / "secret"
         (folder / "real").mkdir(parents=True)
         secret.mkdir()
         (secret / "key").write_text("TOPSECRET")
         (folder / "evil").symlink_to("../secret")
         shadow = FileSnapshots(tmp_path / "shadow", Blobs(tmp_path / "blobs"), _nothing)
         root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        state, outside = shadow.add(b"harmless", "0644"), sha256(b"TOPSECRET").hexdigest()
+        state = shadow.add(b"harmless", "0644")
+        outside = sha256(b"TOPSECRET").hexdigest()
         command = [sys.executable, "-c", SWAP, str(folder / "real"), str(folder / "evil")]
         with subprocess.Popen(command, stdout=subprocess.PIPE) as swap:
             try:

@@ -85,13 +85,15 @@ async def test_long_pages_come_in_pieces(web: Web, site: Site) -> None:
     assert (
         first.startswith(f"[web_fetch: chars 0-16000 of {len(LONG)}]\n") and "[to read on, use offset=16000]" in first
     )
-    got, offset = "", 0
+    got = ""
+    offset = 0
     while offset < len(LONG):
         piece = await web(site.url("/long.md"), offset=offset, limit=100_000)
         header, _, body = piece.partition("\n\n")
         end = min(offset + 100_000, len(LONG))
         assert header.startswith(f"[web_fetch: chars {offset}-{end} of {len(LONG)}]")
-        got, offset = got + body, end
+        got = got + body
+        offset = end
     assert got.strip() == LONG.strip()
     assert len(site.requests) == 1, "what was read lately is not fetched again"
     beyond = await web(site.url("/long.md"), offset=10**9)
@@ -159,7 +161,8 @@ async def test_what_is_no_address_of_the_web_is_refused(web: Web, url: str, says
 
 
 async def test_no_spelling_of_a_private_address_is_fetched(web: Web) -> None:
-    trap, site = Site(PRIVATE), Site()
+    trap = Site(PRIVATE)
+    site = Site()
     async with on_one_port(trap, site):
         web.net = site.net({"localhost": (PRIVATE,), "example.com": (PRIVATE,)}, NetLimits(total_s=5))
         for number, written in enumerate(EVERYTHING):

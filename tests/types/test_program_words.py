@@ -7,9 +7,12 @@ import pytest
 from deskhand.types.program_words import changed, outcome
 from deskhand.types.programs import FileChange, ProgramCall, Rehearsed
 
-NEW, OTHER = FileChange("a.txt", "new"), FileChange("b/c.txt", "new")
-EDIT, GONE = FileChange("notes.txt", "changed"), FileChange("old.txt", "deleted")
-MOVED, FOLDER = FileChange("x.txt", "moved", to="y.txt"), FileChange("docs", "folder")
+NEW = FileChange("a.txt", "new")
+OTHER = FileChange("b/c.txt", "new")
+EDIT = FileChange("notes.txt", "changed")
+GONE = FileChange("old.txt", "deleted")
+MOVED = FileChange("x.txt", "moved", to="y.txt")
+FOLDER = FileChange("docs", "folder")
 
 
 @pytest.mark.parametrize(

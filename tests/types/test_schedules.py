@@ -184,7 +184,8 @@ class Fields:
 
     def __init__(self, minutes: set[int], hours: set[int] | None, days: set[int] | None = None) -> None:
         self.times = {60 * h + m for h in (hours if hours is not None else range(24)) for m in minutes}
-        self.wild, self._days = hours is None, days
+        self.wild = hours is None
+        self._days = days
         listed = [",".join(map(str, sorted(each))) if each is not None else "*" for each in (minutes, hours, days)]
         self.expr = f"{listed[0]} {listed[1]} {listed[2]} * *"
 
@@ -198,7 +199,9 @@ class Fields:
 def by_definition(all_fields: list[Fields], zone: str, begin: int, end: int) -> dict[int, list[float]]:
     """For each: with wildcard hours every minute whose wall time fits; else for each wall time that fits the first
     minute in which the clock on the wall, which nobody turns back, shows it or is past it."""
-    place, found, shown = ZoneInfo(zone), defaultdict[int, list[float]](list), -1
+    place = ZoneInfo(zone)
+    found = defaultdict[int, list[float]](list)
+    shown = -1
     by_time = defaultdict[int, list[int]](list)
     for number, fields in enumerate(all_fields):
         for time in fields.times:

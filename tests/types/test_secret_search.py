@@ -43,7 +43,9 @@ def test_nothing_of_a_secret_is_left(name: str, key: str, before: str, after: st
 @given(st.sampled_from(sorted(OF_SECRETS)), words, words, st.lists(st.integers(1, 9), min_size=1))
 def test_nothing_of_it_is_left_where_it_comes_in_pieces(name: str, before: str, after: str, sizes: list[int]) -> None:
     text = f"{before} {OF_SECRETS[name](KEY)} {after} and that is all."
-    stream, shown, at = SecretStream(SEARCH), "", 0
+    stream = SecretStream(SEARCH)
+    shown = ""
+    at = 0
     while at < len(text):
         size = sizes[len(shown) % len(sizes)]
         shown += stream.feed(text[at : at + size])

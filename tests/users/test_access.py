@@ -247,7 +247,8 @@ async def test_nothing_of_who_may_not_is_stored(kind: str, tmp_path: Path) -> No
             number += 1
             return await app.door.submit(Inbound(str(number), place, sender, T0, body, session, reply_to))
 
-        chat, thread = Address("memory", chat="1"), Address("memory", chat="1", thread="2")
+        chat = Address("memory", chat="1")
+        thread = Address("memory", chat="1", thread="2")
         for sender in ("666", "ann", "id of vera", "id of kid", ""):
             for place in (chat, thread, Address("memory", chat="all", group=True)):
                 assert (await hand_in(sender, place, "5")).status == "refused", sender
@@ -327,7 +328,8 @@ async def test_a_group_shows_nobody_the_private_chats_of_the_others(tmp_path: Pa
             return len(channel.sent) == 4
 
         await until(answered)
-        bob, eve = Principal("bob", ("member",)), Principal("eve", ("member",))
+        bob = Principal("bob", ("member",))
+        eve = Principal("eve", ("member",))
         assert {row.session for row in await app.store.sessions(bob)} == {"main/memory:all", "main/memory:bob alone"}
         assert not await app.store.may_see(bob, "main/memory:ann alone")
         assert await app.store.sessions(eve) == [], "who has said nothing there sees nothing"

@@ -174,7 +174,8 @@ async def test_under_which_name(tmp_path: Path) -> None:
     async with people_in(tmp_path, SetClock(T0)) as people:
         first = await people.ask_in(wrote("42"))
         assert (await people.approve(first, "ann")).name == "ann", "who is named is not the owner, though the first"
-        second, third = await people.ask_in(wrote("A@b.C")), await people.ask_in(wrote("a_b.c"))
+        second = await people.ask_in(wrote("A@b.C"))
+        third = await people.ask_in(wrote("a_b.c"))
         assert (await people.approve(second)).name == "chat-a-b.c"
         assert (await people.approve(third, role="approver")) == (await people.users())[2]
         assert [user.name for user in await people.users()] == ["ann", "chat-a-b.c", "chat-a-b.c-2", "owner"]

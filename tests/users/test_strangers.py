@@ -21,7 +21,8 @@ from deskhand.types.identity import Address, Inbound, Principal, Said
 from deskhand.types.messages import Message, Text
 from deskhand.users.strangers import AGAIN_S, SENTENCE
 
-ANN, KID = Principal("ann", ("owner",)), Principal("kid", ("family",))
+ANN = Principal("ann", ("owner",))
+KID = Principal("kid", ("family",))
 
 
 @asynccontextmanager

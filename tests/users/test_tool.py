@@ -25,14 +25,17 @@ from deskhand.types.labels import OWNER, Label
 from deskhand.types.messages import Message, ToolCall, ToolResult
 from deskhand.users.tool import REFUSED, ManageUsers, asking_about_users
 
-ANN, BOB = Principal("ann", ("owner",)), Principal("bob", ("member",))
+ANN = Principal("ann", ("owner",))
+BOB = Principal("bob", ("member",))
 
 
 class Talk:
     """A Deskhand in which one person's agent calls the tool, and the person says yes."""
 
     def __init__(self, home: Path, who: Principal, **config: Any) -> None:
-        self.home, self.who, self.config = home, who, {"defaults": {"models": ["scripted/x"]}, **config}
+        self.home = home
+        self.who = who
+        self.config = {"defaults": {"models": ["scripted/x"]}, **config}
         self.asked: list[str] = []
         self.users: dict[str, tuple[str, ...]] = {}
 

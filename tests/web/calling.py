@@ -39,7 +39,8 @@ class Caller:
         if request.messages[-1].message.role == "tool":
             return say(self.final)
         self._count += 1
-        wanted, self.calls = self.calls, ()
+        wanted = self.calls
+        self.calls = ()
         calls = [
             ToolCall(f"c{self._count}-{n}", name, msgspec.Raw(msgspec.json.encode(given)))
             for n, (name, given) in enumerate(wanted)

@@ -19,8 +19,11 @@ from deskhand.types.tuning import tune
 
 from .served import Served, serving
 
-SESSION, EVENTS, EACH = "default/web:owner:talk", 200, 250_000
-OWNER, PLACE = Principal("owner", ("owner",)), Address("web", "owner", "talk")
+SESSION = "default/web:owner:talk"
+EVENTS = 200
+EACH = 250_000
+OWNER = Principal("owner", ("owner",))
+PLACE = Address("web", "owner", "talk")
 
 
 def rss() -> int:
@@ -30,7 +33,8 @@ def rss() -> int:
 
 async def produce(served: Served) -> None:
     """As a driver would commit and show it."""
-    store, n = served.app.store, len(await served.app.store.events(SESSION))
+    store = served.app.store
+    n = len(await served.app.store.events(SESSION))
     for i in range(EVENTS):
         event = MessageReceived(i, OWNER, PLACE, Message("user", (Text(f"{i} " + "x" * EACH),)))
         last = (TurnEnded("done", (i,)),) if i == EVENTS - 1 else ()

@@ -18,7 +18,8 @@ class Conversation:
     """One WebSocket."""
 
     def __init__(self, id_: str, socket: aiohttp.ClientWebSocketResponse) -> None:
-        self.id, self._socket = id_, socket
+        self.id = id_
+        self._socket = socket
 
     async def send(self, type_: str, **fields: Any) -> None:
         await self._socket.send_json({"type": type_, **fields})
@@ -41,7 +42,8 @@ class OpenAgentClient:
     """The server at `url`; `token` is the one thing that openagent-core does not ask for."""
 
     def __init__(self, http: aiohttp.ClientSession, url: str, token: str) -> None:
-        self._http, self._url = http, url
+        self._http = http
+        self._url = url
         self._headers: Mapping[str, str] = {"Authorization": f"Bearer {token}"}
 
     async def call(self, method: str, path: str, body: Any = None) -> Any:

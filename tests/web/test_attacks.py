@@ -78,7 +78,8 @@ async def test_what_an_agent_is_told_is_set_where_one_is_at_home(tmp_path: Path)
 
 async def test_agents_of_others_are_not_shown(tmp_path: Path) -> None:
     async with serving(tmp_path, **TWO) as served:
-        kid, vera = await user(served, "kid", "family"), await user(served, "vera", "viewer")
+        kid = await user(served, "kid", "family")
+        vera = await user(served, "vera", "viewer")
         assert [each["name"] for each in await kid.get("/api/agents")] == ["kitchen"]
         assert (await kid.get("/api/status"))["agents"] == ["kitchen"]
         for what in ("tools", "skills"):
@@ -225,7 +226,8 @@ async def test_numbers_and_names_that_nobody_has(served: Served) -> None:
 
 async def test_a_token_that_is_rotated_ten_times_at_once_is_one(served: Served) -> None:
     row, _ = await served.token()
-    before, statuses = len(await served.people.tokens()), list[int]()
+    before = len(await served.people.tokens())
+    statuses = list[int]()
 
     async def rotate() -> None:
         statuses.append((await served.owner.ask("POST", f"/api/tokens/{row.id}/rotate"))[0])

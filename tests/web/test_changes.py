@@ -100,7 +100,8 @@ async def test_members_see_what_was_done_for_them(tmp_path: Path) -> None:
 
 async def test_undo_in_a_conversation(tmp_path: Path) -> None:
     async with serving(tmp_path, ScriptedModel(writing), (write_file, kv_set)) as served:
-        folder, session = Path(served.app.current.agent("default").folder), "default/web:owner:work"
+        folder = Path(served.app.current.agent("default").folder)
+        session = "default/web:owner:work"
         for name, text in (("a.txt", "one"), ("a.txt", "two"), ("b.txt", "x")):
             await write(served.owner, name, text)
         await served.owner.ask("POST", "/api/sessions/work/messages", {"text": "/undo 2"})

@@ -102,7 +102,8 @@ def test_the_order_of_events() -> None:
 
 
 def test_a_status_that_differs() -> None:
-    ours, theirs = {"case": [{"status": 200}]}, {"case": [{"status": 404}]}
+    ours = {"case": [{"status": 200}]}
+    theirs = {"case": [{"status": 404}]}
     assert compare_cases(theirs, ours) == [Found("case", "status", "200", "404")]
 
 

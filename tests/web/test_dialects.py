@@ -186,7 +186,8 @@ def test_approvals_for_agent_computer() -> None:
 
 
 def test_modes_errors_and_commands_for_agent_computer() -> None:
-    deep, bounded = SessionOptions(mode="deep_work"), SessionOptions(mode="normal")
+    deep = SessionOptions(mode="deep_work")
+    bounded = SessionOptions(mode="normal")
     options = as_computer(
         e.OptionsSet(1, ANN, deep), e.OptionsSet(1, ANN, bounded), e.OptionsSet(1, ANN, SessionOptions())
     )

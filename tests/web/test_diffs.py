@@ -129,7 +129,8 @@ async def asked(client: Client, chat: str, tool: str, **arguments: object) -> An
 
 async def test_what_a_call_would_change_as_the_file_is_now(tmp_path: Path) -> None:
     async with serving(tmp_path, ScriptedModel(calling), TOOLS) as served:
-        owner, notes = served.owner, folder(served) / "notes.txt"
+        owner = served.owner
+        notes = folder(served) / "notes.txt"
         notes.write_text("milk\nbread\n")
         would = await asked(owner, "one", "edit_file", path="notes.txt", edits=[{"old": "bread", "new": "a tent"}])
         assert not would["done"]

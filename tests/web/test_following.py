@@ -30,7 +30,8 @@ from deskhand.types.events import MessageReceived, TurnEnded
 from .flood import EVENTS, SESSION
 from .served import Client, Served, serving, until
 
-NAME, ROOT = "talk", Path(__file__).parents[2]
+NAME = "talk"
+ROOT = Path(__file__).parents[2]
 
 
 async def followed(client: Client, name: str, after: int = 0) -> AsyncGenerator[bytes]:

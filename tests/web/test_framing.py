@@ -75,7 +75,9 @@ def goes_on(case: Case) -> bool:
 
 
 async def test_our_server_reads_what_llhttp_reads_or_refuses(served: Served) -> None:
-    plain, wrong, here = 0, list[str](), served.url.removeprefix("http://")
+    plain = 0
+    wrong = list[str]()
+    here = served.url.removeprefix("http://")
     for case in CASES:
         last = f"GET /health HTTP/1.1\r\nHost: {here}\r\nConnection: close\r\n\r\n".encode() if goes_on(case) else b""
         said = await told(served.url, addressed(case, here) + last, end=not last)
@@ -90,7 +92,8 @@ async def test_our_server_reads_what_llhttp_reads_or_refuses(served: Served) -> 
 
 async def carried(case: Case) -> tuple[int, bool]:
     """How many requests the proxy carried on, and whether it refused one."""
-    server, said = Server(), b""
+    server = Server()
+    said = b""
     async with lab(("allowed.test", 80, server)) as here:
         here.allow("allowed.test")
         async with await here.connected() as stream:

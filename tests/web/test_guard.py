@@ -143,7 +143,8 @@ async def test_what_was_rotated_is_dead_within_a_second(served: Served) -> None:
 
 
 async def test_without_a_credential_or_with_one_that_is_void(served: Served) -> None:
-    stranger, before = served.client(), await changed(served)
+    stranger = served.client()
+    before = await changed(served)
     for endpoint in ENDPOINTS:
         if endpoint.needs != "public":
             body: dict[str, str] | None = None if endpoint.method == "GET" else {}

@@ -51,7 +51,8 @@ async def test_settings_are_shown_without_secrets_and_set_at_once(served: Served
     ],
 )
 async def test_what_is_not_set_from_here(served: Served, key: str, value: object) -> None:
-    file, before = served.app.settings.file, served.app.settings.config
+    file = served.app.settings.file
+    before = served.app.settings.config
     text = file.read_text()
     assert problem(await served.owner.ask("PATCH", "/api/settings", {"key": key, "value": value}))[0] == 400
     assert file.read_text() == text and served.app.settings.config == before
@@ -85,7 +86,8 @@ async def test_models(served: Served) -> None:
     assert listed["current"] == {"provider": "scripted", "model_id": "echo"}
     assert listed["pinned"] == [{"id": "echo", "name": "echo", "provider": "scripted"}]
     assert "scripted/echo" in {each["id"] for each in listed["models"]}
-    lmstudio, openrouter = listed["providers"]["lmstudio"], listed["providers"]["openrouter"]
+    lmstudio = listed["providers"]["lmstudio"]
+    openrouter = listed["providers"]["openrouter"]
     assert (lmstudio["reachable"], openrouter["searchable"]) == (False, False) and "no key" in openrouter["note"]
     body = {"provider": "scripted", "model_id": "tour"}
     status, chosen = await served.owner.ask("POST", "/api/models/select", body)

@@ -125,7 +125,8 @@ async def test_streamed_calls(tmp_path: Path) -> None:
 
 
 async def test_ours_run_first_and_the_clients_wins_a_name(tmp_path: Path) -> None:
-    ours, same = Own("notes"), Own("weather")
+    ours = Own("notes")
+    same = Own("weather")
 
     def script(request: Request) -> Message:
         results = results_in(request)

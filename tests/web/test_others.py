@@ -17,7 +17,8 @@ BODY = {"text": "let me in", "message": "let me in", "to_n": 0, "at_n": 1, "choi
 async def test_a_conversation_and_all_that_is_under_it(tmp_path: Path) -> None:
     async with serving(tmp_path) as served:
         assert (await served.owner.ask("POST", "/api/sessions/mine/messages", {"text": "secret"}))[0] == 202
-        session, theirs = "default/web:owner:mine", "default~web:owner:mine"
+        session = "default/web:owner:mine"
+        theirs = "default~web:owner:mine"
         await served.owner.get(f"/api/sessions/{theirs}/log")
         with anyio.fail_after(20):
             while await served.app.store.open_sessions():

@@ -19,7 +19,8 @@ from .test_sockets import act, acting
 
 async def pages(client: Client, path: str, field: str, between: Any = None) -> list[Any]:
     """All of a list, page by page. `between` is done before each next one."""
-    found, more = list[Any](), ""
+    found = list[Any]()
+    more = ""
     while True:
         page = await client.get(f"{path}{'&' if '?' in path else '?'}limit=3{more}")
         found += page[field]
@@ -67,9 +68,11 @@ async def test_conversations_and_what_is_found_in_pages(served: Served) -> None:
     assert problem(await eve.ask("GET", "/api/sessions?before=soon")) == (400, "bad_request")
 
     hits = await served.owner.get("/api/search?q=river&order=latest&limit=100")
-    turned, before = list[Any](), ""
+    turned = list[Any]()
+    before = ""
     while page := await served.owner.get(f"/api/search?q=river&order=latest&limit=3{before}"):
-        turned, before = [*turned, *page], f"&before={page[-1]['seq']}"
+        turned = [*turned, *page]
+        before = f"&before={page[-1]['seq']}"
         await more()
     assert turned == hits and {hit["seq"] for hit in hits} == {hit["seq"] for hit in turned}
     assert {hit["name"] for hit in await eve.get(f"/api/search?q=river&order=latest&before={2**60}")} == {"hers"}
@@ -114,7 +117,8 @@ async def test_activity_in_pages(tmp_path: Path) -> None:
             await talk(served.owner, f"n{n}", "do it")
         whole = (await served.owner.get("/api/activity?limit=100"))["events"]
         assert len(whole) >= 10
-        found, more = list[Any](), ""
+        found = list[Any]()
+        more = ""
         while True:
             page = await served.owner.get(f"/api/activity?limit=3{more}")
             found = [*page["events"], *found]

@@ -121,7 +121,8 @@ ASKED: dict[str, Sequence[dict[str, Any]]] = {
 async def _job_has_read(caller: Caller, served: Served) -> None:
     """A job has read the page, and told of it."""
     await caller.does(served.owner, "j1", ("manage_job", JOB))
-    caller.calls, caller.final = [("read_file", {"path": "page.txt"})], f"The page says: {WORDS}"
+    caller.calls = [("read_file", {"path": "page.txt"})]
+    caller.final = f"The page says: {WORDS}"
     await served.owner.ask("POST", "/api/jobs/look/run", {})
     with anyio.fail_after(30):
         while WORDS not in str(await served.owner.get("/api/jobs")):
@@ -159,7 +160,8 @@ async def test_no_tool_quotes_what_was_stored_without_its_label(tmp_path: Path) 
                 await caller.does(served.owner, "o1")
         there = set(served.app.current.agent_of("default/web:owner:o1").tools)
         assert there <= set(ASKED), "say above what a new tool is asked"
-        wrong, quoted = dict[str, Any](), set[str]()
+        wrong = dict[str, Any]()
+        quoted = set[str]()
         for name in sorted(there):
             for given in ASKED[name]:
                 call = {key: ids.get(value, value) if isinstance(value, str) else value for key, value in given.items()}

@@ -144,7 +144,8 @@ class RepliesInTurn:
             raise ModelKeyRefused("the key is refused")
         if wanted.get("thinking"):
             yield ThinkingDelta(wanted["thinking"])
-        text, piece = wanted["text"], 6
+        text = wanted["text"]
+        piece = 6
         for start in range(0, len(text), piece):
             yield TextDelta(text[start : start + piece])
             if wanted.get("slow"):

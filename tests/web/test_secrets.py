@@ -64,7 +64,8 @@ def forms(value: str) -> tuple[bytes, ...]:
 
 async def talked(served: Served) -> bytes:
     """Everything that is said in a conversation in which all of them come up, as it is followed live."""
-    heard, path = bytearray(), "/api/sessions/trip"
+    heard = bytearray()
+    path = "/api/sessions/trip"
 
     async def ended(count: int) -> None:
         with anyio.fail_after(20):
@@ -148,7 +149,8 @@ async def test_a_call_with_a_value_is_not_made_with_a_name_in_its_place(tmp_path
 async def test_no_side_door_keeps_or_tells_a_value(tmp_path: Path) -> None:
     """What a program asks for, what conversations are called and how they are held, jobs and skills: no value reaches a
     model or the disk. Where a name would be in its place for good, it is refused, and how to do it is said."""
-    value, hidden = SECRETS["PASTED_TOKEN"], "{{secret:PASTED_TOKEN}}"
+    value = SECRETS["PASTED_TOKEN"]
+    hidden = "{{secret:PASTED_TOKEN}}"
     model = ScriptedModel(lambda request: say("Fine."))
     function = {"name": "look", "description": value, "parameters": {"type": "object", "description": value}}
     asked = {

@@ -18,7 +18,8 @@ from .served import Served
 
 OWNER = Principal("owner", ("owner",))
 SESSION = "default/web:owner:flood"
-PIECE, PIECES = 500_000, 100
+PIECE = 500_000
+PIECES = 100
 
 
 def resident() -> int:
@@ -55,7 +56,8 @@ async def test_fifty_megabytes_for_who_does_not_read(served: Served) -> None:
     await flood(served, first, 10)  # what SQLite and Python keep is kept by now
     seen: list[int] = []
     await read(served, first + 9, seen)
-    before, first = resident(), first + 10
+    before = resident()
+    first = first + 10
     last = first + PIECES - 1
     host, _, port = served.url.removeprefix("http://").partition(":")
     async with await anyio.connect_tcp(host, int(port)) as slow, anyio.create_task_group() as tasks:

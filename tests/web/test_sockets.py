@@ -264,7 +264,8 @@ async def test_activity_of_all_conversations(tmp_path: Path) -> None:
     async with serving(tmp_path, ScriptedModel(acting), (act,)) as served, served.owner.ws("/ws/activity") as socket:
         status, answer = await served.owner.ask("POST", "/api/chat/one", {"message": "do it"})
         assert (status, answer) == (200, {"response": "done", "session_id": "one", "mode": "bounded"})
-        call, result = await socket.receive_json(), await socket.receive_json()
+        call = await socket.receive_json()
+        result = await socket.receive_json()
         assert (call["type"], call["session_id"], call["input"]) == ("tool_call", "one", {"what": "it"})
         assert (result["type"], result["tool"], result["result_preview"]) == ("tool_result", "act", "saw it")
         listed = (await served.owner.get("/api/activity?limit=1"))["events"]

@@ -32,7 +32,8 @@ from deskhand.types.messages import Text, ToolResult
 
 from .served import Client, Served, serving
 
-OWNERS, MEMBERS = "kanari-o", "kanari-b"
+OWNERS = "kanari-o"
+MEMBERS = "kanari-b"
 SKILL = "---\nname: helper\ndescription: {0}\n---\n{0}\n"
 PLACES = (
     "SOUL.md",
@@ -80,7 +81,9 @@ class Pair:
     """Both of them, and all that each was told."""
 
     def __init__(self, served: Served, bob: Client, model: ScriptedModel) -> None:
-        self.served, self.app, self.model = served, served.app, model
+        self.served = served
+        self.app = served.app
+        self.model = model
         self.clients = {"owner": served.owner, "bob": bob}
         self.work = Path(served.app.current.agent("default").folder)
         self.count = 0
@@ -89,7 +92,8 @@ class Pair:
     async def says(self, who: str, *calls: tuple[str, dict[str, Any]], files: list[Any] | None = None) -> str:
         """A conversation of its own in which these calls are made. Returns its session."""
         self.count += 1
-        name, text = f"c{self.count}", msgspec.json.encode(calls).decode()
+        name = f"c{self.count}"
+        text = msgspec.json.encode(calls).decode()
         self.names[who].append(name)
         body = {"text": text, "files": files or []}
         status, said = await self.clients[who].ask("POST", f"/api/sessions/{name}/messages", body)
@@ -245,7 +249,8 @@ async def step(pair: Pair, who: str, act: str, place: str, n: int) -> None:
 @asynccontextmanager
 async def living(proven: Proven) -> AsyncIterator[Pair]:
     with TemporaryDirectory() as folder:
-        home, model = Path(folder).resolve(), ScriptedModel(script, piece=100_000)
+        home = Path(folder).resolve()
+        model = ScriptedModel(script, piece=100_000)
         config: dict[str, Any] = {"policy": [{"verdict": "allow"}], "memory": {"enabled": True}}
 
         async def sandbox() -> Proven:

@@ -47,7 +47,8 @@ async def test_a_link_to_what_steers_takes_no_upload_of_a_member(
 
 async def test_an_upload_over_a_file_can_be_undone(proven: Proven) -> None:
     async with living(proven) as pair:
-        owner, bob = pair.clients["owner"], pair.clients["bob"]
+        owner = pair.clients["owner"]
+        bob = pair.clients["bob"]
         await pair.says("owner", ("write_file", {"path": "plan.txt", "content": "hers\n"}))
         assert await put(bob, ".", "plan.txt", MEMBERS) == 200
         assert await labelled(pair, "plan.txt") == ("bob",)

@@ -48,7 +48,8 @@ class World:
     def __init__(self, home: Path, model: ScriptedModel | None = None) -> None:
         config = msgspec.convert({"defaults": {"models": ["scripted/test"]}}, Config, strict=False)
         self.settings, self.model = Settings(Home(home), config), model or ScriptedModel(lambda request: say("seen"))
-        self.channel, self.work = MemoryChannel(), home / "agents/default/workspace"
+        self.channel = MemoryChannel()
+        self.work = home / "agents/default/workspace"
         self.blobs = Blobs(Home(home).blobs)
 
     @asynccontextmanager
@@ -124,7 +125,8 @@ async def test_nothing_is_overwritten_and_the_same_file_is_there_once(tmp_path: 
     world = World(tmp_path)
     other = PDF + b"other"
     async with world.running():
-        one, two = await world.file("a.pdf", PDF), await world.file("a.pdf", other)
+        one = await world.file("a.pdf", PDF)
+        two = await world.file("a.pdf", other)
         world.channel.waiting += [inbound("1", one, two), inbound("2", one)]
         await world.answered(2)
         assert sorted(world.files().values()) == sorted([PDF, other])
@@ -189,7 +191,8 @@ def test_what_counts_as_text() -> None:
 
 async def test_a_folder_that_leads_outside_is_not_followed(tmp_path: Path) -> None:
     """The message comes in all the same, and says what is the matter."""
-    world, outside = World(tmp_path / "home"), tmp_path / "outside"
+    world = World(tmp_path / "home")
+    outside = tmp_path / "outside"
     outside.mkdir()
     world.work.mkdir(parents=True)
     (world.work / "received").symlink_to(outside)
@@ -226,7 +229,8 @@ async def test_crashes_lose_nothing_and_repeat_nothing(tmp_path: Path) -> None:
     """Cut off at every boundary in turn, and delivered again: one message, one answer, one file."""
     boundaries = 0
     for at in range(1, 40):
-        world, fuse = World(tmp_path / str(at)), Fuse(at)
+        world = World(tmp_path / str(at))
+        fuse = Fuse(at)
         world.channel.waiting.append(inbound("1", await world.file("a.pdf", PDF), await world.file("b.txt", b"one")))
         try:
             async with world.running(fuse) as app:

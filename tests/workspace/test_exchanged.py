@@ -22,7 +22,8 @@ from deskhand.tools.notes import PendingLabel
 from deskhand.types.labels import Label
 from deskhand.workspace.quarantine import Held
 
-WORD, TRIES = "kanari", 400
+WORD = "kanari"
+TRIES = 400
 SKILL = "---\nname: helper\ndescription: {0}\n---\n{0}\n"
 FILES = {"SOUL.md": "{0}\n", "knowledge/mail.md": "{0}\n", "skills/helper/SKILL.md": SKILL}
 EXCHANGED = {
@@ -41,7 +42,8 @@ def exchange(one: Path, other: Path) -> None:
 
 @contextmanager
 def exchanging(one: Path, other: Path) -> Iterator[None]:
-    over, count = threading.Event(), 0
+    over = threading.Event()
+    count = 0
 
     def swap() -> None:
         nonlocal count

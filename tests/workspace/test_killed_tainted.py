@@ -35,7 +35,9 @@ from deskhand.types.commit import Change
 from deskhand.types.labels import LOCAL, Label
 from deskhand.types.messages import Text, ToolResult
 
-WORD, SOURCE, GATE = "kanari", "https://page.test/", ".gate"
+WORD = "kanari"
+SOURCE = "https://page.test/"
+GATE = ".gate"
 PAGE = ".inbox/page.md"
 """It is in no list, as its label would be that of every list."""
 SKILL = "---\\nname: helper\\ndescription: kanari helps\\n---\\nkanari\\n"

@@ -74,8 +74,10 @@ class Machine:
     """The owner's machine: a repository, the programs that they run in it, and a file that none of them may make."""
 
     def __init__(self, home: Path) -> None:
-        self.user, self.canary = home, home / "executed"
-        self.repo, self.pristine = home / "src/app", home / "pristine"
+        self.user = home
+        self.canary = home / "executed"
+        self.repo = home / "src/app"
+        self.pristine = home / "pristine"
         self.repo.mkdir(parents=True)
         for name, text in {
             "Makefile": "all:\n\t@echo built\n",
@@ -132,7 +134,8 @@ class Scripts:
     """Random commands that plant something: it makes the canary when one of the owner's programs runs it."""
 
     def __init__(self, seed: int, canary: Path) -> None:
-        self.dice, self.canary = random.Random(seed), canary
+        self.dice = random.Random(seed)
+        self.canary = canary
 
     def next(self) -> str:
         kinds = (self.file, self.file, self.link, self.move, self.archive, self.git, self.quiet, self.odd, self.heavy)
@@ -156,7 +159,8 @@ class Scripts:
 
     def file(self) -> str:
         name = self.name()
-        quoted, how = shlex.quote(f"./{name}"), self.dice.choice((">", ">>"))
+        quoted = shlex.quote(f"./{name}")
+        how = self.dice.choice((">", ">>"))
         mode = self.dice.choice(("644", "755", "600", "777", "700", "444"))
         return (
             f"mkdir -p -- $(dirname -- {quoted}); printf %s {shlex.quote(self.payload(name))} {how} {quoted}\n"
@@ -164,7 +168,8 @@ class Scripts:
         )
 
     def link(self) -> str:
-        name, other = shlex.quote(f"./{self.name()}"), shlex.quote(f"{self.name()}")
+        name = shlex.quote(f"./{self.name()}")
+        other = shlex.quote(f"{self.name()}")
         return self.dice.choice(
             (f"ln -sfn {other} {name}", f"ln -f app.py {name}", f"ln -sfn /etc {name}", f"mkfifo {name}")
         )
@@ -180,7 +185,8 @@ class Scripts:
 
     def archive(self) -> str:
         name = self.name()
-        inner, payload = shlex.quote(f"./{name}"), shlex.quote(self.payload(name))
+        inner = shlex.quote(f"./{name}")
+        payload = shlex.quote(self.payload(name))
         made = f"mkdir -p -- $(dirname -- {inner}); printf %s {payload} > {inner}; chmod 755 {inner}"
         return f"(cd $(mktemp -d); {made}; ln -s /etc/passwd l; tar cf /tmp/a.tar .); tar xpf /tmp/a.tar"
 

@@ -40,7 +40,8 @@ async def _settled(app: App) -> bool:
 
 async def _through(home: Path, at: int, proven: Proven) -> tuple[bool, bool]:
     """Crash at this boundary, come back. Returns whether it crashed, and whether an interruption was told."""
-    desk, fuse = Desk(home, proven), Fuse(at)
+    desk = Desk(home, proven)
+    fuse = Fuse(at)
     crashed = await _life(desk, fuse)
     if crashed:
         assert not await _life(desk, Fuse())

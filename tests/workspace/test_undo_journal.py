@@ -39,14 +39,16 @@ from deskhand.types.tasks import Task
 from deskhand.workspace.scope import SandboxProvider, ToolScopes
 from deskhand.workspace.undo_journal import Effects, summary
 
-ANN, BOB = Principal("ann", ("owner",)), Principal("bob")
+ANN = Principal("ann", ("owner",))
+BOB = Principal("bob")
 
 
 class World:
     """A workspace, its key-values and the journal; `act` does one thing as a tool would."""
 
     def __init__(self, home: Path) -> None:
-        self.home, self.folder = home, home / "workspace"
+        self.home = home
+        self.folder = home / "workspace"
         self.folder.mkdir(parents=True, exist_ok=True)
         self.calls = 0
         self.open()
@@ -423,7 +425,8 @@ async def test_who_changed_a_task_since_is_looked_for_in_its_conversation(world:
 @pytest.mark.parametrize("seed", range(4))
 async def test_any_history_of_tasks_comes_back(world: World, seed: int) -> None:
     """After every step back: sound, and what was there then is as it was; what was not is deleted."""
-    chance, states = random.Random(seed), [(0, dict[int, Task]())]
+    chance = random.Random(seed)
+    states = [(0, dict[int, Task]())]
     for _ in range(40):
         graph = graph_of(world)
         ids = [*graph] or [1]

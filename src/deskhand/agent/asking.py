@@ -58,9 +58,12 @@ class Asking:
     which was begun with `recalled` memories."""
 
     def __init__(self, journal: Journal, interrupt: Interrupt) -> None:
-        self._journal, self._interrupt = journal, interrupt
+        self._journal = journal
+        self._interrupt = interrupt
         self._partial: list[str] = []
-        self._attempt, self._key, self._begun = 0, "", False
+        self._attempt = 0
+        self._key = ""
+        self._begun = False
         self._searched: dict[float, int] = {}
         self._refreshed: tuple[float, int] = (0.0, 0)
         self._recalled = 0
@@ -79,22 +82,30 @@ class Asking:
     async def run(self, step: AskModel, pause_s: float = 0.0) -> None:
         """Do the step after this pause: afterwards the log holds a reply or a failure. Only a stop leaves it without
         either."""
-        journal, ports = self._journal, self._journal.ports
+        journal = self._journal
+        ports = self._journal.ports
         agent = journal.agent
         journal.record(*step.hints)
-        state, window = journal.state, agent.limits.window
+        state = journal.state
+        window = agent.limits.window
         if up_to := mask_due(state.messages, state.masked_up_to, state.context_tokens, window):
             journal.record(Masked(up_to))
         if not journal.can_wait:
             await journal.flush()
         await self._recall()
         model = step.model or self._first()
-        self._partial, self._key, self._begun, reply, failed = [], "", False, None, None
+        self._partial = []
+        self._key = ""
+        self._begun = False
+        reply = None
+        failed = None
         with self._interrupt:
             try:
                 if pause_s > 0:
                     await anyio.sleep(pause_s)
-                tools, hooks, turn = journal.schemas if step.tools else (), agent.hooks, journal.state.turn
+                tools = journal.schemas if step.tools else ()
+                hooks = agent.hooks
+                turn = journal.state.turn
                 bare = Request(model, (), (), tools, encoded=journal.encoded, blob=ports.blob)
                 request = request_of(agent, journal.state, bare, ports.meter.scale(model), ports.model)
                 if hooks is None or turn is None:
@@ -116,7 +127,8 @@ class Asking:
             journal.record(ModelReplied(usable(reply.message, step.tools), model, reply.finish, reply.usage))
         if failed is None:
             journal.change(journal.ports.budgets.settle(self._key, reply.usage if reply else Usage()))
-        self._partial, self._attempt = [], 0 if reply is not None else self._attempt + 1
+        self._partial = []
+        self._attempt = 0 if reply is not None else self._attempt + 1
 
     async def hold_to_schema(self, turn: Turn, wanted: ClientRequest) -> None:
         """Where a program wants an answer of a certain form: have the model repair one that has it not, once."""
@@ -135,7 +147,9 @@ class Asking:
     async def _recall(self) -> None:
         """Look up what was said since the last time, and in a long work how far it is, each few steps; it is written
         with the reply."""
-        state, turn, recall = self._journal.state, self._journal.state.turn, self._journal.agent.recall
+        state = self._journal.state
+        turn = self._journal.state.turn
+        recall = self._journal.agent.recall
         self._recalled = 0
         if turn is None or recall is None:
             return
@@ -156,9 +170,12 @@ class Asking:
         return chosen[0] if chosen else ""
 
     async def _call(self, model: str, request: Request) -> Reply:
-        journal, n = self._journal, self._journal.state.n + 1
+        journal = self._journal
+        n = self._journal.state.n + 1
         offset = said = 0
-        ports, turn, reply = journal.ports, journal.state.turn, None
+        ports = journal.ports
+        turn = journal.state.turn
+        reply = None
         self._key = f"{journal.session}#{n}.{self._attempt}"
         charge = charge_of(turn.principal if turn else SYSTEM, journal.session, journal.agent.name, model)
         most = at_most(request, journal.state.context_tokens, ports.meter.scale(model))
@@ -199,7 +216,8 @@ class Asking:
 
     async def _fail(self, model: str, error: ModelError) -> None:
         """Journal the failure and what is to be tried next."""
-        journal, now = self._journal, self._journal.ports.clock.now()
+        journal = self._journal
+        now = self._journal.ports.clock.now()
         failed = ModelFailed(model, type(error).__name__, clean(str(error)), retry_after_s=error.retry_after_s)
         before = journal.state.turn.failures if journal.state.turn else []
         again = journal.ports.retry(journal.agent.models, (*before, failed), now)
@@ -213,7 +231,9 @@ class Asking:
 
     def _say_wait(self, failed: ModelFailed, now: float) -> None:
         """Tell who waits for an answer on a channel until when that takes; elsewhere people see it in the log."""
-        journal, turn, until = self._journal, self._journal.state.turn, failed.retry_at
+        journal = self._journal
+        turn = self._journal.state.turn
+        until = failed.retry_at
         if turn is None or until is None or until - now <= SILENT_WAIT_S or turn.principal.kind == "clock":
             return
         moment = datetime.fromtimestamp(until, journal.state.zone or UTC)

@@ -56,7 +56,8 @@ class Calls:
     """Runs the open calls of one session."""
 
     def __init__(self, journal: Journal, interrupt: Interrupt) -> None:
-        self._journal, self._interrupt = journal, interrupt
+        self._journal = journal
+        self._interrupt = interrupt
 
     async def run(self, step: RunTools, turn: Turn) -> None:
         """Take the next calls that can be taken together: those at the front that may run side by side, or one. When
@@ -68,7 +69,8 @@ class Calls:
         group: list[ReadyCall] = []
         ours, theirs = split(step.calls, turn.request)
         if turn.request is not None and theirs and not ours:
-            ports, now = self._journal.ports, self._journal.ports.clock.now()
+            ports = self._journal.ports
+            now = self._journal.ports.clock.now()
             self._journal.record(*handed_over(theirs, turn.request, now, ports.ids.new), at=now)
             return
         for i, call in enumerate(ours):
@@ -95,7 +97,8 @@ class Calls:
 
     async def _judge(self, call: OpenCall, turn: Turn) -> Verdict:
         """What is to become of a call, without running it."""
-        agent, name = self._journal.agent, call.call.name
+        agent = self._journal.agent
+        name = call.call.name
         tool = called(name, agent.tools)
         if tool is None:
             near = get_close_matches(name[:NAME_CHARS], agent.tools, 1)
@@ -112,15 +115,19 @@ class Calls:
         return await self._ask_policy(call, tool, turn)
 
     async def _ask_policy(self, call: OpenCall, tool: Tool, turn: Turn) -> Verdict:
-        journal, agent, spec = self._journal, self._journal.agent, tool.spec
-        now, setting = journal.ports.clock.now(), self.setting()
+        journal = self._journal
+        agent = self._journal.agent
+        spec = tool.spec
+        now = journal.ports.clock.now()
+        setting = self.setting()
         case = self._case(call, tool, turn)
         decision = agent.decide(case)
         if decision.verdict == "ask" and call.yes_at is None:
             decision = await remembered(journal.ports.store.rows, call.call, setting, turn.principal) or decision
         if decision.verdict == "deny":
             return failed(call, "denied", f"not permitted: {decision.reason}")
-        binds, allowed = approval.binding(call.call, setting, turn.principal), call.yes_at is not None
+        binds = approval.binding(call.call, setting, turn.principal)
+        allowed = call.yes_at is not None
         if call.yes_at is not None and (void := approval.lapsed(call.yes_binds == binds, now - call.yes_at)):
             if not call.together:
                 return failed(call, "denied", void)
@@ -136,7 +143,8 @@ class Calls:
 
     async def _asking(self, first: JointAsk, behind: Sequence[OpenCall], turn: Turn) -> ApprovalAsked:
         """The question about this call, and about those behind it that may be asked about with it."""
-        journal, wanted = self._journal, [first]
+        journal = self._journal
+        wanted = [first]
         for call in behind:
             verdict = await self._judge(call, turn) if first.shares else None
             if not isinstance(verdict, JointAsk):
@@ -162,11 +170,15 @@ class Calls:
         effect = tool.spec.effect
         if (judged := judged_by(tool)) is not None:
             effect = judged(call.call.arguments, turn.address)
-        agent, state, label, known = self._journal.agent, self._journal.state, self._label, tuple[Given, ...]()
+        agent = self._journal.agent
+        state = self._journal.state
+        label = self._label
+        known = tuple[Given, ...]()
         if effect == "fetch" and (label.integrity == "untrusted" or label.readers is not None):
             reads = {name for name, each in agent.tools.items() if each.spec.effect == "fetch"}
             known = given((each.message for each in state.messages), lambda name: TOOLS.get(name, name) in reads)
-        said, arguments = "\n".join(turn.said), bytes(call.call.arguments)
+        said = "\n".join(turn.said)
+        arguments = bytes(call.call.arguments)
         case = Case(agent.name, tool.spec.name, effect, turn.principal, label, arguments, said, known=known)
         return case.at(turn.address, state.options)
 
@@ -202,7 +214,9 @@ class Calls:
         ended: list[float | None] = [None] * len(group)
 
         async def run(i: int, ready: ReadyCall) -> None:
-            journal, call, one = self._journal, ready.call.call, partial(self._run_one, ready, turn)
+            journal = self._journal
+            call = ready.call.call
+            one = partial(self._run_one, ready, turn)
             if (hooks := journal.agent.hooks) is None:
                 outcomes[i] = await one()
             else:
@@ -228,7 +242,9 @@ class Calls:
         return await attempt(ready.tool, ready.call.call.arguments, partial(self._context, ready.call, turn))
 
     async def _context(self, call: OpenCall, turn: Turn) -> Context:
-        journal, ports, call_id = self._journal, self._journal.ports, call.call.id
+        journal = self._journal
+        ports = self._journal.ports
+        call_id = call.call.id
         n = journal.state.n
 
         stream = ports.secrets.stream()
@@ -238,7 +254,8 @@ class Calls:
             journal.show(Progress("tool_output", n, text=text, call_id=call_id))
 
         async def ask(aside: Aside) -> str:
-            agent, charge = journal.agent, charge_of(turn.principal, journal.session, journal.agent.name, "")
+            agent = journal.agent
+            charge = charge_of(turn.principal, journal.session, journal.agent.name, "")
             paying = Paying(ports.budgets, charge, partial(ports.ids.new, "aside"), journal.change)
             began = ports.clock.monotonic()
             try:
@@ -250,12 +267,14 @@ class Calls:
             return clean(aired.text)
 
         place = (journal.session, turn.principal, turn.address, journal.agent.name, await journal.agent.reach())
-        key, state = f"{journal.session}#{call.n}.{call_id}", journal.state
+        key = f"{journal.session}#{call.n}.{call_id}"
+        state = journal.state
         who = (self._heard, ask, state.audience, call.yes_at is not None, state.person)
         return Context(*place, ports.clock, ports.ids, emit, key, *who, state.options)
 
     def _settle(self, ready: ReadyCall, outcome: Done | PersonQuestion | None, took_s: float) -> None:
-        journal, call_id = self._journal, ready.call.call.id
+        journal = self._journal
+        call_id = ready.call.call.id
         match outcome:
             case Done(parts=parts, status=status, end_turn=end_turn):
                 journal.change(outcome.changes, outcome.outbox)
@@ -267,7 +286,8 @@ class Calls:
                 if outcome.options is not None and (turn := journal.state.turn) is not None:
                     journal.record(OptionsSet(0, turn.principal, outcome.options))
             case PersonQuestion(question=question, choices=choices, wait_s=wait_s):
-                now, ask_id = journal.ports.clock.now(), journal.ports.ids.new("ask")
+                now = journal.ports.clock.now()
+                ask_id = journal.ports.ids.new("ask")
                 journal.record(QuestionAsked(ask_id, call_id, clean(question), choices, now + wait_s), at=now)
             case None:
                 reason = "stopped by a person"

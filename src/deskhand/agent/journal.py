@@ -17,7 +17,8 @@ from ..types.options import SessionOptions
 from .profile import Agent, Ports, under
 from .state import State, fold
 
-MESSAGE_BYTES, COPIES = 600, 3
+MESSAGE_BYTES = 600
+COPIES = 3
 """What the objects of one message take beside its text, which also lies here as a wire has encoded it, by itself and in
 one piece with those before it."""
 _encode = msgspec.json.Encoder().encode
@@ -31,7 +32,8 @@ class Journal:
     """
 
     def __init__(self, session: str, agent: Agent, ports: Ports) -> None:
-        self.session, self.ports = session, ports
+        self.session = session
+        self.ports = ports
         self._agent = self._fitted = agent
         self._options = SessionOptions()
         self.state = State(session, zone=agent.zone)
@@ -82,7 +84,8 @@ class Journal:
     @property
     def limits(self) -> Limits:
         """What a turn may use, with how the model counts that is asked first."""
-        limits, scale = self.agent.limits, self.ports.meter.scale(next(iter(self.agent.models), ""))
+        limits = self.agent.limits
+        scale = self.ports.meter.scale(next(iter(self.agent.models), ""))
         return limits if scale == limits.scale else replace(limits, scale=scale)
 
     @property
@@ -159,7 +162,11 @@ class Journal:
             close=close,
             times=tuple(times),
         )
-        self._pending, self._admitted, self._outbox, self._changes, self._delivered = [], [], [], [], []
+        self._pending = []
+        self._admitted = []
+        self._outbox = []
+        self._changes = []
+        self._delivered = []
         with anyio.CancelScope(shield=True):
             last = await self.ports.store.commit(commit)
         for recorded in commit.recorded(last - len(events) + 1):

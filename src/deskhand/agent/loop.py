@@ -46,8 +46,10 @@ class Driver:
     """
 
     def __init__(self, session: str, agent: Agent, ports: Ports) -> None:
-        self.session, self.news = session, True
-        self._agent, self._ports = agent, ports
+        self.session = session
+        self.news = True
+        self._agent = agent
+        self._ports = ports
         self._interrupt = Interrupt()
         self._rest: Rest | None = None
         self._left = False
@@ -85,7 +87,8 @@ class Driver:
         if journal is None or journal.state.turn is not None or not isinstance(inbound.body, Said) or self.news:
             return None
         state, at = journal.state, self._ports.clock.now()
-        n, session = state.n + 1, self.session
+        n = state.n + 1
+        session = self.session
 
         def make(inbox_id: int) -> Commit:
             taken = admit(state, (Waiting(inbox_id, principal, inbound),), self._agent.commands)
@@ -144,7 +147,8 @@ class Driver:
         if self._journal is None:
             journal = Journal(self.session, self._agent, self._ports)
             await journal.load()
-            self._journal, self.news = journal, True
+            self._journal = journal
+            self.news = True
             self._asking, self._calls = Asking(journal, self._interrupt), Calls(journal, self._interrupt)
         journal = self._journal
         if journal.state.turn is None or self._ports.posts(journal.state.turn.address):
@@ -173,7 +177,8 @@ class Driver:
 
     def _now(self) -> float:
         """The time of day; after a rest that has lasted long enough, not before the end of it."""
-        now, rest = self._ports.clock.now(), self._rest
+        now = self._ports.clock.now()
+        rest = self._rest
         return now if rest is None or self._ports.clock.monotonic() < rest.tick else max(now, rest.until)
 
     def _begin_rest(self, step: Wait, now: float) -> None:
@@ -210,7 +215,8 @@ class Driver:
 
     async def _shorten(self, journal: Journal, step: Compact) -> None:
         """Shorten the context by rule, and have what goes summed up where somebody can."""
-        state, told = journal.state, Condensed()
+        state = journal.state
+        told = Condensed()
         messages = [shown.message for shown in state.messages]
         most = budget(messages, step.budget, state.context_tokens, journal.limits) if step.budget else 0
         cut = fit(messages, 1, most) if step.focus else fit(messages, most)
@@ -245,7 +251,9 @@ class Driver:
     async def _go_back(self, journal: Journal, row: Waiting) -> list[AnyEvent]:
         """What needs the log: to rewind, or to branch. Written at once after a crash, it is found done."""
         await journal.flush()
-        state, store, body = journal.state, self._ports.store, row.inbound.body
+        state = journal.state
+        store = self._ports.store
+        body = row.inbound.body
         past = RewindView(self.session, await store.events(self.session), state.zone)
         try:
             if isinstance(body, Command) and body.name == "branch":
@@ -271,7 +279,9 @@ class Driver:
 
     async def _end(self, journal: Journal, step: EndTurn, turn: Turn) -> None:
         """The end of a turn and its answer, in one commit."""
-        text, said, hooks = step.said or answer(turn), step.said, self._agent.hooks
+        text = step.said or answer(turn)
+        said = step.said
+        hooks = self._agent.hooks
         if hooks is not None and (changed := await hooks.ending(self.session, turn, text, step.reason)) != text:
             text = said = changed
         if journal.state.calls:  # those of a program that took too long

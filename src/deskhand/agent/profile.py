@@ -74,7 +74,8 @@ class Agent(msgspec.Struct, frozen=True, dict=True):
 
 def under(agent: Agent, options: SessionOptions) -> Agent:
     """The agent as a session with these options has it."""
-    model, thinking = options.model, options.thinking or agent.thinking
+    model = options.model
+    thinking = options.thinking or agent.thinking
     if not model:
         return replace(agent, thinking=thinking)
     models = (model, *(other for other in agent.models if other != model))

@@ -50,10 +50,14 @@ class RewindView:
 
     def __init__(self, session: str, log: Sequence[Recorded], zone: tzinfo | None = None) -> None:
         self.session, self.log, self.now, self.turns = session, log, State(session, zone=zone), list[RewoundMessages]()
-        self.erased, self.title, self._last, self._rest = 0, "", [-1], [True]
+        self.erased = 0
+        self.title = ""
+        self._last = [-1]
+        self._rest = [True]
         last = -1
         for recorded in log:
-            event, was_open = recorded.event, self.now.turn is not None
+            event = recorded.event
+            was_open = self.now.turn is not None
             fold(self.now, (recorded,))
             match event:
                 case MessageReceived() if was_open and last >= 0:
@@ -81,7 +85,8 @@ class RewindView:
 
     def in_view(self, n: int) -> list[RewoundMessages]:
         """The turns that the conversation consisted of after event n, the latest first."""
-        found, i = [], self._last[n]
+        found = []
+        i = self._last[n]
         while i >= 0:
             found.append(self.turns[i])
             i = self.turns[i].before
@@ -103,10 +108,16 @@ class RewindView:
 def rewound(state: State, row: Waiting, past: RewindView) -> list[AnyEvent]:
     """The events with which the conversation goes back as this row wants: a `Rewind`, /undo or /retry. What is open
     ends before. Raises Refused with the reason where it cannot."""
-    body, n, who, message = row.inbound.body, len(past.log), row.principal, None
-    turns, next_, reply = past.in_view(n), None, None
+    body = row.inbound.body
+    n = len(past.log)
+    who = row.principal
+    message = None
+    turns = past.in_view(n)
+    next_ = None
+    reply = None
     if isinstance(body, Rewind):
-        to_n, message = body.to_n, body.message
+        to_n = body.to_n
+        message = body.message
         if past.rest(to_n) != to_n:
             raise Refused(f"event {to_n} is in the middle of a turn; the turn before it ended with {past.rest(to_n)}")
         if message is not None:
@@ -120,7 +131,8 @@ def rewound(state: State, row: Waiting, past: RewindView) -> list[AnyEvent]:
         if not 0 < count <= len(turns):
             some = f"there {'is' if len(turns) == 1 else 'are'} {len(turns)} to undo: write /undo 1 for the last"
             raise Refused(some if turns else "there is no turn here to go back over")
-        to_n, said = 0 if name == "clean" else turns[count - 1].n - 1, turns[count - 1].said
+        to_n = 0 if name == "clean" else turns[count - 1].n - 1
+        said = turns[count - 1].said
         if retry:
             next_ = said_again(row, said)
         else:
@@ -136,7 +148,9 @@ def rewound(state: State, row: Waiting, past: RewindView) -> list[AnyEvent]:
     if "owner" not in who.roles and any(who.id not in (each.id, each.on_behalf_of) for each in openers):
         raise Refused("others have asked something since then, so only an owner may undo it")
     back = past.state(to_n)
-    back.shared, back.person = state.shared, state.person or back.person  # who has taken part reads it still
+    # who has taken part reads it still
+    back.shared = state.shared
+    back.person = state.person or back.person
     back.participants = state.participants or back.participants
     then = replace(ledger(back), usage=state.usage, options=state.options, context_tokens=back.context_tokens)
     events: list[AnyEvent] = [*interrupted(state.calls, f"{who.id} went back")]
@@ -166,7 +180,9 @@ def branched(
     """A session `to` ('': named after this one) that goes on from the last rest up to event `at_n`. Its title is none
     of those that are `taken`. Raises Refused."""
     n = past.rest(at_n)
-    back, options, title = past.state(n), past.now.options, ""
+    back = past.state(n)
+    options = past.now.options
+    title = ""
     if past.heading:
         numbered = (f"{past.heading} ({number})" for number in itertools.count(2))
         title = next(each for each in numbered if each not in taken)

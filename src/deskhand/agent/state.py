@@ -144,7 +144,10 @@ def _receive(state: State, recorded: e.Recorded, event: e.MessageReceived) -> No
     else:
         state.turn.answers.append(event.inbox_id)
         state.turn.request = event.request or state.turn.request
-        state.turn.pieces, state.turn.empty, state.turn.finish, state.turn.ending = [], 0, "", ""
+        state.turn.pieces = []
+        state.turn.empty = 0
+        state.turn.finish = ""
+        state.turn.ending = ""
     if event.external_id:
         state.turn.heard.append(event.external_id)
     who = event.principal
@@ -156,7 +159,8 @@ def _receive(state: State, recorded: e.Recorded, event: e.MessageReceived) -> No
         return _show(state, recorded.n, message)
     state.turn.said.append(message.typed)
     if state.asides:
-        message, state.asides = Message("user", (*state.asides.values(), *message.parts)), {}
+        message = Message("user", (*state.asides.values(), *message.parts))
+        state.asides = {}
     if state.zone is not None:
         message = Message("user", (Text(stamp(recorded.at, state.zone, state.hours), LOCAL), *message.parts))
     return _show(state, recorded.n, message)
@@ -173,7 +177,8 @@ def _bring(state: State, recorded: e.Recorded, event: e.HistoryMessage) -> None:
 
 def _hand_over(state: State, recorded: e.Recorded, event: e.CallsHandedOver) -> None:
     for call_id, name in event.ids.items():
-        state.calls[call_id].handed, state.calls[call_id].rests_since = HandedOver(name, event.until), recorded.at
+        state.calls[call_id].handed = HandedOver(name, event.until)
+        state.calls[call_id].rests_since = recorded.at
 
 
 def _go_on(state: State, recorded: e.Recorded, event: e.ResultsReturned) -> None:
@@ -196,7 +201,8 @@ def _recall(state: State, recorded: e.Recorded, event: e.Recalled) -> None:
 
 
 def _reply(state: State, recorded: e.Recorded, event: e.ModelReplied) -> None:
-    used, calls = event.usage, event.message.calls
+    used = event.usage
+    calls = event.message.calls
     _turn(state).reply(event)
     state.usage += used
     state.context_tokens = used.input_tokens + used.output_tokens
@@ -236,7 +242,8 @@ def _spend(state: State, recorded: e.Recorded, event: e.AskedAside) -> None:
 
 
 def _close(state: State, n: int, result: ToolResult) -> None:
-    turn, closed = _turn(state), state.calls.pop(result.call_id)
+    turn = _turn(state)
+    closed = state.calls.pop(result.call_id)
     _show(state, n, Message("tool", (result,)))
     mark = blake2b(f"{closed.call.name}\0".encode() + bytes(closed.call.arguments), digest_size=12)
     mark.update(result.text.encode())
@@ -330,7 +337,8 @@ def _mask(state: State, recorded: e.Recorded, event: e.Masked) -> None:
 
 def _configure(state: State, recorded: e.Recorded, event: e.OptionsSet) -> None:
     """What somebody has set is their word, and a model obeys some of it."""
-    by, options = label_of(event.principal).by, event.options
+    by = label_of(event.principal).by
+    options = event.options
     if options.compact not in (None, "", ALL) and by:  # what matters in a summary
         state.label = join((state.label, Label("member", by=by)))
     state.options = state.options.updated(replace(options, prompt_by=by, title_by=by))

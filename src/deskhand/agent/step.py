@@ -17,7 +17,8 @@ NAP_S = 5.0
 CONTINUE_TIMES = 3
 EXPIRED = "The program that asked did not return the results of its tools in time."
 EMPTY_TIMES = 2
-COMPACT_AT, COMPACT_TO = 0.8, 0.4
+COMPACT_AT = 0.8
+COMPACT_TO = 0.4
 
 
 def next_step(state: State, limits: Limits, now: float) -> Step | None:

@@ -195,7 +195,10 @@ def run(
     `live` are commands that are answered elsewhere."""
     body = row.inbound.body
     if isinstance(body, Configure):
-        options, name, args, reply = body.options, "configure", "", ""
+        options = body.options
+        name = "configure"
+        args = ""
+        reply = ""
     elif not isinstance(body, Command):
         return None
     else:
@@ -204,7 +207,10 @@ def run(
             if body.name != COMPACTED:
                 return [note]
             return [OptionsSet(row.inbox_id, row.principal, SessionOptions(compact=ALL)), note]
-        name, args, known, options = body.name, body.args, COMMANDS.get(body.name), None
+        name = body.name
+        args = body.args
+        known = COMMANDS.get(body.name)
+        options = None
         theirs = row.principal.kind == "person" and known is not None and known.role in row.principal.roles
         if known is None or (known.role and not theirs):  # a job acts for an owner, and is none
             why = _unknown(body) if known is None else f"{body.prefix}{name} is for {known.role}s."
@@ -226,7 +232,8 @@ def run(
 
 def _unknown(command: Command) -> str:
     """What somebody reads who wrote a command that there is not."""
-    prefix, name = command.prefix, command.name
+    prefix = command.prefix
+    name = command.name
     near = get_close_matches(name[:64], COMMANDS, 1)
     hint = f" Did you mean {prefix}{near[0]}?" if near else ""
     said = f"I do not know {prefix}{name}.{hint} {prefix}help lists what I know."

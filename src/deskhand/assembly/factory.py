@@ -102,7 +102,8 @@ def make_agent(settings: Settings, name: str, house: AgentParts, tried: Tried | 
 
 
 def _tools(settings: Settings, name: str, house: AgentParts, skills: Skills) -> Tools:
-    beside, plugins = house.works.tools(name), house.plugins.tools
+    beside = house.works.tools(name)
+    plugins = house.plugins.tools
     own = house.works.own.tools(settings, name, taken(settings, name, skills, (*beside, *plugins)))
     tools = toolbox(settings, name, skills, beside, house.people, plugins) | own
     return with_search(settings, name, tools, {*own, *(tool.spec.name for tool in plugins)})
@@ -127,7 +128,9 @@ def check_of(settings: Settings, model: Callable[[str], Model]) -> Check:
 
 
 def _prompt(settings: Settings, name: str, house: AgentParts, given: tuple[Skills, str]) -> Prompting:
-    config, home, (skills, system) = settings.agent(name), settings.home, given
+    config = settings.agent(name)
+    home = settings.home
+    (skills, system) = given
     sources = Sources(
         home.root,
         home.agent(name),
@@ -141,7 +144,8 @@ def _prompt(settings: Settings, name: str, house: AgentParts, given: tuple[Skill
         system,
         partial(house.reaches.words, workspace_of(settings, name)),
     )
-    told, learned = house.told, house.plugins.prompt
+    told = house.told
+    learned = house.plugins.prompt
 
     def extras(address: Address) -> str:
         return told[address.channel](address) if address.channel in told else ""
@@ -155,19 +159,23 @@ class Able:
     for as long as nothing of that changes."""
 
     def __init__(self, skills: Skills, learned: str) -> None:
-        self._skills, self._learned = skills, learned
+        self._skills = skills
+        self._learned = learned
         self._found: dict[str, Skill] | None = None
-        self._held, self._text = NOTHING, ""
+        self._held = NOTHING
+        self._text = ""
 
     def __call__(self, held: Held) -> str:
         found = self._skills.find()
         if found is not self._found or held != self._held:
-            self._found, self._held = found, held
+            self._found = found
+            self._held = held
             free = {name: skill for name, skill in found.items() if not _is_held(skill, held)}
             self._text = "\n\n".join(filter(None, (index(free), self._learned)))
         return self._text
 
 
 def _is_held(skill: Skill, held: Held) -> bool:
-    file, inode = str(skill.folder / FILE_NAME), skill.place.inode
+    file = str(skill.folder / FILE_NAME)
+    inode = skill.place.inode
     return holds(held, str(skill.folder), inode) or not held.allows(file, skill.digest) or not skill.place.still(file)

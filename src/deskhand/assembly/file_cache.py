@@ -29,7 +29,8 @@ class Texts:
     it nothing outside is read, whoever made the link."""
 
     def __init__(self, folder: Path, links: bool = False) -> None:
-        self._folder, self._links = folder, links
+        self._folder = folder
+        self._links = links
         self._look = os.stat if links else os.lstat
         self._known: dict[str, tuple[tuple[int, ...], bytes, str]] = {}
 

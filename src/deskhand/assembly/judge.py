@@ -42,7 +42,8 @@ def _postures(settings: Settings) -> Mapping[str, Posture]:
 def judge_of(settings: Settings, agent: str) -> Judge:
     """Who judges the calls of this agent: what cannot be judged is asked about. Raises ConfigError for one that there
     is not."""
-    config, rules = settings.agent(agent), rules_of(settings, agent)
+    config = settings.agent(agent)
+    rules = rules_of(settings, agent)
 
     def decided(case: Case) -> Decision:
         return decide(rules, case)

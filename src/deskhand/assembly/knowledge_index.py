@@ -24,7 +24,10 @@ from .file_cache import without_comments
 FOLDER = "knowledge"
 HEADS = ("context.md", "index.md")
 """A topic may be a folder: one of these, the first that is there, says what it holds."""
-MOST_TOPICS, LINE_CHARS, INDEX_CHARS, HEAD_BYTES = 300, 120, 8_000, 4_096
+MOST_TOPICS = 300
+LINE_CHARS = 120
+INDEX_CHARS = 8_000
+HEAD_BYTES = 4_096
 LOOK_S = 1.0
 _NOWHERE = Place("")
 _INTRODUCTION = "# Knowledge\nWhat is known of these lies in files. Read the file before you deal with its topic."
@@ -35,7 +38,9 @@ class Knowledge:
 
     def __init__(self, workspace: Path, clock: Clock) -> None:
         self._held: Held = NOTHING
-        self._workspace, self._folder, self._clock = str(workspace), f"{workspace}/{FOLDER}", clock
+        self._workspace = str(workspace)
+        self._folder = f"{workspace}/{FOLDER}"
+        self._clock = clock
         self._watched: dict[str, tuple[int, ...]] = {}
         self._looked_s = 0.0
         self._index = ""
@@ -45,7 +50,8 @@ class Knowledge:
         replaced is seen at once, and one that was edited in its place within LOOK_S: there may be hundreds."""
         now = self._clock.monotonic()
         if held is not self._held and held != self._held:
-            self._held, self._watched = held, {}
+            self._held = held
+            self._watched = {}
         fresh = self._watched and now - self._looked_s < LOOK_S and _looks(self._folder) == self._watched[self._folder]
         if not fresh:
             self._looked_s = now
@@ -64,7 +70,8 @@ class Knowledge:
                     yield from (f"{path}/{head}" for head in HEADS)
 
     def _read(self) -> str:
-        lines, size = [_INTRODUCTION], 0
+        lines = [_INTRODUCTION]
+        size = 0
         with suppress(ToolError), Workspace(self._workspace) as files:
             names = [each.name for each in files.list(FOLDER, MOST_TOPICS)]
             twins = alike(names)
@@ -91,7 +98,8 @@ class Knowledge:
     def _topic(self, files: Workspace, name: str, twin: str) -> tuple[str, Place]:
         """The line of one topic, and where that was read; '' where this is none, or is not what was approved. What
         nobody could read by its name is none."""
-        flat, bound = name.endswith(".md"), self._held.bound
+        flat = name.endswith(".md")
+        bound = self._held.bound
         if name.startswith(".") or not name.isprintable():
             return "", _NOWHERE
         for path in (name,) if flat else tuple(f"{name}/{head}" for head in HEADS):

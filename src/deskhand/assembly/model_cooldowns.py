@@ -12,7 +12,8 @@ class Retries:
     """Cooldowns that all sessions share, by a clock that nobody sets. `random` gives a number in [0, 1)."""
 
     def __init__(self, random: Callable[[], float], monotonic: Callable[[], float]) -> None:
-        self._random, self._monotonic = random, monotonic
+        self._random = random
+        self._monotonic = monotonic
         self._cooldowns: Cooldowns = {}
 
     def next(self, models: Sequence[str], failures: Sequence[ModelFailed], now: float) -> tuple[str, float] | None:

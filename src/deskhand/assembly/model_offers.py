@@ -115,7 +115,9 @@ def _embedded(machine: Machine, shelf: WeightsFolder, progress: OnProgress) -> l
 
 
 def _embedded_offer(name: str, machine: Machine, shelf: WeightsFolder, progress: OnProgress) -> Offer:
-    weights, here, model = shelf.find(name), shelf.has(name), f"{PROVIDER}/{name}"
+    weights = shelf.find(name)
+    here = shelf.has(name)
+    model = f"{PROVIDER}/{name}"
     install = "" if machine.engine else "pip install 'deskhand[local]'"
     get = f"deskhand model {f'use {model}' if here else f'pull {name}'}"
 

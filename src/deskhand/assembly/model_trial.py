@@ -28,7 +28,8 @@ async def try_model(models: Models, model: str) -> ProbeView:
     """Ask it for a sentence and a call of a tool. A failure is told in the result."""
     began = time.perf_counter()
     first = 0.0
-    said, tools = "", False
+    said = ""
+    tools = False
     text = "Say hello in one short sentence, then call the tool `weather` for Paris."
     asked = Message("user", (Text(text, OWNER),))
     request = Request(model.partition("/")[2], (), (ContextMessage(4, asked),), (_TOOL,), max_output_tokens=300)

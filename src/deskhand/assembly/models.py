@@ -45,7 +45,8 @@ class Models:
         *,
         demo: str = "",
     ) -> None:
-        self._settings, self._demo = settings, demo
+        self._settings = settings
+        self._demo = demo
         self._catalogue = catalogue_of(settings)
         self._transport, self._local = Transport(limits), Transport(limits or LOCAL_LIMITS, keep=False)
         self._shelf = shelf or WeightsFolder(settings.cache / "models")
@@ -140,7 +141,8 @@ class Models:
             raise ModelUnknown(f"the weights of {name!r} are not here yet: deskhand model pull {name}")
         if self._tasks is None:
             raise RuntimeError("the models are used outside of their `async with`")
-        weights, slots = self._shelf.path(name), self._shelf.folder / "slots"
+        weights = self._shelf.path(name)
+        slots = self._shelf.folder / "slots"
         files = EngineFiles(weights, self._settings.home.logs / "engine.log", slots)
         engine = Engine(files, lambda: prefixes.warm())
         prefixes = Prefixes(engine, self._local, slots, weights)

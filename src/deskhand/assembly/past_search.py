@@ -31,9 +31,14 @@ from ..types.identity import EVERYBODY, Principal, acts_for, label_of, session_k
 from ..types.labels import LOCAL, OWNER, Label, join
 from ..types.messages import Text, clean
 
-FOUND, PER_SESSION, LOOKED_AT = 5, 2, 80
-AROUND, READ_AROUND = 2, 10
-CLIPPED, READ_CLIPPED, RESULT_CLIPPED = 600, 4_000, 200
+FOUND = 5
+PER_SESSION = 2
+LOOKED_AT = 80
+AROUND = 2
+READ_AROUND = 10
+CLIPPED = 600
+READ_CLIPPED = 4_000
+RESULT_CLIPPED = 200
 THREADS = 50
 EMPTY = "Nothing was found. Try fewer or other words: each place has all of them."
 OWN = ("search_past", "read_past")
@@ -65,7 +70,8 @@ class PastSearch:
     told."""
 
     def __init__(self, store: Store, zone: Callable[[], str]) -> None:
-        self._store, self._zone = store, zone
+        self._store = store
+        self._zone = zone
 
     def tools(self) -> tuple[Tool, ...]:
         """What agents can do with it."""
@@ -187,7 +193,8 @@ class PastSearch:
 
     def _told(self, line: PastLine, most: int) -> str:
         when = datetime.fromtimestamp(line.at, ZoneInfo(self._zone())).strftime("%Y-%m-%d %H:%M")
-        text, most = " ".join(line.text.split()), RESULT_CLIPPED if line.kind == "result" else most
+        text = " ".join(line.text.split())
+        most = RESULT_CLIPPED if line.kind == "result" else most
         return f"{when} {line.who}: {text[:most]}{'…' if len(text) > most else ''}"
 
 
@@ -196,7 +203,10 @@ _ALL = Principal("search_past", ("owner",), "system")
 
 def _talk_of(session: str, log: Sequence[Recorded]) -> PastConversation:
     """What was said, by the log. The labels follow from it, as they did when it was said."""
-    state, names, lines, titled = State(session), dict[str, str](), list[PastLine](), OWNER
+    state = State(session)
+    names = dict[str, str]()
+    lines = list[PastLine]()
+    titled = OWNER
     for recorded in log:
         fold(state, (recorded,))
         if (line := _line(recorded, state.label, names)) is not None:
@@ -218,7 +228,8 @@ def _talk_of(session: str, log: Sequence[Recorded]) -> PastConversation:
 
 
 def _line(recorded: Recorded, label: Label, names: dict[str, str]) -> PastLine | None:
-    n, at = recorded.n, recorded.at
+    n = recorded.n
+    at = recorded.at
     match recorded.event:
         case MessageReceived(message=message, principal=principal) if message.text.strip():
             own = join(part.label for part in message.parts if isinstance(part, Text))

@@ -163,7 +163,9 @@ def _given(name: str, place: str, made: Any, taken: Collection[str]) -> LoadedPl
     plugin = made() if isinstance(made, type) else made
     if not isinstance(plugin, Plugin):
         raise ConfigError("it has no variable `plugin` that is a deskhand.tools.plugin.Plugin")
-    tools, prompt, hooks = tuple(plugin.get_tools()), plugin.get_system_prompt(), dict(plugin.get_hooks())
+    tools = tuple(plugin.get_tools())
+    prompt = plugin.get_system_prompt()
+    hooks = dict(plugin.get_hooks())
     names = [tool.spec.name for tool in tools]
     if clash := [each for each in names if each in taken or names.count(each) > 1]:
         raise ConfigError(f"a tool is called {clash[0]!r} already; it must have another name")

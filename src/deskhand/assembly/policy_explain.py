@@ -106,8 +106,10 @@ def arguments_of(tool: Tool, given: dict[str, Any] | str) -> bytes:
 
 async def why(settings: Settings, case: Case, store: Store | None = None) -> Why:
     """The verdict on this case and all that led to it. Without a `store` nothing was said for good."""
-    rules, judge = rules_of(settings, case.agent), judge_of(settings, case.agent)
-    looked, decision = tuple(looked_at(rules, case)), judge(case)
+    rules = rules_of(settings, case.agent)
+    judge = judge_of(settings, case.agent)
+    looked = tuple(looked_at(rules, case))
+    decision = judge(case)
     said = None
     if store is not None and decision.verdict == "ask" and case.arguments:
         call = ToolCall("", case.tool, msgspec.Raw(case.arguments))

@@ -89,13 +89,15 @@ async def replayed(
         now, then = judges[agent]
         for recorded, case in _cases(row.session, agent, await store.events(row.session), tools[agent]):
             if recorded.at >= since:
-                decision, was = then(case), now(case)
+                decision = then(case)
+                was = now(case)
                 yield Then(recorded.at, row.session, recorded.n, case, was.verdict, decision.verdict, decision.reason)
 
 
 def _cases(session: str, agent: str, log: Iterable[Recorded], tools: Tools) -> Iterable[tuple[Recorded, Case]]:
     """Each call of a session once, where it was first decided about."""
-    state, known = State(session), set[tuple[int, str]]()
+    state = State(session)
+    known = set[tuple[int, str]]()
     for recorded in log:
         for call_id in _decided(recorded.event):
             if (open_ := state.calls.get(call_id)) is not None and (open_.n, call_id) not in known:
@@ -120,12 +122,12 @@ def _decided(event: AnyEvent) -> list[str]:
 
 
 def _case(agent: str, state: State, open_: OpenCall, tool: Tool, tools: Tools) -> Case:
-    turn, call, options = state.turn, open_.call, state.options
+    turn = state.turn
+    call = open_.call
+    options = state.options
     assert turn is not None
-    effect, label = (
-        effect_of(tool, call, turn.address),
-        trusting(as_heard(state.label, turn.principal), options.trust or ()),
-    )
+    effect = effect_of(tool, call, turn.address)
+    label = trusting(as_heard(state.label, turn.principal), options.trust or ())
     case = Case(agent, tool.spec.name, effect, turn.principal, label, bytes(call.arguments), "\n".join(turn.said))
     if effect == "fetch" and label.integrity == "untrusted":
         reads = {name for name, each in tools.items() if each.spec.effect == "fetch"}

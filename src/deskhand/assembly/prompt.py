@@ -48,7 +48,8 @@ stop while tasks are open; set one blocked only where you need the person, and s
 WORKSPACE_FILES = ("RULES.md", "SOUL.md", "USER.md", "CODE.md", "AGENTS.md")
 MINIMAL_FILES = WORKSPACE_FILES[:2]
 """Who it is, and what it must never do: that does not depend on how much it is told."""
-USER_FILE, MEMORY_FILE = "USER.md", "memory/MEMORY.md"
+USER_FILE = "USER.md"
+MEMORY_FILE = "memory/MEMORY.md"
 NAME_CHARS = 80
 TRIES = 5
 JOBS = "job"
@@ -92,16 +93,21 @@ class Prompt:
         pinned: Callable[[str], str] = lambda _: "",
     ) -> None:
         self._pinned = pinned
-        self._sources, self._skills, self._extras, self._clock = sources, skills, extras, clock
+        self._sources = sources
+        self._skills = skills
+        self._extras = extras
+        self._clock = clock
         self._system, self._own = Texts(sources.home, links=True), Texts(sources.own, links=True)
-        self._work, self._held = Texts(sources.workspace), NOTHING
+        self._work = Texts(sources.workspace)
+        self._held = NOTHING
         self._knowledge = Knowledge(sources.workspace, clock)
         self._presets = {"": self._preset(sources.preset)}
         self._joined: tuple[list[str], str] = ([], "")
         self._day: tuple[str, ...] = ()
 
     def __call__(self, state: State) -> tuple[str, ...]:
-        turn, sources = state.turn, self._sources
+        turn = state.turn
+        sources = self._sources
         own = titled("This conversation", (state.options.system_prompt or "").strip())
         if turn is None or sources.mode == "none":
             return (ONE_LINE, *([own] if own else []))
@@ -120,8 +126,10 @@ class Prompt:
     def _pieces(self, state: State, principal: Principal, preset: str, alone: bool) -> list[str]:
         """What stays first. When all of it was read we ask what is to be held back, and begin anew where that is
         another: somebody may be writing it."""
-        quarantine, audience = self._sources.quarantine, state.audience
-        person, workspace = "" if state.person == EVERYBODY else state.person, str(self._sources.workspace)
+        quarantine = self._sources.quarantine
+        audience = state.audience
+        person = "" if state.person == EVERYBODY else state.person
+        workspace = str(self._sources.workspace)
         if quarantine is not None:
             self._held = quarantine.held(audience, principal, self._sources.words(), workspace)
         for _ in range(TRIES):
@@ -204,7 +212,8 @@ def day_files(now: float, zone: tzinfo) -> tuple[str, ...]:
 
 def _job(address: Address, principal: Principal) -> str:
     """What a job is told in place of with whom it talks."""
-    name, person = _plain(principal.id.removeprefix("job:")), _plain(principal.on_behalf_of) or "the owner"
+    name = _plain(principal.id.removeprefix("job:"))
+    person = _plain(principal.on_behalf_of) or "the owner"
     goes = f"Your answer is sent to {_plain(address.channel)}, chat {_plain(address.chat)}."
     if address.channel == JOBS:
         goes = "Your answer is kept and sent to nobody: what somebody must read, say with send_message."

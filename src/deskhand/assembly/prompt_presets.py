@@ -43,7 +43,8 @@ class Body:
         if name and name not in names:
             wanted = f"choose one of: {', '.join(names)}, or write {folder}/{name}/{FILE_NAME}"
             raise ConfigError(f"there is no preset {name!r}; {wanted}")
-        self._texts, self._file = Texts(folder, links=True), f"{name}/{FILE_NAME}" if name else ""
+        self._texts = Texts(folder, links=True)
+        self._file = f"{name}/{FILE_NAME}" if name else ""
         self._bundled, self._workspace = Texts(BUNDLED, links=True)(self._file), str(workspace)
 
     def __call__(self) -> str:

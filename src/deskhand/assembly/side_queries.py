@@ -36,7 +36,8 @@ class SideQueries(msgspec.Struct, frozen=True):
         """Ask these models, or the cheapest of this agent, then its others. `charge` says who pays; without it, it is
         the agent's own doing. Raises ConfigError for an unknown agent, BudgetSpent, and ModelError where none
         answered."""
-        agent, rows = self.agent(name), list[Change]()
+        agent = self.agent(name)
+        rows = list[Change]()
         models = models or cheapest(agent.cheap_model, agent.models)
         paying = Paying(self.budgets, charge or Charge("", "", name), partial(self.ids.new, "aside"), rows.extend)
         try:

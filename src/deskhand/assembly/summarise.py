@@ -24,9 +24,17 @@ from .side_queries import SideQueries
 
 log = logging.getLogger(__name__)
 
-SUMMARY_TOKENS, SUMMARY_CHARS, WAIT_S = 1_024, 8_000, 90.0
-TRANSCRIPT_CHARS, SAID_CHARS, CALL_CHARS, RESULT_CHARS = 60_000, 4_000, 500, 1_000
-MOST_FILES, MOST_TASKS, MOST_PROCESSES, LINE_CHARS = 30, 40, 10, 200
+SUMMARY_TOKENS = 1_024
+SUMMARY_CHARS = 8_000
+WAIT_S = 90.0
+TRANSCRIPT_CHARS = 60_000
+SAID_CHARS = 4_000
+CALL_CHARS = 500
+RESULT_CHARS = 1_000
+MOST_FILES = 30
+MOST_TASKS = 40
+MOST_PROCESSES = 10
+LINE_CHARS = 200
 READ = (Text, File, Image, Audio)
 _SYSTEM = """You sum up the earlier part of a conversation between a person and their assistant, for the assistant,
 who will no longer see it. Keep, in the language of the person: what they want and why; what was decided, and what was
@@ -45,7 +53,8 @@ class Condense:
 
     async def __call__(self, agent: str, state: State, dropped: Sequence[Message], focus: str) -> Condensed:
         """See `Agent.condense`."""
-        label, count = label_of(dropped), len(dropped)
+        label = label_of(dropped)
+        count = len(dropped)
         known = await self._known(state)
         began = self._clock.monotonic()
         try:

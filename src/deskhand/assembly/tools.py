@@ -77,7 +77,8 @@ def toolbox(
 ) -> dict[str, Tool]:
     """The agent's tools by name, in the order in which the model is shown them. `beside` are tools of ours that are not
     made here."""
-    offered, chosen = _offered(settings, agent), settings.offered(agent)
+    offered = _offered(settings, agent)
+    chosen = settings.offered(agent)
     small = any(is_small(settings, model) for model in settings.agent(agent).models)
     known = ours(settings, agent, skills, people)
     own = (tool for tool in (*known, *beside) if offers(offered, tool.spec.name))
@@ -89,7 +90,8 @@ def toolbox(
 def with_search(settings: Settings, agent: str, tools: dict[str, Tool], theirs: Collection[str]) -> dict[str, Tool]:
     """The tools of an agent, those deferred that most conversations never use: so each request is shorter. `theirs` are
     names of those that are not ours."""
-    usual, wanted = _offered(settings, agent), settings.agent(agent).deferred_tools
+    usual = _offered(settings, agent)
+    wanted = settings.agent(agent).deferred_tools
     if covered(SEARCH, usual.deny) or is_small(settings, next(iter(settings.agent(agent).models), "")):
         return tools  # our protocol for small models tells them of none
     if wanted is not None:
@@ -109,7 +111,8 @@ def taken(settings: Settings, agent: str, skills: Skills, beside: Sequence[Tool]
 def _offered(settings: Settings, agent: str) -> Offered:
     """What is offered: to a model that has no room beside all tools only those that everybody needs, unless somebody
     chose."""
-    config, offered = settings.agent(agent), settings.offered(agent)
+    config = settings.agent(agent)
+    offered = settings.offered(agent)
     first = next(iter(config.models), "")
     chosen = config.profile or config.tools not in (None, ("*",))
     if chosen or is_small(settings, first) or facts_of(settings, first).window >= ROOMY:

@@ -66,7 +66,8 @@ def _file(path: Path) -> list[Path]:
 
 def _shared(home: Home, workspace: Path) -> list[Path]:
     """The link to the folder that all agents share."""
-    link, folder = workspace / SHARED, home.root / SHARED
+    link = workspace / SHARED
+    folder = home.root / SHARED
     make_private(folder)
     try:
         link.symlink_to(f"../../../{SHARED}")

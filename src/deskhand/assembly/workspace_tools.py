@@ -26,7 +26,9 @@ class OwnTools:
     it say anything; `words` are being written in a workspace just then."""
 
     def __init__(self, store: Store, clock: Clock, words: Words = lambda folder: ()) -> None:
-        self._quarantine, self._clock, self._words = Quarantine(store), clock, words
+        self._quarantine = Quarantine(store)
+        self._clock = clock
+        self._words = words
         self._used: dict[str, tuple[Any, ...]] = {}
         self._skills: dict[str, PythonSkills] = {}
         self._told: dict[str, tuple[str, ...]] = {}
@@ -58,7 +60,8 @@ class OwnTools:
         return (self._quarantine.version, *self._words(workspace_of(settings, agent)), *files)
 
     def _free(self, settings: Settings, agent: str) -> PythonSkillScan:
-        found, workspace = self._of(settings, agent).find(self._clock.now()), workspace_of(settings, agent)
+        found = self._of(settings, agent).find(self._clock.now())
+        workspace = workspace_of(settings, agent)
         held = self._quarantine.held(words=self._words(workspace))
         return PythonSkillScan(
             tuple(each for each in found.skills if not _is_held(each, workspace, held)), found.problems

@@ -78,7 +78,10 @@ class BudgetLedger:
     """
 
     def __init__(self, store: Store, clock: Clock, ids: Ids, settings: Callable[[], Settings]) -> None:
-        self._store, self._clock, self._ids, self._settings = store, clock, ids, settings
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._settings = settings
         self._open: dict[str, Hold] = {}
         self._held: dict[str, Hold] = {}
         self._places: dict[str, Address] = {}
@@ -209,15 +212,18 @@ class BudgetLedger:
         rows = self._store.look("budget_holds")
         for _ in range(LOOKS):
             found = self._look(limits, {row[0]: row for row in rows})
-            before, rows = rows, self._store.look("budget_holds")
+            before = rows
+            rows = self._store.look("budget_holds")
             if rows == before:
                 break  # else something was committed in between, which may have been counted twice, never not at all
         return found
 
     def _look(self, limits: Sequence[Limit], rows: Mapping[str, tuple[Any, ...]]) -> list[LimitStanding]:
-        holds, found = self._holds(rows), []
+        holds = self._holds(rows)
+        found = []
         for limit in limits:
-            usd, place = limit.unit == "usd", (limit.of, limit.name)
+            usd = limit.unit == "usd"
+            place = (limit.of, limit.name)
             mine = [each for each in holds if each.day >= limit.since and place in of_charge(each.charge)]
             held = sum(each.micros if usd else each.tokens for each in mine)
             lifted = self._store.look("budget_lifted", (*place, limit.field, limit.since))
@@ -289,7 +295,8 @@ class BudgetLedger:
                 await self._store.change((used, Change("budget_drop", (id_,))))
 
     async def _warn(self, waker: InboundInjector) -> None:
-        near, self._near = self._near, set()
+        near = self._near
+        self._near = set()
         zone, today = self._now()
         for charge in near:
             for standing in self.standings(charge):

@@ -75,7 +75,8 @@ def of_charge(charge: Charge) -> Iterator[tuple[Of, str]]:
 
 def limits_of(budgets: Mapping[str, Budget], of: Of, name: str, today: int) -> Iterator[Limit]:
     """What holds there. What is set by name stands over what is set for all of its kind, field by field."""
-    general, own = budgets.get(of, Budget()), budgets.get(f"{of}:{name}", Budget()) if name else Budget()
+    general = budgets.get(of, Budget())
+    own = budgets.get(f"{of}:{name}", Budget()) if name else Budget()
     for field, (unit, per) in FIELDS.items():
         most: float | None = getattr(own, field)
         if most is None:
@@ -124,7 +125,8 @@ class BudgetForecast(msgspec.Struct, frozen=True):
 
 def forecast(job: str, each: Learned, runs: float, limits: Iterable[Limit]) -> BudgetForecast:
     """So many runs a month, as far as can be told, beside what `limits` allow."""
-    tokens, micros = round(each.tokens * runs), round(each.micros * runs)
+    tokens = round(each.tokens * runs)
+    micros = round(each.micros * runs)
     if not each.tokens:
         words = f"{job} runs about {runs:,.0f} times a month; what a run uses is not known before the first one."
         return BudgetForecast(runs, 0, 0, False, words)

@@ -49,12 +49,16 @@ POLL_S = 25
 LONG_CHARS = 5_000
 """What is longer is rendered in a thread: that may take most of a second."""
 UPDATES = ["message", "edited_message", "callback_query", "message_reaction"]
-EDIT_S, GROUP_EDIT_S = 1.0, 3.5
+EDIT_S = 1.0
+GROUP_EDIT_S = 3.5
 """One message a second in a chat, 20 a minute in a group: https://core.telegram.org/bots/faq#my-bot-is-hitting-limits."""
-ALERT_CHARS, REMEMBERED = 200, 200
-PHOTO_BYTES, FILE_BYTES = 10 * 2**20, 50 * 2**20
+ALERT_CHARS = 200
+REMEMBERED = 200
+PHOTO_BYTES = 10 * 2**20
+FILE_BYTES = 50 * 2**20
 _TOKEN = re.compile(r"(\d+):[\w-]{5,}", re.ASCII)
-READ, READ_WORDS = "👀", "I have read this, and take it into account."
+READ = "👀"
+READ_WORDS = "I have read this, and take it into account."
 _HOW = "Text is Markdown; people read it on a phone, so keep tables narrow."
 
 
@@ -85,7 +89,8 @@ class TelegramChannel:
 
     def __init__(self, kit: Kit, token: str) -> None:
         self.name = kit.name
-        self._kit, self._token = kit, token
+        self._kit = kit
+        self._token = token
         base = kit.config.base_url.rstrip("/") or "https://api.telegram.org"
         self._requests = (
             HTTPXRequest(16, read_timeout=30, write_timeout=30, connect_timeout=10, pool_timeout=10),
@@ -170,7 +175,8 @@ class TelegramChannel:
         return GROUP_EDIT_S if address.group else EDIT_S
 
     async def edit(self, platform_id: str, outgoing: Outgoing, mark: str) -> str:
-        name, ask = await self._say(outgoing, mark, platform_id), outgoing.ask
+        name = await self._say(outgoing, mark, platform_id)
+        ask = outgoing.ask
         if ask is not None and ask.decided:
             for pressed, query in self._pressed_at(ask.ask_id, outgoing.address):
                 await self._alert(query, "")  # what came of it stands there: the button may rest
@@ -199,7 +205,8 @@ class TelegramChannel:
 
     async def acknowledge(self, inbound: Inbound) -> None:
         of = inbound.body.of if isinstance(inbound.body, Edit) else inbound.external_id
-        number, chat = number_of(of), chat_of(inbound.address)
+        number = number_of(of)
+        chat = chat_of(inbound.address)
         if number is None:
             return
         async with self._told():
@@ -232,7 +239,8 @@ class TelegramChannel:
             del self._known[next(iter(self._known))]
         if known.ids and not known.doubt:
             mark = ""
-        doubtful, known.doubt = max(len(known.ids), int(bool(into))), True
+        doubtful = max(len(known.ids), int(bool(into)))
+        known.doubt = True
         try:
             await self._open()
             for i in range(len(known.ids), len(pieces)):
@@ -288,7 +296,9 @@ class TelegramChannel:
 
     async def _file(self, outgoing: Outgoing, piece: Piece, file: Image | File) -> str:
         """One file with its caption. What Telegram does not like in the formatting is left out."""
-        chat, name, words = chat_of(outgoing.address), file.name or "file", piece.words
+        chat = chat_of(outgoing.address)
+        name = file.name or "file"
+        words = piece.words
         try:
             data = await self._kit.kept(file.blob)
         except BlobMissing:
@@ -348,7 +358,8 @@ class TelegramChannel:
         async with self._opening:
             if not self._opened:
                 await self._bot.initialize()
-                self._me, self._opened = self._bot.bot, True
+                self._me = self._bot.bot
+                self._opened = True
 
     @asynccontextmanager
     async def _told(self) -> AsyncIterator[None]:

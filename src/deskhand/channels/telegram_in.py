@@ -44,7 +44,11 @@ class Reader:
     """Reads updates for one bot. `all_groups`: what is said in a group need not be meant for it."""
 
     def __init__(self, channel: str, me: telegram.User, fetch: Fetch, keep: Keep, *, all_groups: bool) -> None:
-        self._channel, self._me, self._fetch, self._keep, self._all_groups = channel, me, fetch, keep, all_groups
+        self._channel = channel
+        self._me = me
+        self._fetch = fetch
+        self._keep = keep
+        self._all_groups = all_groups
 
     async def read(self, update: telegram.Update, now: float) -> Sequence[Inbound]:
         """What there is in it for an agent, in order; nothing, for most kinds. Raises TelegramError where a file could
@@ -116,7 +120,9 @@ class Reader:
         group = changed.chat.type != ChatType.PRIVATE
         address = Address(self._channel, str(self._me.id), str(changed.chat.id), "", group)
         changes = [(each, False) for each in old if each not in new] + [(each, True) for each in new if each not in old]
-        at, who, bot = changed.date.timestamp(), str(changed.user.id), changed.user.is_bot
+        at = changed.date.timestamp()
+        who = str(changed.user.id)
+        bot = changed.user.is_bot
         return [
             Inbound(f"reaction:{update_id}:{i}", address, who, at, Reaction(of, emoji, added), by_program=bot)
             for i, (emoji, added) in enumerate(changes)

@@ -17,10 +17,14 @@ from ..types.messages import File, Image, Text
 from .telegram_in import number_of
 from .telegram_text import TEXT_UNITS, Rich, Span, guard, render, split, units
 
-DATA_BYTES, BUTTONS, NOTE_UNITS = 64, 20, 40
+DATA_BYTES = 64
+BUTTONS = 20
+NOTE_UNITS = 40
 CAPTION_UNITS = 1024
 _UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
-_ALLOW, _ALLOW_ALL, _WAITS = "Allow this?\n", "Allow all of these?\n", "This waits for a yes:\n"
+_ALLOW = "Allow this?\n"
+_ALLOW_ALL = "Allow all of these?\n"
+_WAITS = "This waits for a yes:\n"
 _WORDS = {"once": "Yes, once", "always": "Always this", "no": "No", "never": "Never this"}
 _WORDS_ALL = {"once": "Yes, all", "each": "One by one", "no": "No"}
 
@@ -76,7 +80,8 @@ def pieces_of(outgoing: Outgoing, *, over: bool = False) -> list[Piece]:
     captioned = bool(files) and outgoing.ask is None and not over
     texts = texts_of(outgoing, first=CAPTION_UNITS - NOTE_UNITS if captioned else 0)
     caption = texts.pop(0) if captioned and texts else Rich("")
-    words, with_files = [Piece(text) for text in texts], [Piece(file=file) for file in files]
+    words = [Piece(text) for text in texts]
+    with_files = [Piece(file=file) for file in files]
     if not captioned:
         return words + with_files
     return [Piece(caption, files[0]), *words, *with_files[1:]]
@@ -86,11 +91,13 @@ def texts_of(outgoing: Outgoing, first: int = 0) -> list[Rich]:
     """The words, in pieces that leave room for a note, the first one of at most `first` units where that is given. What
     is to be allowed is shown byte for byte. Of a question that is decided it is the last piece, where its buttons were.
     """
-    ask, limit = outgoing.ask, TEXT_UNITS - NOTE_UNITS
+    ask = outgoing.ask
+    limit = TEXT_UNITS - NOTE_UNITS
     if ask is None or not (ask.approval or ask.decided or buttons(ask)):
         words = render("".join(part.text for part in outgoing.parts if isinstance(part, Text)))
         return list(split(guard(words, outgoing.links), limit, first))
-    rich, links = render(ask.question), outgoing.links
+    rich = render(ask.question)
+    links = outgoing.links
     if ask.approval:
         links = links or ()  # why it is asked may name the very address that is not to be followed
         head = _WAITS if not ask.choices else _ALLOW_ALL if "each" in ask.choices else _ALLOW

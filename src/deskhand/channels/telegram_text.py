@@ -68,7 +68,8 @@ def guard(rich: Rich, links: Collection[str] | None) -> Rich:
     if links is None:
         return rich
     places = _Places(rich.text)
-    text, at = rich.text, units(rich.text)
+    text = rich.text
+    at = units(rich.text)
     dead: list[tuple[int, int]] = []
     for start, end in live_stretches(rich.text):
         if rich.text[start:end] not in links:
@@ -198,7 +199,8 @@ def _marked(token: Token, opened: list[int], out: _Out) -> None:
 
 
 def _table(tokens: Sequence[Token], out: _Out) -> None:
-    rows, start = read_table(tokens), out.at
+    rows = read_table(tokens)
+    start = out.at
     columns = in_columns(rows, alignments(tokens))
     if columns:
         out.add(columns)
@@ -255,7 +257,10 @@ def _inline(tokens: Sequence[Token], out: _Out) -> None:
 def split(rich: Rich, limit: int = TEXT_UNITS, first: int = 0) -> Iterator[Rich]:
     """The text in pieces of at most `limit` units, cut at a blank line, a line, a word, or else anywhere between two
     characters. The first one has at most `first` units, where that is given. Spans go on in the next piece."""
-    text, at, offset, most = rich.text, 0, 0, first or limit
+    text = rich.text
+    at = 0
+    offset = 0
+    most = first or limit
     while at < len(text):
         length = _fitting(text[at : at + most], most)
         cut = at + length
@@ -272,7 +277,8 @@ def split(rich: Rich, limit: int = TEXT_UNITS, first: int = 0) -> Iterator[Rich]
         while text[after : after + 1] == "\n":
             after += 1
         offset += units(text[at:after])
-        at, most = after, limit
+        at = after
+        most = limit
 
 
 def _within(spans: Sequence[Span], start: int, end: int) -> Iterator[Span]:

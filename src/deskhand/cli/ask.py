@@ -80,7 +80,8 @@ def ask(  # noqa: PLR0913 -- one parameter for each option
       deskhand ask --json "list the files" | jq .event
     """
     before = click.get_current_context().find_root().params
-    session, model = session or before.get("session", ""), model or before.get("model", "")
+    session = session or before.get("session", "")
+    model = model or before.get("model", "")
     text = "\n".join(part for part in (" ".join(words), _piped(bool(words))) if part).strip()
     if not text:
         fail('say what to ask, such as: deskhand ask "what is in this folder?"', USAGE)
@@ -119,7 +120,8 @@ async def talk(app: App, question: Question) -> None:
 async def use_model(app: App, session: str, address: Address, model: str) -> None:
     """Have the conversation answered by this model from here on, whichever process answers. Ends the command where that
     cannot be."""
-    ids, now = app.parts.ids, app.parts.clock.now()
+    ids = app.parts.ids
+    now = app.parts.clock.now()
     wanted = Configure(SessionOptions(model=model))
     receipt = await app.door.submit(Inbound(ids.new("line"), address, "owner", now, wanted, session, when="queue"))
     if receipt.status == "refused":
@@ -128,7 +130,8 @@ async def use_model(app: App, session: str, address: Address, model: str) -> Non
 
 async def converse(app: App, question: Question) -> int:
     """Ask, show what comes, and return the exit code."""
-    ids, now = app.parts.ids, app.parts.clock.now()
+    ids = app.parts.ids
+    now = app.parts.clock.now()
     place = question.session if question.session and "/" not in question.session else ids.new("ask")
     address = Address("terminal", chat=place)
     session = question.session if "/" in question.session else session_key(question.agent, address)
@@ -140,7 +143,8 @@ async def converse(app: App, question: Question) -> int:
     if receipt.status == "refused":
         fail(receipt.reason, USAGE)
     show = _Json() if question.as_json else PlainText(progress=sys.stderr.isatty(), zone=_zone_of(app))
-    begun, edits = question.as_json, Edits(app, receipt.session)
+    begun = question.as_json
+    edits = Edits(app, receipt.session)
     async with aclosing(app.door.follow(receipt.session, ME, receipt.after)) as items:
         async for item in items:
             event = item.event if isinstance(item, Recorded) else None

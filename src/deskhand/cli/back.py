@@ -135,7 +135,8 @@ def search(words: tuple[str, ...], session: str, limit: int, as_json: bool, conf
 
 def _marked(hit: Hit) -> str:
     """The excerpt, with what was searched for in bold where there are colours."""
-    shown, done = "", 0
+    shown = ""
+    done = 0
     for start, end in hit.marks:
         shown += plain(hit.excerpt[done:start]) + click.style(plain(hit.excerpt[start:end]), bold=True)
         done = end

@@ -114,7 +114,8 @@ async def _whose(ledger: BudgetLedger, settings: Settings, today: int) -> list[t
 
 
 def _as_json(standing: LimitStanding) -> dict[str, Any]:
-    limit, scale = standing.limit, 1e6 if standing.limit.unit == "usd" else 1
+    limit = standing.limit
+    scale = 1e6 if standing.limit.unit == "usd" else 1
     numbers = {"used": standing.used, "held": standing.held, "most": standing.most}
     return {"of": limit.key, "field": limit.field, **{name: number / scale for name, number in numbers.items()}}
 

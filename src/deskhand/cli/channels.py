@@ -77,7 +77,8 @@ def add(kind: str, name: str, config: str | None) -> None:
       deskhand channels add telegram
       echo "$TOKEN" | deskhand channels add telegram --name family
     """
-    settings, name = settings_of(config), name or kind
+    settings = settings_of(config)
+    name = name or kind
     before = settings.config.channels.get(name, ChannelConfig())
     own = TOKENS[kind] if name == kind else f"{name.upper().replace('-', '_')}_BOT_TOKEN"
     variable = before.token_env or own

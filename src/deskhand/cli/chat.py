@@ -100,7 +100,8 @@ async def _session(app: App, settings: Settings, given: str, agent: str, *, late
     if given:
         return session_key(agent, Address("terminal", chat=given))
     when = datetime.fromtimestamp(app.parts.clock.now(), ZoneInfo(settings.config.timezone))
-    name, taken = when.strftime("%b%d-%H%M").lower(), {row.session for row in known}
+    name = when.strftime("%b%d-%H%M").lower()
+    taken = {row.session for row in known}
     names = (name, *(f"{name}-{number}" for number in range(2, 1000)))
     keys = (session_key(agent, Address("terminal", chat=each)) for each in names)
     return next(key for key in keys if key not in taken)
@@ -115,7 +116,10 @@ class Chat:
     """One person, one session, one terminal."""
 
     def __init__(self, app: App, settings: Settings, session: str, agent: str) -> None:
-        self._app, self._settings, self._session, self._agent = app, settings, session, agent
+        self._app = app
+        self._settings = settings
+        self._session = session
+        self._agent = agent
         self._now = app.parts.clock.monotonic
         self.screen = Screen(self._live, self._status, self.paths, open_history(settings.home.history))
         paint = Paint(lambda: self.screen.columns, colour_system())
@@ -266,7 +270,8 @@ class Chat:
 
     async def _say(self, text: str) -> Receipt:
         address = _address(self._session)
-        now, ids = self._app.parts.clock.now(), self._app.parts.ids
+        now = self._app.parts.clock.now()
+        ids = self._app.parts.ids
         said = Said(await self._with_files(text))
         receipt = await self._app.door.submit(Inbound(ids.new("line"), address, "owner", now, said, self._session))
         if receipt.status == "accepted" and receipt.inbox_id not in self._early:

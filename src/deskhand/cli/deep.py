@@ -91,10 +91,15 @@ def _row(work: LongWork, settings: Settings, hide: Redactor) -> tuple[str, ...]:
 
 def _follow(settings: Settings, key: str, as_json: bool) -> None:
     """Until it is ended, or there is nothing left that would go on. A line stands where something is new."""
-    hide, config = Redactor(settings), settings.config.deep_work
+    hide = Redactor(settings)
+    config = settings.config.deep_work
 
     async def use(store: SqliteStore) -> str:
-        before, known, rests, clock, told = "", LongRun(key), False, SystemClock(), somebody_drives(settings)
+        before = ""
+        known = LongRun(key)
+        rests = False
+        clock = SystemClock()
+        told = somebody_drives(settings)
         while (work := await standing_of(store, key, config, known)) is not None:
             now = f"{work.done}/{work.tasks} {work.doing} {work.state} {work.round}"
             if now != before:
@@ -102,7 +107,8 @@ def _follow(settings: Settings, key: str, as_json: bool) -> None:
                 click.echo(hide(in_json(work)) if as_json else plain(hide(_line(work))))
             if work.state == "done" and not work.goal:
                 return ""
-            rested, rests = rests, not await goes_on(store, known, config, clock.now())
+            rested = rests
+            rests = not await goes_on(store, known, config, clock.now())
             if not rests and not told:
                 told = True
                 click.echo("Deskhand does not run now: it goes on with `deskhand serve`.", err=True)

@@ -58,7 +58,8 @@ class Demo:
     """The parent: it writes, watches, answers and kills. The agent lives in a process of its own."""
 
     def __init__(self, home: Path, yes: bool) -> None:
-        self._home, self._yes = home, yes
+        self._home = home
+        self._yes = yes
         self._show = Console(highlight=False)
         self._child: anyio.abc.Process | None = None
         self._line = ""

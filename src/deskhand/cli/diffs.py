@@ -12,7 +12,8 @@ from ..policy.visible import visible
 from ..types.diffs import CallDiff, FileDiff
 from .plain import plain
 
-LINES, LINE_CHARS = 20, 300
+LINES = 20
+LINE_CHARS = 300
 """So many lines are shown of a change, and so much of each."""
 AS_IT_IS = "What it would change, as the file is now:"
 _STYLES = {"+": "good", "-": "bad", "@": "quiet", "…": "quiet", "\\": "quiet"}

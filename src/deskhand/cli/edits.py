@@ -17,7 +17,8 @@ class Edits:
     """Follows a conversation, and knows the diff of each edit in it when it has happened or is asked about."""
 
     def __init__(self, app: App, session: str) -> None:
-        self._app, self._session = app, session
+        self._app = app
+        self._session = session
         self._edits: dict[str, int] = {}
 
     async def of(self, item: Recorded | Progress) -> CallDiff | None:

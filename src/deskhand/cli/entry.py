@@ -12,7 +12,8 @@ from ..types.tuning import tune
 from .plain import plain
 from .root import cli
 
-FAILED, INTERRUPTED = 1, 130
+FAILED = 1
+INTERRUPTED = 130
 
 
 def enter() -> int:

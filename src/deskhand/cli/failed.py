@@ -150,7 +150,8 @@ async def _lost(app: App, letter: Letter) -> list[MessageReceived]:
 
 async def _again(app: App, letter: Letter, event: MessageReceived) -> Receipt:
     """Hand the message in as new: its first external id has been used."""
-    ids, now = app.parts.ids, app.parts.clock.now()
+    ids = app.parts.ids
+    now = app.parts.clock.now()
     said = Said(event.message)
     inbound = Inbound(ids.new("retry"), event.address, event.principal.id, now, said, letter.session, event.reply_to)
     return await app.door.submit(inbound)

@@ -70,7 +70,8 @@ def init(agent: str, config: str | None) -> None:
 
 def make_home(settings: Settings, agents: Sequence[str]) -> list[Path]:
     """Make what is missing. Returns what was made. Raises OSError."""
-    home, made = settings.home, []
+    home = settings.home
+    made = []
     for folder in (home.root, *(home.root / name for name in FOLDERS)):
         if not folder.is_dir():
             make_private(folder)

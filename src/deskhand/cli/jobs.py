@@ -164,7 +164,8 @@ def add(name: str, dry_run: bool, config: str | None, **given: Any) -> None:
         --to telegram:12345
       deskhand jobs add nightly --file JOB.md --dry-run
     """
-    settings, draft = settings_of(config), _draft(name, given)
+    settings = settings_of(config)
+    draft = _draft(name, given)
     if dry_run:
         _preview(with_jobs(settings, lambda here: here.desk.preview(ME, draft)), settings.config.timezone)
         return
@@ -353,7 +354,8 @@ def hook(name: str, github: bool, config: str | None) -> None:
       deskhand jobs hook door
       deskhand jobs hook pushes --github
     """
-    settings, secret = settings_of(config), PREFIX + b64encode(secrets.token_bytes(24)).decode()
+    settings = settings_of(config)
+    secret = PREFIX + b64encode(secrets.token_bytes(24)).decode()
     if github:
         secret = secrets.token_urlsafe(24)
 

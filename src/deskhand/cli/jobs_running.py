@@ -29,7 +29,9 @@ from .run import FAILED, ME, NEEDS_APPROVAL, config_option, fail, limit_option, 
 from .table import table
 
 T = TypeVar("T")
-WAIT_S, BEGIN_S, SHOWN_S = 0.2, 0.02, 5.0
+WAIT_S = 0.2
+BEGIN_S = 0.02
+SHOWN_S = 5.0
 ENDED_WELL: tuple[RunState, ...] = ("done", "gated")
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -64,7 +66,8 @@ def run(name: str, wait: bool, config: str | None) -> None:
       deskhand jobs run brief
       deskhand jobs run brief --wait
     """
-    settings, shown = settings_of(config), False
+    settings = settings_of(config)
+    shown = False
     if holder_of(settings.home.serving) is not None:
         ran = with_jobs(settings, lambda here: _hand_over(here, settings, name, wait=wait))
         if ran is None:

@@ -40,7 +40,8 @@ def list_(provider: str, limit: int | None, config: str | None) -> None:
     from ..models.weights import PROVIDER, WeightsFolder
 
     settings = settings_of(config)
-    catalogue, models = catalogue_of(settings), Models(settings)
+    catalogue = catalogue_of(settings)
+    models = Models(settings)
     try:
         if provider:
             known = catalogue.provider(provider).models

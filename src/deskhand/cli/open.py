@@ -16,7 +16,8 @@ from ..types.people import OWNER_NAME
 from .plain import plain
 from .run import config_option, settings_of
 
-WAIT_S, LOOK_S = 60.0, 0.02
+WAIT_S = 60.0
+LOOK_S = 0.02
 
 
 @click.command("open")

@@ -74,7 +74,8 @@ class Paint:
     for a screen without any. Everything that is given in is made plain first."""
 
     def __init__(self, width: Callable[[], int], colours: str | None = None) -> None:
-        self._width, self._colours = width, colours
+        self._width = width
+        self._colours = colours
         self._console = lru_cache(maxsize=2)(self._make)
 
     @property

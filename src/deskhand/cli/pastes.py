@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-LINES, CHARS = 8, 1_000
+LINES = 8
+CHARS = 1_000
 """A paste of more lines or characters is shown as a mark."""
 
 
@@ -18,7 +19,8 @@ class Pastes:
         if lines <= LINES and len(text) <= CHARS:
             return text
         size = f"{lines} lines" if lines > 1 else f"{len(text):,} characters"
-        mark, number = f"[pasted {size}]", 1
+        mark = f"[pasted {size}]"
+        number = 1
         while self._texts.get(mark, text) != text:
             number += 1
             mark = f"[pasted {size}, no. {number}]"

@@ -39,7 +39,8 @@ def one_line(text: str, width: int) -> str:
     line = " ".join(plain(text[: 8 * width + 8]).split())
     if cells(line) <= width and len(text) <= 8 * width + 8:
         return line
-    used, kept = 0, []
+    used = 0
+    kept = []
     for character in line:
         used += cells(character)
         if used > width - 1:

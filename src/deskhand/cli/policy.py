@@ -37,7 +37,8 @@ from .table import table
 C = TypeVar("C", bound=Callable[..., Any])
 T = TypeVar("T")
 COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
-DAYS, EXAMPLES = 30, 10
+DAYS = 30
+EXAMPLES = 10
 
 
 def place_options(command: C) -> C:
@@ -101,7 +102,8 @@ def why_(
 
 
 def _say_why(settings: Settings, found: Why) -> None:
-    case, decision = found.case, found.decision
+    case = found.case
+    decision = found.decision
     click.echo(f"{click.style(decision.verdict, fg=COLOURS[decision.verdict])}: {plain(decision.reason)}")
     roles = f" ({', '.join(case.principal.roles)})" if case.principal.roles else ""
     place = f"on {case.channel}{' in a group' if case.group else ''}"
@@ -144,7 +146,8 @@ def show(agent: str, config: str | None) -> None:
     """
     settings = settings_of(config)
     name = agent_of(settings, agent)
-    posture, tools = settings.posture(name), _tools(settings, name)
+    posture = settings.posture(name)
+    tools = _tools(settings, name)
     click.echo(f"{name}: {posture}. {POSTURES[posture]}")
     rules = rules_of(settings, name)
     for number, rule in enumerate(rules[: len(settings.config.policy)], 1):
@@ -224,7 +227,8 @@ def what_if(
       deskhand policy what-if --who member --channel telegram
     """
     settings = settings_of(config)
-    other, as_json = settings, place.pop("as_json")
+    other = settings
+    as_json = place.pop("as_json")
     try:
         other = settings if rules is None else with_rules(settings, _read(rules), rules)
     except ConfigError as error:

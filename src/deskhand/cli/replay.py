@@ -99,7 +99,8 @@ def replay(  # noqa: PLR0913 -- one parameter for each option
 
 
 async def _replay(app: App, asked: _Asked, wanted: ReplayOptions) -> int:
-    replaying, zone = app.works.replaying, ZoneInfo(app.settings.config.timezone)
+    replaying = app.works.replaying
+    zone = ZoneInfo(app.settings.config.timezone)
     if asked.listed:
         log = await app.store.events(asked.session)
         rows = [
@@ -145,7 +146,8 @@ def as_json(found: Replayed, redact: Callable[[str], str]) -> str:
 
 def shown(found: Replayed, *, compare: bool) -> Iterator[str]:
     """What came of it, line by line; those that begin with + - ! are differences."""
-    was, now = found.was, found.now
+    was = found.was
+    now = found.now
     if not found.asked:
         what = f"events: {len(found.events)}, replies of models: {now.steps}, calls of tools: {len(now.calls)}"
         yield f"From the log alone; {what}. " + ("Every byte is the same." if found.same else "It is not the same:")

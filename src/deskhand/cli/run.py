@@ -22,7 +22,10 @@ from ..types.errors import ConfigError, DeskhandError
 from ..types.identity import Principal
 from .plain import plain
 
-FAILED, USAGE, NEEDS_APPROVAL, INTERRUPTED = 1, 2, 3, 130
+FAILED = 1
+USAGE = 2
+NEEDS_APPROVAL = 3
+INTERRUPTED = 130
 SENTENCE_CHARS = 1_000
 ME = Principal("owner", ("owner",))
 """Whoever can open the files of this home owns it."""

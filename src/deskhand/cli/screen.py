@@ -70,7 +70,9 @@ class Screen:
         paths: Callable[[str], list[str]],
         history: History,
     ) -> None:
-        self._live, self._status, self._paths = live, status, paths
+        self._live = live
+        self._status = status
+        self._paths = paths
         self._pending: list[str] = []
         self._shown: list[str] = []
         self._news = anyio.Event()
@@ -124,7 +126,8 @@ class Screen:
             await run_in_terminal(self._write)
 
     def _write(self) -> None:
-        lines, self._pending = self._pending, []
+        lines = self._pending
+        self._pending = []
         if lines:
             sys.stdout.write("\n".join(lines) + "\n")
             sys.stdout.flush()

@@ -56,7 +56,8 @@ def serve(worker: int | None, open_: bool, config: str | None) -> None:
     command += ["serve", "--worker", str(os.getpid())]
     could = partial(_could_mend, settings)
     mending = Mending(lambda: last_start(settings.home), partial(_mend, settings), could, settings.config.start_s)
-    now, reload = SystemClock().monotonic, not sys.stdin.isatty()
+    now = SystemClock().monotonic
+    reload = not sys.stdin.isatty()
     parent = Supervisor(command, worker_environment(), now, reload=reload, mending=mending)
     sys.exit(anyio.run(_beside, parent, settings, open_))
 
@@ -85,7 +86,8 @@ async def _beside(parent: Supervisor, settings: Settings, open_: bool) -> int:
 
 def _be_the_only_one(settings: Settings) -> None:
     """Hold the lock of the service until this process ends. Ends the command where another one holds it."""
-    home, now = settings.home, SystemClock().now()
+    home = settings.home
+    now = SystemClock().now()
     try:
         home.make(home.state)
         if take(home.serving, Holder(os.getpid(), now)) is not None:

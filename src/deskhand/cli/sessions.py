@@ -155,7 +155,8 @@ def import_(file: str, agent: str, config: str | None) -> None:
 
     async def use(store: SqliteStore) -> int:
         done = len(await store.events(session))
-        n, written = 1, 0
+        n = 1
+        written = 0
         for at, events in commits:
             if n > done:  # a run that was cut off is gone on with
                 await store.commit(Commit(session, n, at, events, close=True))

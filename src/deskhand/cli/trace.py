@@ -69,7 +69,8 @@ def trace(session: str, as_json: bool, follow: bool, limit: int | None, config: 
 
 def _follow(settings: Settings, session: str, n: int, folded: Trace, shown: _Lines) -> None:
     async def use(store: SqliteStore) -> None:
-        after, version = n, -1
+        after = n
+        version = -1
         while True:
             if version != (version := store.version()):
                 for recorded in await store.events(session, after):
@@ -116,7 +117,8 @@ class _Lines:
 def _sum(spans: Sequence[TraceSpan]) -> str:
     models = [span for span in spans if span.kind == "llm_call"]
     tools = [span for span in spans if span.kind == "tool_call"]
-    read, written = sum(span.input_tokens for span in models), sum(span.output_tokens for span in models)
+    read = sum(span.input_tokens for span in models)
+    written = sum(span.output_tokens for span in models)
     calls = f"{len(models)} of models, {len(tools)} of tools"
     took_s = sum(span.took_s for span in models)
     return f"{calls}; {read:,} tokens read, {written:,} written; models took {took_s:.1f} s"

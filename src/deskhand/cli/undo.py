@@ -23,7 +23,8 @@ from .run import FAILED, ME, USAGE, config_option, fail, limit_option, settings_
 from .sessions import key_of, when
 from .table import table
 
-LISTED, DIFF_LINES = 50, 10_000
+LISTED = 50
+DIFF_LINES = 10_000
 
 
 class _Wanted(msgspec.Struct, frozen=True):
@@ -81,7 +82,8 @@ def undo(config: str | None, **given: Any) -> None:
             chosen = await _chosen(effects, key, wanted)
             return [await effects.undo(ME, effect, force=wanted.force) for effect in chosen]
 
-    done, hide = with_store(settings, use), Redactor(settings)
+    done = with_store(settings, use)
+    hide = Redactor(settings)
     if not done:
         nothing = "nothing is there to undo: `deskhand undo --list` shows all"
         fail("there is no undo to take back" if wanted.redo else nothing)
@@ -103,7 +105,8 @@ def _list(settings: Settings, session: str, limit: int, as_json: bool) -> None:
         async with open_effects(settings, store) as effects:
             return await effects.timeline(ME, session, limit=limit)
 
-    found, hide = with_store(settings, use), Redactor(settings)
+    found = with_store(settings, use)
+    hide = Redactor(settings)
     if as_json:
         click.echo(hide(in_json(found)))
         return

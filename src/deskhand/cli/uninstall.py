@@ -49,7 +49,8 @@ def uninstall(purge: bool, yes: bool, config: str | None) -> None:
 
 
 def _made(settings: Settings) -> list[tuple[Path, str]]:
-    home, cache = settings.home.root, settings.cache
+    home = settings.home.root
+    cache = settings.cache
     return [(home, "conversations, agents' files, settings and keys"), (cache, "models that can be fetched again")]
 
 

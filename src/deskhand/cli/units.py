@@ -95,7 +95,8 @@ def _usual(settings: Settings) -> Kind:
 
 def _unit(settings: Settings, config: str | None) -> Unit:
     command = (sys.executable, "-P", "-m", "deskhand", *(("--config", str(Path(config).absolute())) if config else ()))
-    home, env = settings.home, settings.started_with
+    home = settings.home
+    env = settings.started_with
     usual = Path(env.get("HOME", "/")) / ".deskhand"
     return unit_of((*command, "serve"), home.root, usual, env.get("PATH", ""), home.logs / "service.log")
 
@@ -103,7 +104,8 @@ def _unit(settings: Settings, config: str | None) -> Unit:
 def _keeper(config: str | None) -> Keeper:
     """Ends the command, in words, where nothing keeps services running."""
     settings = service_settings(config, quiet=True)
-    kind, env = _usual(settings), settings.started_with
+    kind = _usual(settings)
+    env = settings.started_with
     if not _has("launchctl" if kind == "launchd" else "systemctl", settings):
         fail(NOWHERE.format(why="neither systemd nor launchd is here"))
     if kind == "systemd":

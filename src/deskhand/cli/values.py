@@ -73,7 +73,8 @@ def set_(key: str, value: str, ttl: float | None, agent: str, ns: str, config: s
       deskhand values set seen/17 yes --ns mail --ttl 24
     """
     settings = settings_of(config)
-    name, now = agent_of(settings, agent), SystemClock().now()
+    name = agent_of(settings, agent)
+    now = SystemClock().now()
     expires = now + ttl * HOUR_S if ttl is not None else None
     row = Change("kv_set", (name, ns, clean(key), clean(value), expires, None))
 

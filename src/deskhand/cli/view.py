@@ -20,7 +20,8 @@ from .plain import one_line
 from .rehearsals import arguments_of, result_of, styled
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-MARKS, BAD = {"ok": ("✓", "good")}, ("✗", "bad")
+MARKS = {"ok": ("✓", "good")}
+BAD = ("✗", "bad")
 TAIL_CHARS = 3000
 """Of a block that grows longer only the end is shown while it is written."""
 CHOICES = {
@@ -71,7 +72,10 @@ class View:
         usage: bool = False,
         zone: tzinfo = UTC,
     ) -> None:
-        self._paint, self._now, self._here, self._usage = paint, now, here, usage
+        self._paint = paint
+        self._now = now
+        self._here = here
+        self._usage = usage
         self._zone = zone
         self.calls: dict[str, RunningCall] = {}
         self.ask: ShownAsk | None = None
@@ -177,7 +181,9 @@ class View:
                 self._status = item.text
             case "reset":
                 shown = self._printed > 0
-                self._text, self._printed, self._thought = "", 0, ""
+                self._text = ""
+                self._printed = 0
+                self._thought = ""
                 return [self._paint.line(("· that broke off; it begins again", "warn"))] if shown else []
             case _:
                 pass
@@ -197,7 +203,10 @@ class View:
         if not text.startswith(self._text[: self._printed]):
             self._printed = 0
         rest = text[self._printed :]
-        self._text, self._printed, self._thought, self.model = "", 0, "", event.model
+        self._text = ""
+        self._printed = 0
+        self._thought = ""
+        self.model = event.model
         self._spent += event.usage
         now = self._now()
         self.calls = {call.id: RunningCall(call, now) for call in event.message.calls}
@@ -207,7 +216,9 @@ class View:
         return lines
 
     def _failed(self, event: e.ModelFailed, at: float) -> list[str]:
-        self._text, self._printed, self._thought = "", 0, ""
+        self._text = ""
+        self._printed = 0
+        self._thought = ""
         if not event.next_model:
             return []
         then = "trying again" if event.next_model == event.model else f"going on with {event.next_model}"
@@ -264,8 +275,12 @@ class View:
         return [self._paint.line((f"  {CHOICES[event.choice]}", "good" if yes else "bad"))]
 
     def _ended(self, event: e.TurnEnded) -> list[str]:
-        self.working, self.ask, self.calls, self._status = False, None, {}, ""
-        self._text, self._printed = "", 0
+        self.working = False
+        self.ask = None
+        self.calls = {}
+        self._status = ""
+        self._text = ""
+        self._printed = 0
         lines = self._paint.text(event.said, "warn" if event.reason != "done" else "") if event.said else []
         lines += self._paint.text(event.note, "warn") if event.note else []
         if self._usage and self._spent != Usage():

@@ -78,7 +78,9 @@ async def _try(settings: Settings, name: str) -> tuple[float, float, str]:
     """(seconds to the first piece, seconds in all, what it said). Raises ModelError."""
     asked = Message("user", (Text("Say hello in one short sentence.", OWNER),))
     request = Request(name.partition("/")[2], (), (ContextMessage(4, asked),), max_output_tokens=200)
-    began, first_s, text = time.perf_counter(), 0.0, ""
+    began = time.perf_counter()
+    first_s = 0.0
+    text = ""
     async with Models(settings) as models:
         with anyio.move_on_after(TEST_S):
             async for item in models.open(name).reply(request):
@@ -94,7 +96,9 @@ class Bar:
 
     def __init__(self, name: str) -> None:
         self._name, self._terminal = name, sys.stderr.isatty()
-        self._began, self._tenth, self._shown = time.perf_counter(), -1, 0.0
+        self._began = time.perf_counter()
+        self._tenth = -1
+        self._shown = 0.0
         self._first = -1
 
     def __call__(self, done: int, size: int) -> None:

@@ -106,7 +106,8 @@ def _facts(found: list[Unreviewed]) -> list[dict[str, Any]]:
 
 
 def _show(settings: Settings, found: list[Unreviewed], diff: CallDiff, wanted: _Wanted) -> None:
-    hide, zone = Redactor(settings), ZoneInfo(settings.config.timezone)
+    hide = Redactor(settings)
+    zone = ZoneInfo(settings.config.timezone)
     if not found:
         click.echo("Nothing to review: no agent has changed anything in your folders since you last looked.")
         return

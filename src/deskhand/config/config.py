@@ -179,7 +179,8 @@ class Settings(msgspec.Struct, frozen=True):
         agents = self.config.agents
         if name not in self.agents:
             raise ConfigError(f"there is no agent {name!r}; there are: {', '.join(self.agents)}")
-        own, base = agents.get(name, AgentConfig()), self.config.defaults
+        own = agents.get(name, AgentConfig())
+        base = self.config.defaults
         chosen = {
             field: getattr(own, field) if _is_set(field, getattr(own, field)) else getattr(base, field)
             for field in AgentConfig.__struct_fields__
@@ -227,13 +228,15 @@ class Settings(msgspec.Struct, frozen=True):
     def cache(self) -> Path:
         """Where large files lie that can be fetched again; shared by every home of this user."""
         env = self.environment
-        given, usual = env.get(f"{PREFIX}CACHE"), env.get("XDG_CACHE_HOME") or f"{env.get('HOME', '')}/.cache"
+        given = env.get(f"{PREFIX}CACHE")
+        usual = env.get("XDG_CACHE_HOME") or f"{env.get('HOME', '')}/.cache"
         return Path(given or f"{usual}/deskhand").expanduser()
 
     @property
     def skills_folder(self) -> Path:
         """Where the skills of all agents lie. Raises ConfigError where they would show an agent our own files."""
-        written, root = self.config.skills_folder, self.home.root.resolve()
+        written = self.config.skills_folder
+        root = self.home.root.resolve()
         if not written:
             return self.home.skills
         folder = (self.file.parent / Path(written).expanduser()).resolve()
@@ -247,7 +250,8 @@ class Settings(msgspec.Struct, frozen=True):
 
     def limits(self, agent: AgentConfig, window: int) -> Limits:
         """What one turn of this agent may use, on a model with this window."""
-        usual, own = Limits(), window
+        usual = Limits()
+        own = window
         if agent.context_ratio is not None:  # the agent shortens at COMPACT_AT of what it takes for the window
             window = max(1, int(window * agent.context_ratio / COMPACT_AT))
         return Limits(agent.steps or usual.steps, agent.tokens or usual.tokens, agent.output_tokens, window, own)
@@ -418,7 +422,8 @@ def workspace_of(settings: Settings, agent: str) -> Path:
 
     Raises ConfigError where it would show the agent our own files and keys.
     """
-    home, written = settings.home, settings.agent(agent).workspace
+    home = settings.home
+    written = settings.agent(agent).workspace
     if written.startswith("~/"):
         written = str(Path(settings.environment.get("HOME", "/")) / written[2:])
     folder = Path(written) if written else home.workspace(agent)

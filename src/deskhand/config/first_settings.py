@@ -18,7 +18,8 @@ from .config import Settings, workspace_of
 from .parse import read_env_file, read_text
 from .yaml_edit import set_key, write_private
 
-NAME_CHARS, MOST_FILES = 80, 100_000
+NAME_CHARS = 80
+MOST_FILES = 100_000
 USER_FILE = "USER.md"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CALLED = re.compile(r"^- Name:(.*)$", re.MULTILINE)
@@ -83,7 +84,8 @@ def check_secret(name: str, value: str) -> str:
 def store_secret(settings: Settings, name: str, value: str) -> None:
     """Put a secret into `.env`, readable by its owner alone; what stood under this name is replaced. Raises OSError,
     ConfigError for what cannot be written so that it is read back."""
-    path, value = settings.home.env, check_secret(name, value)
+    path = settings.home.env
+    value = check_secret(name, value)
     quote = "'" if "'" not in value else '"'
     line = f"{name}={quote}{value}{quote}" if re.search(r"[\s#'\"]", value) else f"{name}={value}"
     text = _text(path)

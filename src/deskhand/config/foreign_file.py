@@ -45,7 +45,8 @@ def add_secrets(path: Path, secrets: dict[str, str]) -> list[str]:
     try:
         known, text = read_env_file(path), path.read_text("utf-8")
     except FileNotFoundError:
-        known, text = {}, ""
+        known = {}
+        text = ""
     added = [name for name in secrets if name not in known]
     if added:
         text = text + ("\n" if text and not text.endswith("\n") else "")

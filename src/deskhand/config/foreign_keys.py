@@ -257,7 +257,8 @@ def _put(done: Translation, path: Path, target: Path, value: Any) -> None:
             done.secrets[_variable(path)] = str(value)
         return
     if isinstance(value, tuple):  # the address of a provider that stands beside it
-        target, value = ("providers", value[0], "base_url"), value[1]
+        target = ("providers", value[0], "base_url")
+        value = value[1]
     elif target[0] == "providers":
         target = ("providers", PROVIDERS.get(snake(target[1]), target[1]), *target[2:])
         if path == ("ANTHROPIC_BASE_URL",) and not str(value).rstrip("/").endswith("/v1"):

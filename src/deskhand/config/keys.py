@@ -52,7 +52,8 @@ def split(data: Mapping[str, Any], into: type[msgspec.Struct]) -> tuple[dict[str
         if kind is None or (name == "tools" and isinstance(value, Mapping)):  # `tools: {profile: coding}`
             foreign[key] = value
             continue
-        inner, by = _struct(kind), named(kind)
+        inner = _struct(kind)
+        by = named(kind)
         if value is None and (inner is not None or by is not None):  # a section whose keys are all comments
             value = {}
         if by is not None and isinstance(value, list):
@@ -154,7 +155,8 @@ def is_entry(path: Sequence[str], into: type[msgspec.Struct]) -> bool:
 
 def _inner(kind: Any, part: str) -> Any:
     """The type of the key `part` in a section of this type, or None."""
-    by, struct = named(kind), _struct(kind)
+    by = named(kind)
+    struct = _struct(kind)
     if by is not None:
         return by
     return fields(struct).get(part) if struct is not None else None
@@ -163,7 +165,8 @@ def _inner(kind: Any, part: str) -> Any:
 def every(into: type[msgspec.Struct], at: str = "") -> Iterator[str]:
     """All paths that exist, `NAME` standing for a name."""
     for name, kind in fields(into).items():
-        inner, by = _struct(kind), named(kind)
+        inner = _struct(kind)
+        by = named(kind)
         if inner is not None:
             yield from every(inner, f"{at}{name}.")
         elif by is not None:
@@ -218,7 +221,9 @@ def _elsewhere(name: str, into: type[msgspec.Struct]) -> str:
 
 def complaints(left: Sequence[tuple[str, Any]], into: type[msgspec.Struct]) -> list[str]:
     """A sentence for each key that means nothing, and one for all that only another system has."""
-    said, elsewhere, transports = [], [], dict[str, list[str]]()
+    said = []
+    elsewhere = []
+    transports = dict[str, list[str]]()
     for path, value in left:
         parts = [snake(part) for part in path.split(".")]
         if parts[0] == "agents" and parts[2:3] == ["transport"]:

@@ -31,7 +31,8 @@ def read_or_last_good(file: Path | None = None, environment: Mapping[str, str] |
     try:
         return usable(read_settings(file, environment))
     except ConfigError as error:
-        home, problem = home_of(environment), str(error)
+        home = home_of(environment)
+        problem = str(error)
         path = file or home.config
         if file is not None and not file.exists():
             raise
@@ -61,7 +62,8 @@ def usable(settings: Settings) -> Settings:
 def keep_copy(settings: Settings) -> None:
     """Keep what the file says now, for the day on which it is broken; readable by its owner alone, as it may hold
     secrets. Raises OSError, ConfigError for what is not good."""
-    copy, file = good_copy(settings.home, settings.file), settings.file
+    copy = good_copy(settings.home, settings.file)
+    file = settings.file
     part = copy.with_name(f".{copy.name}.part{file.suffix}")
     if _content(copy) == _content(file):
         return

@@ -18,7 +18,8 @@ FILE_BYTES = 512_000
 NODES = 50_000
 """How many values a file may have once its aliases are written out."""
 _BRACKET = re.compile(r"[\[\]{}]")
-MOST_BRACKETS, PLAIN_CHARS = 50, 8_000
+MOST_BRACKETS = 50
+PLAIN_CHARS = 8_000
 _LINE = re.compile(r"\s*+(?:export\s++)?([A-Za-z_][A-Za-z0-9_.]*)\s*=(.*)")
 
 
@@ -93,7 +94,8 @@ def parse_env(text: str) -> dict[str, str]:
         match = _LINE.fullmatch(line)
         if match is None:
             continue
-        name, value = match[1], match[2].strip()
+        name = match[1]
+        value = match[2].strip()
         if value[:1] in ("'", '"') and (end := value.find(value[0], 1)) > 0:
             value = value[1:end]
         else:

@@ -33,7 +33,8 @@ def adjusted(settings: Settings, key: str, value: Any) -> str:
         raise ConfigError(f"there is no key {key!r}" + (f"; did you mean {near!r}?" if near else ""))
     if not any(_is(key, each) for each in writable()):
         raise ConfigError(f"{key!r} is not set from here: use `deskhand config set {key} …` on the machine itself")
-    text, path = _text(settings), key.split(".")
+    text = _text(settings)
+    path = key.split(".")
     try:
         new = set_key(text, path, value) if value is not None else unset_key(text, path, Config)
     except KeyError:
@@ -54,7 +55,8 @@ def store(settings: Settings, text: str) -> str:
 
 
 def _is(key: str, pattern: str) -> bool:
-    given, wanted = key.split("."), pattern.split(".")
+    given = key.split(".")
+    wanted = pattern.split(".")
     return len(given) == len(wanted) and all(w in (g, "NAME") for g, w in zip(given, wanted, strict=True))
 
 

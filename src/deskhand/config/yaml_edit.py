@@ -101,7 +101,9 @@ def _flow(value: Any) -> str:
 
 def _walk(node: yaml.Node | None, path: Sequence[str]) -> tuple[yaml.MappingNode | None, list[yaml.Node], int]:
     """The deepest map on the way, the (key, value) nodes found last, and how many parts of the path exist."""
-    holder, pair, depth = None, list[yaml.Node](), 0
+    holder = None
+    pair = list[yaml.Node]()
+    depth = 0
     for part in path:
         if not isinstance(node, yaml.MappingNode):
             break
@@ -109,7 +111,9 @@ def _walk(node: yaml.Node | None, path: Sequence[str]) -> tuple[yaml.MappingNode
         found = next(([key, value] for key, value in node.value if key.value == part), None)
         if found is None:
             break
-        pair, node, depth = found, found[1], depth + 1
+        pair = found
+        node = found[1]
+        depth = depth + 1
     return holder, pair, depth
 
 

@@ -22,7 +22,8 @@ from ..types.messages import Message, Text, clean
 
 log = logging.getLogger(__name__)
 
-MOST_CHARS, AGAIN_S = 8_000, 5.0
+MOST_CHARS = 8_000
+AGAIN_S = 5.0
 
 
 class Continuing:
@@ -30,7 +31,8 @@ class Continuing:
     that call: so it comes exactly once, whatever dies in between."""
 
     def __init__(self, ground: Host, waker: InboundInjector) -> None:
-        self._ground, self._waker = ground, waker
+        self._ground = ground
+        self._waker = waker
         self._run = ground.ids.new("run")
 
     def tools(self) -> tuple[Tool, ...]:
@@ -93,7 +95,8 @@ class Continuing:
     async def _hand_in(self, row: tuple[Any, ...]) -> None:
         key, session, principal, address, text, label, _, _ = row
         asked = msgspec.json.decode(principal, type=Principal)
-        place, now = msgspec.json.decode(address, type=Address), self._ground.clock.now()
+        place = msgspec.json.decode(address, type=Address)
+        now = self._ground.clock.now()
         name = f"restart:{key}"
         try:
             who = await self._ground.as_now(asked)

@@ -47,7 +47,8 @@ log = logging.getLogger(__name__)
 
 LOOK_S = 1.0
 """How soon it is seen that a time has come."""
-JUDGES, JUDGE_S = 4, 180.0
+JUDGES = 4
+JUDGE_S = 180.0
 """So many are asked at once, and so long each may take."""
 UNJUDGED_S = (60.0, 600.0)
 """Where none can be asked it is tried again so much later; then a person is told."""
@@ -61,7 +62,9 @@ class Deep:
     what judges have used, which counts for their goals, is known to this process alone."""
 
     def __init__(self, ground: Host, waker: InboundInjector, thinking: SideQueries) -> None:
-        self._ground, self._waker, self._thinking = ground, waker, thinking
+        self._ground = ground
+        self._waker = waker
+        self._thinking = thinking
         self._runs: dict[str, LongRun] = {}
         self._due: dict[str, tuple[float, float]] = {}
         self._busy: set[str] = set()
@@ -75,7 +78,8 @@ class Deep:
 
     def see(self, recorded: Recorded) -> None:
         """An event passes. Never waits."""
-        event, known = recorded.event, recorded.session in self._runs
+        event = recorded.event
+        known = recorded.session in self._runs
         if isinstance(event, OptionsSet | CommandRun) or (known and isinstance(event, TurnEnded | ModelReplied)):
             self._due[recorded.session] = NOW
             self._poke.set()
@@ -99,7 +103,8 @@ class Deep:
     def _ripe(self) -> list[str]:
         """What is due: a clock that was set back makes nobody wait for it."""
         clock = self._ground.clock
-        now, elapsed = clock.now(), clock.monotonic()
+        now = clock.now()
+        elapsed = clock.monotonic()
         due = [session for session, (at, since) in self._due.items() if at <= now or since <= elapsed]
         return [session for session in due if session not in self._busy]
 
@@ -122,7 +127,8 @@ class Deep:
 
     async def _look(self, session: str) -> None:
         """Do what is next there."""
-        store, run = self._ground.store, self._runs.get(session)
+        store = self._ground.store
+        run = self._runs.get(session)
         if run is None and not await self._works(session):
             return
         if run is None:
@@ -187,7 +193,10 @@ class Deep:
 
     async def _judge(self, run: LongRun, key: str) -> None:
         """Ask whether the goal is reached, once after each turn."""
-        store, session, goal, asked_at = self._ground.store, run.session, run.goal, (run.end_n, run.goal_n)
+        store = self._ground.store
+        session = run.session
+        goal = run.goal
+        asked_at = (run.end_n, run.goal_n)
         if await store.rows("inbox_find", (run.address.channel, run.address.account, key)):
             return
         state = fold(State(session), await store.history(session))
@@ -251,7 +260,8 @@ class Deep:
 
     def shown(self, session: str) -> str:
         """How far it is, for people; '' for nothing."""
-        run, graph = self._runs.get(session), self.graph(session)
+        run = self._runs.get(session)
+        graph = self.graph(session)
         far = lines(standing(run, graph, self._config)) if run is not None else []
         done = f"Tasks ({percent(graph)} %):\n{listed(graph, SHORT)}" if there(graph) else ""
         return "\n".join(filter(None, (*far, done)))

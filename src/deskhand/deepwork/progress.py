@@ -29,7 +29,8 @@ STATES: dict[State, str] = {
 
 def standing(run: LongRun, graph: Graph, config: DeepWorkConfig) -> LongWork:
     """How it stands now."""
-    tasks, open_ = there(graph), left(graph)
+    tasks = there(graph)
+    open_ = left(graph)
     doing = next((f"#{task.id} {task.active or task.title}" for task in open_ if task.status == "in_progress"), "")
     deep = (len(tasks) - len(open_), len(tasks), percent(graph), doing, run.used, config.tokens)
     goal = (run.goal, run.goal_used, config.goal_tokens, run.rounds, config.goal_rounds) if run.goal else ()

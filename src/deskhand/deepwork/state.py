@@ -22,7 +22,8 @@ from ..types.messages import Usage
 from ..types.tasks import Graph
 from ..types.turn import TURN
 
-DEEP, JUDGE = "deep-work", "goal"
+DEEP = "deep-work"
+JUDGE = "goal"
 """Who hands in what no person said: the ids of these principals."""
 SHOWN = 12
 AGAIN_S = (60.0, 600.0, 3600.0)
@@ -135,8 +136,12 @@ def _fold(run: LongRun, recorded: e.Recorded) -> None:
         case e.AskedAside(usage=usage):
             _spend(run, usage)
         case e.TurnEnded(reason=reason, said=said):
-            run.open, run.end_n, run.end_at, run.reason = False, recorded.n, recorded.at, reason
-            run.said, run.failures = said or run.said, run.failures + 1 if reason == "failed" else 0
+            run.open = False
+            run.end_n = recorded.n
+            run.end_at = recorded.at
+            run.reason = reason
+            run.said = said or run.said
+            run.failures = run.failures + 1 if reason == "failed" else 0
             if reason == "failed" and not run.spoke:
                 run.pushes = run.pushes[:-1]  # it got nowhere for another reason
         case e.OptionsSet():
@@ -144,9 +149,14 @@ def _fold(run: LongRun, recorded: e.Recorded) -> None:
         case e.CommandRun():
             _command(run, recorded)
         case e.Undone():
-            run.open, run.halted = False, True
+            run.open = False
+            run.halted = True
         case e.Erased():
-            run.deep_n, run.goal, run.open, run.deep_by, run.goal_by = 0, "", False, None, None
+            run.deep_n = 0
+            run.goal = ""
+            run.open = False
+            run.deep_by = None
+            run.goal_by = None
         case _:
             pass
 
@@ -164,30 +174,43 @@ def _asks(before: bool, event: e.AnyEvent) -> bool:
 def _received(run: LongRun, event: e.MessageReceived) -> None:
     who = event.principal
     if not run.open:
-        run.open, run.spoke, run.said = True, False, ""
-        run.used_before, run.goal_before = run.used, run.goal_used
+        run.open = True
+        run.spoke = False
+        run.said = ""
+        run.used_before = run.used
+        run.goal_before = run.goal_used
     if who.kind == "agent" and who.id == DEEP:
         run.pushes = [*run.pushes, event.external_id.rpartition(":")[2]]
     elif who.kind == "agent" and who.id == JUDGE:
         run.rounds += 1
     elif who.kind == "person":
-        run.spoke, run.halted, run.pushes, run.address = event.inbox_id != run.begins, False, [], event.address
+        run.spoke = event.inbox_id != run.begins
+        run.halted = False
+        run.pushes = []
+        run.address = event.address
 
 
 def _spend(run: LongRun, usage: Usage) -> None:
     tokens = usage.input_tokens + usage.output_tokens
-    run.used, run.goal_used = run.used + tokens, run.goal_used + tokens
+    run.used = run.used + tokens
+    run.goal_used = run.goal_used + tokens
 
 
 def _options(run: LongRun, recorded: e.Recorded) -> None:
     event = recorded.event
     if not isinstance(event, e.OptionsSet):
         return
-    mode, planning = event.options.mode, event.options.plan_mode
+    mode = event.options.mode
+    planning = event.options.plan_mode
     run.planning = run.planning if planning is None else planning
     if mode is not None:
-        run.deep_n, run.deep_by = recorded.n if mode == "deep_work" else 0, event.principal
-        run.used, run.used_before, run.pushes, run.halted, run.failures = 0, 0, [], False, 0
+        run.deep_n = recorded.n if mode == "deep_work" else 0
+        run.deep_by = event.principal
+        run.used = 0
+        run.used_before = 0
+        run.pushes = []
+        run.halted = False
+        run.failures = 0
         run.compactions = 0
         run.touched = True
 
@@ -197,9 +220,15 @@ def _command(run: LongRun, recorded: e.Recorded) -> None:
     if not isinstance(event, e.CommandRun) or event.refused:
         return
     if event.name in GOALS and (goal := goal_of(event.name, event.args)):
-        run.goal, run.goal_n, run.goal_by = "" if goal == OFF else goal, recorded.n, event.principal
-        run.goal_used, run.goal_before, run.rounds, run.begins = 0, 0, 0, event.inbox_id
-        run.halted, run.failures = False, 0
+        run.goal = "" if goal == OFF else goal
+        run.goal_n = recorded.n
+        run.goal_by = event.principal
+        run.goal_used = 0
+        run.goal_before = 0
+        run.rounds = 0
+        run.begins = event.inbox_id
+        run.halted = False
+        run.failures = 0
     elif event.name == COMPACTED and run.deep:
         run.compactions += 1
         run.used = 0
@@ -207,7 +236,8 @@ def _command(run: LongRun, recorded: e.Recorded) -> None:
     elif event.name in ("stop", "start") and event.principal.kind == "person":
         run.halted = True
         if not run.open and event.args != TURN:  # the conversation is closed, and the next words begin another
-            run.goal, run.touched = "", False
+            run.goal = ""
+            run.touched = False
 
 
 def state_of(graph: Graph) -> str:
@@ -270,7 +300,8 @@ def _halt(run: LongRun, config: DeepWorkConfig) -> tuple[Move, ...]:
 
 
 def _deep(run: LongRun, graph: Graph, config: DeepWorkConfig, now: float) -> tuple[Move, ...]:
-    state, open_ = state_of(graph), left(graph)
+    state = state_of(graph)
+    open_ = left(graph)
     if is_spent(run, config):
         words = f"The {config.tokens:,} tokens of this deep work are used up. {_told(graph)}"
         again = "Write /deep on for as many again, or /deep off." if open_ else ""

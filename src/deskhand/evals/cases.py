@@ -24,7 +24,8 @@ from .replay import Replayed
 from .runner import Replaying, ReplayOptions
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
-ASKED_CHARS, TELLING = 120, 5
+ASKED_CHARS = 120
+TELLING = 5
 HEADING = """# A test made of a recorded turn. Run it: deskhand cases run {name}
 # `calls` are tools that must be called; one may be pinned down: {{tool: read_file, arguments: {{path: notes.md}}}}
 # `words` must stand in the answer and `absent` must not; `steps` and `tokens` are what it may use at most.

@@ -58,7 +58,8 @@ class Course(msgspec.Struct, frozen=True):
 
 def recordings(session: str, log: Sequence[e.Recorded]) -> Iterator[Recording]:
     """The turns of a log, in order. What has been erased is none."""
-    start, number = -1, 0
+    start = -1
+    number = 0
     for i, recorded in enumerate(log):
         if start < 0 and isinstance(recorded.event, e.MessageReceived):
             start = i
@@ -83,14 +84,21 @@ def recording(session: str, log: Sequence[e.Recorded], number: int = 0) -> Recor
 
 def course(events: Sequence[e.AnyEvent], known: set[tuple[str, str]] | None = None) -> Course:
     """How a turn of these events went. `known` are the calls that have a recorded result; None: all."""
-    pieces, said, reason, steps, usage = list[str](), "", "open", 0, Usage()
-    models, calls = dict[str, None](), dict[tuple[int, str], Made]()
+    pieces = list[str]()
+    said = ""
+    reason = "open"
+    steps = 0
+    usage = Usage()
+    models = dict[str, None]()
+    calls = dict[tuple[int, str], Made]()
     for event in events:
         match event:
             case e.MessageReceived():
                 pieces = []
             case e.ModelReplied(message=message, model=model):
-                steps, usage, models = steps + 1, usage + event.usage, models | {model: None}
+                steps = steps + 1
+                usage = usage + event.usage
+                models = models | {model: None}
                 pieces = [] if message.calls else [*pieces, message.text]
                 for call in message.calls:
                     key = key_of(call)
@@ -102,7 +110,8 @@ def course(events: Sequence[e.AnyEvent], known: set[tuple[str, str]] | None = No
             case e.CallClosed(call_id=call_id, status=status):
                 calls[steps, call_id] = replace(calls[steps, call_id], status=status)
             case e.TurnEnded():
-                said, reason = event.said, event.reason
+                said = event.said
+                reason = event.reason
             case _:
                 pass
     return Course(said or "".join(pieces), reason, tuple(models), tuple(calls.values()), steps, usage)

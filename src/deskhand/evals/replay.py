@@ -36,7 +36,8 @@ NOT_RECORDED = (
     "This is a replay, in which no tool is run: this call was not made in the recorded turn, so there is no result for "
     "it. Go on without it, and say what you would have done with it."
 )
-REPLAY_STEPS, REPLAY_TOKENS = 20, 200_000
+REPLAY_STEPS = 20
+REPLAY_TOKENS = 200_000
 
 Asking = Callable[[str, Request], Awaitable[Reply]]
 """Asks `provider/name`. Raises ModelError."""
@@ -105,7 +106,8 @@ async def replay(recorded: Recording, trial: Trial) -> Replayed:
     at = player.follow()
     if at is not None:
         await player.go_on(at)
-    made, was = player.made, recorded.tape
+    made = player.made
+    was = recorded.tape
     same = [(r.n, r.at, e.encode_event(r.event)) for r in made] == [(r.n, r.at, e.encode_event(r.event)) for r in was]
     known = {key_of(call) for call in calls_of(was)}
     return Replayed(
@@ -128,7 +130,8 @@ class _Results:
     def __init__(self, tape: Sequence[e.Recorded], at: int) -> None:
         self._left = dict[tuple[str, str], list[list[e.AnyEvent]]]()
         self._last = dict[tuple[str, str], list[e.AnyEvent]]()
-        calls, latest = dict[str, ToolCall](), list[e.AnyEvent]()
+        calls = dict[str, ToolCall]()
+        latest = list[e.AnyEvent]()
         for i, recorded in enumerate(tape):
             match recorded.event:
                 case e.ModelReplied(message=message):
@@ -144,7 +147,8 @@ class _Results:
                     pass
 
     def _add(self, call: ToolCall, event: e.ToolFinished, ahead: bool) -> list[e.AnyEvent]:
-        key, found = key_of(call), list[e.AnyEvent]((event,))
+        key = key_of(call)
+        found = list[e.AnyEvent]((event,))
         if ahead:
             self._left.setdefault(key, []).append(found)
         else:
@@ -177,7 +181,9 @@ class _Player:
     """One replay. Time is that of the events, and stands still after them."""
 
     def __init__(self, recorded: Recording, trial: Trial) -> None:
-        self._recorded, self._trial, self._tape = recorded, trial, recorded.tape
+        self._recorded = recorded
+        self._trial = trial
+        self._tape = recorded.tape
         self._state = fold(State(recorded.session, zone=trial.agent.zone), recorded.before)
         self._at = recorded.tape[0].at
         self.made, self.differs, self.requests = list[e.Recorded](), list[Difference](), list[Request]()
@@ -200,7 +206,8 @@ class _Player:
         """The event as we make it now, where the runtime makes it; what came from outside is as it was."""
         if not isinstance(event, (e.Hinted, e.Masked, e.ModelReplied, e.ModelFailed, e.TurnEnded)):
             return event
-        state, agent = self._state, under(self._trial.agent, self._state.options)
+        state = self._state
+        agent = under(self._trial.agent, self._state.options)
         step = next_step(state, agent.limits, self._at)
         due = mask_due(state.messages, state.masked_up_to, state.context_tokens, agent.limits.window)
         ours: e.AnyEvent | None = None
@@ -221,7 +228,8 @@ class _Player:
             case _:
                 pass
         if ours != event:
-            then, now = e.kind(event), type(step).__name__ if ours is None or step is None else e.kind(ours)
+            then = e.kind(event)
+            now = type(step).__name__ if ours is None or step is None else e.kind(ours)
             words = (
                 f"event {self._state.n + 1} was {then}, and would be {now} now: the settings or Deskhand have changed"
             )
@@ -230,7 +238,9 @@ class _Player:
 
     def _asked_otherwise(self, event: e.ModelReplied | e.ModelFailed) -> bool:
         """Note what this model is asked, and learn how it counts. Whether something else is to be tried on it."""
-        trial, state, model = self._trial, self._state, event.model
+        trial = self._trial
+        state = self._state
+        model = event.model
         tools = "final" not in state.turn.hinted if state.turn is not None else True
         then = self._asks(trial.agent, model, tools)
         if isinstance(then, Request):
@@ -257,7 +267,8 @@ class _Player:
         """Ask models for real from this place of the tape on."""
         then = self._tape[at].event
         model = self._trial.model or (then.model if isinstance(then, (e.ModelReplied, e.ModelFailed)) else "")
-        results, given = _Results(self._tape, at), self._given(at)
+        results = _Results(self._tape, at)
+        given = self._given(at)
         while self._state.turn is not None:
             agent = self._agent(model)
             step = next_step(self._state, agent.limits, self._at)
@@ -291,7 +302,8 @@ class _Player:
 
     def _given(self, at: int) -> list[tuple[int, e.AnyEvent]]:
         """What came in after this place of the tape, each with how many replies there were before it."""
-        found, replies = list[tuple[int, e.AnyEvent]](), 0
+        found = list[tuple[int, e.AnyEvent]]()
+        replies = 0
         for i, recorded in enumerate(self._tape):
             replies += isinstance(recorded.event, e.ModelReplied)
             if i > at and isinstance(recorded.event, _GIVEN) and not _of_tool(recorded.event):
@@ -308,7 +320,8 @@ class _Player:
 
     async def _ask(self, agent: Agent, model: str, step: AskModel) -> bool:
         """One call of a model for real. False: the replay is over."""
-        trial, spent = self._trial, self.spent.input_tokens + self.spent.output_tokens
+        trial = self._trial
+        spent = self.spent.input_tokens + self.spent.output_tokens
         if self.asked >= trial.steps or spent >= trial.tokens:
             what = f"{trial.steps} calls of models" if self.asked >= trial.steps else f"{trial.tokens:,} tokens"
             return self._stop(f"a replay may use {what}, and that is used up")

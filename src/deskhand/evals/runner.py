@@ -95,7 +95,8 @@ class Replaying(msgspec.Struct, frozen=True):
 
     async def ask(self, agent: str, model: str, request: Request) -> Reply:
         """One call of a model, which this agent pays. Raises ModelError."""
-        ground, rows = self.ground, list[Change]()
+        ground = self.ground
+        rows = list[Change]()
         request = replace(request, blob=PictureStore(ground.blobs.get, ground.blobs.path).get)
         paying = Paying(self.budgets, Charge("", "", agent), partial(ground.ids.new, "replay"), rows.extend)
         try:

@@ -32,7 +32,8 @@ log = logging.getLogger(__name__)
 
 OPEN = 1000
 """So many open questions are known by their calls."""
-SEND_S, AGAIN_S = 30.0, 0.5
+SEND_S = 30.0
+AGAIN_S = 0.5
 _WORDS = {
     "once": "\N{CHECK MARK} Allowed, once, by {who}",
     "always": "\N{CHECK MARK} Allowed from now on by {who}",
@@ -55,7 +56,8 @@ class Decided:
 
     def see(self, recorded: Recorded) -> None:
         """Hear what happened. Never waits."""
-        session, event = recorded.session, recorded.event
+        session = recorded.session
+        event = recorded.event
         match event:
             case ApprovalAsked(ask_id=ask_id, call_id=call_id) | QuestionAsked(ask_id=ask_id, call_id=call_id):
                 self._asks[session, call_id] = ask_id

@@ -25,7 +25,8 @@ class Unopened:
     idempotent = False
 
     def __init__(self, name: str, why: str) -> None:
-        self.name, self.why = name, why
+        self.name = name
+        self.why = why
 
     async def receive(self) -> AsyncIterator[Inbound]:
         raise LoginRefused(self.why)

@@ -20,12 +20,14 @@ from ..types.identity import Inbound, Principal
 
 log = logging.getLogger(__name__)
 
-WARM_SESSIONS, WARM_BYTES = 500, 64_000_000
+WARM_SESSIONS = 500
+WARM_BYTES = 64_000_000
 """So many sessions, and so much of them, are kept in memory while they are at rest."""
 ADOPTED = 1_000
 """So many sessions that this process would not see to by itself are remembered, because somebody has come for them."""
 FAILURES = 5
-ALONE_S, LOOK_S = 60.0, 0.02
+ALONE_S = 60.0
+LOOK_S = 0.02
 LOOK_AGAIN_S = 10.0
 """What rested when the process began is looked at by then: the clock may have been set back while nothing ran."""
 PAUSES_S = (0.1, 0.3, 1.0, 3.0, 5.0)
@@ -54,9 +56,14 @@ class Dispatch:
     """Drives sessions. `make` gives a new driver for a session; `troubled` hears why one is held up."""
 
     def __init__(self, store: Store, make: Callable[[str], Driver], clock: Clock, troubled: Troubled) -> None:
-        self._store, self._make, self._clock, self._troubled = store, make, clock, troubled
+        self._store = store
+        self._make = make
+        self._clock = clock
+        self._troubled = troubled
         self._slots: OrderedDict[str, SessionSlot] = OrderedDict()
-        self.most_sessions, self.most_bytes, self._warm_bytes = WARM_SESSIONS, WARM_BYTES, 0
+        self.most_sessions = WARM_SESSIONS
+        self.most_bytes = WARM_BYTES
+        self._warm_bytes = 0
         self._tasks: TaskGroup | None = None
         self._alarm = anyio.Event()
         self._draining = False
@@ -213,13 +220,15 @@ class Dispatch:
             if len(self._slots) > self.most_sessions:
                 self._make_room(slot)
         elif slot.stale and not slot.running:
-            slot.driver, slot.stale = self._make(session), False
+            slot.driver = self._make(session)
+            slot.stale = False
         self._slots.move_to_end(session)
         return slot
 
     def _reserved(self, session: str) -> SessionSlot:
         slot = self._slot(session)
-        slot.running, slot.wake_at = True, None
+        slot.running = True
+        slot.wake_at = None
         return slot
 
     def _weigh(self, slot: SessionSlot) -> None:
@@ -260,7 +269,9 @@ class Dispatch:
 
     async def _drive(self, slot: SessionSlot) -> None:
         """Drive until nothing is owed, whatever the disk or our own bugs do meanwhile."""
-        failures, parked, reason = 0, 0, ""
+        failures = 0
+        parked = 0
+        reason = ""
         try:
             while failures < 2 * FAILURES:  # a log that cannot even be given up is left alone
                 try:
@@ -294,7 +305,8 @@ class Dispatch:
     async def _keep_time(self) -> None:
         """Wake what rests when its time has come."""
         while True:
-            now, tick = self._clock.now(), self._clock.monotonic()
+            now = self._clock.now()
+            tick = self._clock.monotonic()
             rests = {
                 session: min(slot.wake_at - now, slot.tick - tick)
                 for session, slot in self._slots.items()

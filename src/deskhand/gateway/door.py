@@ -57,7 +57,8 @@ OWN_ROWS = 1_000
 """So many rows that came in here are remembered until the watch of the inbox asks about them."""
 NAMES = 1_000
 """So many names of conversations are remembered that hold no secret."""
-HISTORY_CHARS, HISTORY_MESSAGES = 10_000_000, 5_000
+HISTORY_CHARS = 10_000_000
+HISTORY_MESSAGES = 5_000
 """The longest history that a program may bring along."""
 LONGEST_WORD = 64
 """Of an unknown command no more is said back."""
@@ -89,9 +90,12 @@ class LocalDoor:
     """The Door of this process. It implements `types.door.Door`."""
 
     def __init__(self, store: Store, dispatch: Dispatch, feed: Feed, access: Access, clock: Clock, ids: Ids) -> None:
-        self._store, self._dispatch = store, dispatch
+        self._store = store
+        self._dispatch = dispatch
         self._source = FeedSource(store, feed, lambda: dispatch.driving, dispatch.snapshot, access.note)
-        self._access, self._clock, self._ids = access, clock, ids
+        self._access = access
+        self._clock = clock
+        self._ids = ids
         self._places = Places(store)
         self._named: dict[str, None] = {}  # conversations whose names are known to hold no secret
         self._own: dict[int, None] = {}  # in the order in which they came
@@ -186,7 +190,8 @@ class LocalDoor:
 
     async def _unpacked(self, inbound: Inbound, session: str) -> Inbound:
         """With the files in it opened: the log then holds what the model was shown of them."""
-        body, place = inbound.body, inbound.address
+        body = inbound.body
+        place = inbound.address
         message = body.message if isinstance(body, Said | Rewind) else None
         if message is None or not any(isinstance(part, File) for part in message.parts):
             return inbound
@@ -259,7 +264,8 @@ class LocalDoor:
         if not await self._store.may_see(principal, session):
             await self._access.note(principal, "stop", session)
             raise Refused(f"{session!r} is not yours to stop")
-        now, key = self._clock.now(), self._ids.new("stop")
+        now = self._clock.now()
+        key = self._ids.new("stop")
         inbound = Inbound(key, Address("door"), principal.id, now, Command("stop", TURN), session)
         return await self._accept(inbound, principal, session)
 
@@ -279,7 +285,8 @@ class LocalDoor:
 
     def _inbound(self, session: str, principal: Principal, body: Body, when: When = "steer") -> Inbound:
         """What somebody does who was let in by a surface that names conversations; an answer is read from the log."""
-        key, now = self._ids.new("door"), self._clock.now()
+        key = self._ids.new("door")
+        now = self._clock.now()
         return Inbound(key, Address("web"), principal.id, now, body, session, when=when)
 
     async def at(self, session: str, principal: Principal, n: int) -> Moment:
@@ -320,7 +327,8 @@ def labelled(message: Message, principal: Principal, *, by_program: bool = False
     """The message with whose word each part is. What its sender typed is theirs. All else they may have from elsewhere:
     it is from outside, and so is a text of which the channel says so, and all that a program wrote. No channel makes
     more of a part than that."""
-    mine, parts = label_of(principal), list[Part]()
+    mine = label_of(principal)
+    parts = list[Part]()
     if by_program:
         mine = Label("untrusted", source=f"the bot {principal.id}")
     for part in message.parts:

@@ -18,11 +18,13 @@ from ..types.errors import DeskhandError, Refused
 from ..types.events import Recorded
 from ..types.identity import Principal
 
-BACKLOG, EVENTS = 256, 16
+BACKLOG = 256
+EVENTS = 16
 """Items, and events among them, that a follower may lag behind before it is sent back to the log: a page is small,
 and what many readers have in mind is not."""
 PAGE = 64
-POLL_S, SLOW_POLL_S = 0.05, 1.0
+POLL_S = 0.05
+SLOW_POLL_S = 1.0
 """How often the log is looked at where another process drives: alone, and beside a tap that flows."""
 Batch = Sequence[Recorded | Progress]
 _OF_TOOLS = ("tool_output", "tool_result")
@@ -105,7 +107,8 @@ class Bell:
         """Whether it has rung since it was waited for last, or does so within that time."""
         with anyio.move_on_after(timeout_s):
             await self._rung.wait()
-        rung, self._rung = self._rung.is_set(), anyio.Event()
+        rung = self._rung.is_set()
+        self._rung = anyio.Event()
         return rung
 
 
@@ -217,7 +220,10 @@ async def follow(
 
 async def batches(source: FeedSource, session: str, principal: Principal, after: int) -> AsyncGenerator[Batch]:
     """The same, and each time all that there is: at most a page of the log, or what a follower may lag behind."""
-    store, n, stale, told = source.store, after, True, False
+    store = source.store
+    n = after
+    stale = True
+    told = False
     if not await store.may_see(principal, session):
         await source.note(principal, "follow", session)
         raise Refused(f"{session!r} is not yours to see")
@@ -228,11 +234,14 @@ async def batches(source: FeedSource, session: str, principal: Principal, after:
     ):
         while True:
             if stale or follower.lost:
-                stale, follower.lost, told = False, False, False
+                stale = False
+                follower.lost = False
+                told = False
                 version = -1 if source.driving() else store.version()  # what this process writes, it hears of
                 more = True
                 while more and (page := await store.events(session, n, PAGE)):
-                    n, more = page[-1].n, page.more
+                    n = page[-1].n
+                    more = page.more
                     yield page
             if not told and (partial := source.snapshot(session)) is not None:
                 yield [partial]  # pieces were missed
@@ -257,7 +266,8 @@ async def batches(source: FeedSource, session: str, principal: Principal, after:
 async def watch(source: FeedSource, principal: Principal, after_seq: int) -> AsyncGenerator[Recorded]:
     """What happened after `after_seq` in the sessions that the principal may see, then what happens, for ever. Each
     event once and in order; one of a session that they take part in only later is left out."""
-    store, seq = source.store, after_seq
+    store = source.store
+    seq = after_seq
     with source.feed.watching() as bell:
         while True:
             version = store.version()

@@ -18,14 +18,16 @@ from .door import LocalDoor, cuts
 
 log = logging.getLogger(__name__)
 
-POLL_S, SWEEP_S = 0.05, 3600.0
+POLL_S = 0.05
+SWEEP_S = 3600.0
 SET_S = 60.0
 """A clock that was moved by less was only put right."""
 
 
 async def watch(store: Store, door: LocalDoor, dispatch: Dispatch) -> None:
     """Wake sessions for what other processes accepted."""
-    seen, version = store.last_inbox_id(), -1
+    seen = store.last_inbox_id()
+    version = -1
     while True:
         await anyio.sleep(POLL_S)
         if version == (version := store.version()):

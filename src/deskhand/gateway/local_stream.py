@@ -30,7 +30,8 @@ from .unix_stream import UnixStream, connect_unix, serve_unix
 
 log = logging.getLogger(__name__)
 
-ASK_BYTES, ASK_S = 65_536, 5.0
+ASK_BYTES = 65_536
+ASK_S = 5.0
 LINE_BYTES = 16_000_000
 """Whoever is sent a longer line reads the log instead."""
 AGAIN_S = 1.0
@@ -190,7 +191,10 @@ class SocketTap:
     """The live events of one session for one follower in a process that does not drive. Nothing depends on it."""
 
     def __init__(self, path: Path, session: str, principal: Principal, follower: Follower) -> None:
-        self._path, self._session, self._principal, self._follower = path, session, principal, follower
+        self._path = path
+        self._session = session
+        self._principal = principal
+        self._follower = follower
         self._lines: _Lines | None = None
         self._tried_at = -AGAIN_S
 

@@ -36,7 +36,8 @@ class MachineRounds:
 
     async def begin(self, what: str) -> str:
         """Count a round that `what` begins. Returns why it may not begin now, '' where it may. Raises StoreError."""
-        most, now = self._most(), self._clock.now()
+        most = self._most()
+        now = self._clock.now()
         if not self._begun:  # the clock may have been set meanwhile: all before this start counts as of then
             await self._store.change((Change("machine_rounds_are_of", (self._since,)),))
             self._begun = True

@@ -33,7 +33,8 @@ class Places:
 
     async def moved(self, own: str, inbound: Inbound) -> tuple[str, Inbound] | None:
         """Where a `/start` leads, and what is to be handed in there; None where it is none, or came before."""
-        body, place = inbound.body, inbound.address
+        body = inbound.body
+        place = inbound.address
         if not isinstance(body, Command) or body.name != "start" or place.channel in OWN_SURFACES:
             return None
         if await self._store.rows("inbox_find", (place.channel, place.account, inbound.external_id)):

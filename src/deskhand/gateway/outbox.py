@@ -17,7 +17,8 @@ from .streamed_replies import Draft, Drafts
 
 log = logging.getLogger(__name__)
 
-POLL_S, LOOK_S = 1.0, 0.02
+POLL_S = 1.0
+LOOK_S = 0.02
 BATCH = 200
 TRIES = 12
 SEND_S = 60.0
@@ -26,7 +27,8 @@ BEGUN_S = 10.0
 """After a restart nothing waits for longer: by how much the clock was set meanwhile, nobody knows."""
 LONGEST_S = 3600.0
 """Nothing is put off for longer, whatever a platform asks. What is due later shows that the clock went back."""
-DUPLICATE, LATE = "may be a duplicate", "late"
+DUPLICATE = "may be a duplicate"
+LATE = "late"
 
 
 def pause_s(attempts: int) -> float:
@@ -55,7 +57,10 @@ class Outbox:
     def __init__(
         self, store: Store, channels: Mapping[str, Channel], clock: Clock, drafts: Drafts, render: Render = as_it_stands
     ) -> None:
-        self._store, self._channels, self._clock, self.render = store, channels, clock, render
+        self._store = store
+        self._channels = channels
+        self._clock = clock
+        self.render = render
         self._steady = SteadyClock(clock)
         self._drafts = drafts
         self._news = anyio.Event()
@@ -119,7 +124,8 @@ class Outbox:
             self._news.set() if len(rows) > 1 else None
 
     async def _send(self, row: OutboxRow) -> bool:
-        channel, key = self._channels[row.outgoing.address.channel], row.outgoing.key
+        channel = self._channels[row.outgoing.address.channel]
+        key = row.outgoing.key
         mark = mark_of(row, channel, self._clock.now(), restarted=row.id <= self._old)
         draft = await self._drafts.before(row)
         if draft is not None and not draft.platform_id and not channel.idempotent:

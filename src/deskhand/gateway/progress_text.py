@@ -64,7 +64,8 @@ def _words(call: ToolCall) -> str:
         arguments = msgspec.json.decode(call.arguments, type=dict[str, object])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         arguments = {}
-    path, url = str(arguments.get("path") or ""), str(arguments.get("url") or "")
+    path = str(arguments.get("path") or "")
+    url = str(arguments.get("url") or "")
     return words.format(path=_named(PurePosixPath(path).name) or "a file", url=_named(_host(url)) or "the web")
 
 

@@ -44,7 +44,8 @@ def judged(log: Iterable[e.Recorded]) -> list[Judged]:
     done: list[Judged] = []
     asks: dict[str, list[str]] = {}
     for recorded in log:
-        n, event = recorded.n, recorded.event
+        n = recorded.n
+        event = recorded.event
         match event:
             case e.ModelReplied(message=message):
                 done += made.values()

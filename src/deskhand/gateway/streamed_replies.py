@@ -43,7 +43,8 @@ MEND_S = 30.0
 PLACES = 1_000
 SHOWN_CHARS = 2000
 """So much is shown of what is being written: it fits into one message anywhere."""
-GOES_ON, BROKEN_OFF = " …", "(This answer was broken off.)"
+GOES_ON = " …"
+BROKEN_OFF = "(This answer was broken off.)"
 
 _WORK = "work"
 """Begins the last part of the key of a draft that tells what is being done."""
@@ -67,7 +68,10 @@ class LiveDraft:
     tools run."""
 
     def __init__(self, session: str, n: int, address: Address, reply_to: str, *, of_work: bool = False) -> None:
-        self.session, self.n, self.address, self.reply_to = session, n, address, reply_to
+        self.session = session
+        self.n = n
+        self.address = address
+        self.reply_to = reply_to
         self.of_work = of_work
         self.over, self.ended = anyio.Event(), anyio.Event()
         self._pieces: list[str] = []
@@ -78,7 +82,8 @@ class LiveDraft:
 
     def tell(self, n: int, doing: str) -> None:
         """Say instead that this is being done, before event n."""
-        self.n, self._pieces = n, [doing]
+        self.n = n
+        self._pieces = [doing]
 
     def add(self, item: Progress) -> None:
         self.n = item.n
@@ -98,10 +103,14 @@ class Drafts:
     """All drafts of this process. `channels` are those that can edit."""
 
     def __init__(self, store: Store, channels: Mapping[str, Channel], clock: Clock, place: Place) -> None:
-        self._store, self._clock, self._place = store, clock, place
+        self._store = store
+        self._clock = clock
+        self._place = place
         self.channels = {name: each for name, each in channels.items() if isinstance(each, Editing)}
         self._sending = channels
-        self.first_s, self.work_s, self.mend_s = FIRST_S, WORK_S, MEND_S
+        self.first_s = FIRST_S
+        self.work_s = WORK_S
+        self.mend_s = MEND_S
         self._live: dict[str, list[LiveDraft]] = {}
         self._doing: dict[str, str] = {}
         self._stays: set[int] = set()
@@ -137,7 +146,8 @@ class Drafts:
 
     def _done_after(self, item: Recorded) -> str:
         """What tools do from this event on, in a line; '' for nothing."""
-        session, event = item.session, item.event
+        session = item.session
+        event = item.event
         if isinstance(event, ModelReplied) and event.message.calls:
             self._doing[session] = progress_line(event.message.calls)
             if len(self._doing) > PLACES:
@@ -227,7 +237,8 @@ class Drafts:
     async def _post(self, live: LiveDraft, outgoing: Outgoing) -> tuple[Draft | None, bool]:
         """This session's draft, and whether it was posted just now; None while others come first. Raises
         ChannelError where it cannot be posted, or nobody knows whether it was."""
-        session, address = live.session, live.address
+        session = live.session
+        address = live.address
         async with self._claiming:
             body = _encode(outgoing)
             if (await self._store.rows("draft_waits", (session, body)))[0][0]:
@@ -297,7 +308,8 @@ class Drafts:
         n = event_of(row.outgoing.key)
         if n is None or row.outgoing.address.channel not in self.channels:
             return None
-        session, address = row.session, row.outgoing.address
+        session = row.session
+        address = row.outgoing.address
         lives = [each for each in self._live.get(session, ()) if each.n <= n]
         if not lives and await self._find(session, address, row.id) is None:
             return None

@@ -33,7 +33,8 @@ class Signs:
     def __init__(self, channels: Mapping[str, Channel], dispatch: Dispatch, clock: Clock) -> None:
         self.channels = {name: each for name, each in channels.items() if isinstance(each, Typing)}
         self._acknowledging = {name: each for name, each in channels.items() if isinstance(each, Acknowledging)}
-        self._dispatch, self._clock = dispatch, clock
+        self._dispatch = dispatch
+        self._clock = clock
         self._until: dict[Address, float] = {}
         self._tasks: TaskGroup | None = None
 

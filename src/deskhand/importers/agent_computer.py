@@ -136,7 +136,8 @@ def _lines(tree: Tree, found: Iterator[dict[str, Any]]) -> list[JsonlRecord]:
     lines: list[JsonlRecord] = []
     used: JsonlRecord | None = None
     for each in found:
-        role, content = each.get("role"), each.get("content")
+        role = each.get("role")
+        content = each.get("content")
         when = each.get("timestamp")
         at = float(when) if isinstance(when, int | float) else None
         tree.notes.fields("messages in sessions", each, _LINE)
@@ -155,7 +156,8 @@ def _lines(tree: Tree, found: Iterator[dict[str, Any]]) -> list[JsonlRecord]:
         elif role == "user":
             lines.append(JsonlRecord("user", content, at))
         elif role == "tool":
-            call, tool = str(each.get("tool_call_id") or ""), str(each.get("tool_name") or "unknown")
+            call = str(each.get("tool_call_id") or "")
+            tool = str(each.get("tool_name") or "unknown")
             lines.append(JsonlRecord("tool", content, at, tool_call_id=call, tool_name=tool))
         else:
             tree.notes.count(role_of(role), FOR_THE_MODEL)

@@ -90,7 +90,8 @@ def providers(notes: ImportNotes, keys: ImportedKeys, known: Mapping[str, Any]) 
     found = dict(known)
     given = keys.raw.get("lmstudio")
     lmstudio = given if isinstance(given, Mapping) else {}
-    address, key = str(lmstudio.get("base_url") or ""), str(lmstudio.get("api_key") or "")
+    address = str(lmstudio.get("base_url") or "")
+    key = str(lmstudio.get("api_key") or "")
     if address and "lmstudio" not in found:
         if is_plain(address):
             found["lmstudio"] = {"base_url": address}

@@ -66,8 +66,12 @@ class Taking:
         start_jobs: bool = False,
         skip_broken: bool = False,
     ) -> None:
-        self._plan, self._settings, self._store, self._clock = plan, settings, store, clock
-        self._start_jobs, self._skip_broken = start_jobs, skip_broken
+        self._plan = plan
+        self._settings = settings
+        self._store = store
+        self._clock = clock
+        self._start_jobs = start_jobs
+        self._skip_broken = skip_broken
         self._taken = AppliedPlan()
         self._redact: Callable[[str], str] = str
 
@@ -107,7 +111,8 @@ class Taking:
 
     async def _settle(self) -> None:
         """Set what the plan says in the configuration, and give each agent its files."""
-        file, fresh = self._settings.file, self._store.last_seq() == 0
+        file = self._settings.file
+        fresh = self._store.last_seq() == 0
         text = _text(file)
         if not self._settings.config.agents and not fresh and any(path[0] == "agents" for path, _ in self._plan.keys):
             text = set_key(text, ["agents", self._settings.agents[0]], {})  # who was there without a name stays first
@@ -193,7 +198,8 @@ class Taking:
     # ------------------------------------------------------------------ what is known
 
     async def _memories(self) -> None:
-        found, now = self._plan.found, self._clock.now()
+        found = self._plan.found
+        now = self._clock.now()
         changes: list[Change] = []
         for memory in self._plan.memories:
             agent = self._plan.agents.get(memory.owner, memory.owner)

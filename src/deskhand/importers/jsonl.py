@@ -158,7 +158,9 @@ class JsonlReader:
         now: float,
         voices: Mapping[str, tuple[Principal, Label]] | None = None,
     ) -> None:
-        self._principal, self._address, self._at = principal, address, now
+        self._principal = principal
+        self._address = address
+        self._at = now
         self._voices = voices or {}
         self._said, self._read = Label("tool_local", source=source), Label("untrusted", source=source)
         self._commits: Commits = []
@@ -193,7 +195,8 @@ class JsonlReader:
         self._close_calls("interrupted")
         if self._turn and self._answered:
             self._end()
-        self._turn, self._answered = True, False
+        self._turn = True
+        self._answered = False
         principal, label = self._voices.get(line.by if line else "", (self._principal, self._said))
         before = (Text(f"{clean(line.before)}\n\n", self._read),) if line and line.before else ()
         message = Message("user", (*before, Text(clean(text), label)))
@@ -214,7 +217,8 @@ class JsonlReader:
         model, usage = _used(after)
         finish: Literal["calls", "stop"] = "calls" if calls else "stop"
         self._write(ModelReplied(Message("assistant", parts), model, finish, usage))
-        self._open, self._answered = list(calls), not calls
+        self._open = list(calls)
+        self._answered = not calls
 
     def _return(self, line: JsonlRecord) -> None:
         if _id(line) not in self._open:  # nobody called it
@@ -292,7 +296,8 @@ def _used(after: Sequence[JsonlRecord]) -> tuple[str, Usage]:
             content = {}
     if not isinstance(content, dict):
         return UNKNOWN, Usage()
-    usage, model = content.get("usage"), content.get("model")
+    usage = content.get("usage")
+    model = content.get("model")
     usage = usage if isinstance(usage, dict) else content
     found = {ours: _number(usage, theirs) for ours, theirs in _USED.items()}
     return clean(model) if isinstance(model, str) and model else UNKNOWN, Usage(**found)

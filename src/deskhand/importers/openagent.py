@@ -19,7 +19,8 @@ from .safe_files import COPY_IT, KEEP, Tree, Unread, parsed
 from .settings import all_variables, keys_in, keys_of
 from .sqlite_reader import SqliteRows
 
-DATABASE, AGENT = "agent.db", "openagent"
+DATABASE = "agent.db"
+AGENT = "openagent"
 HANDLED = ("DEFAULT_PRESET", "PROMPTS_DIR", "DATABASE_URL", "skills_folder")
 REASONS = {
     "*/.transcripts": ("the whole conversations are taken, so the summed-up ones are there too", ""),

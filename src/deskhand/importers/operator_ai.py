@@ -87,7 +87,8 @@ def read(tree: Tree, now: float) -> ImportedHome:
     else:
         tree.notes.leave("conversations, users and memories", "there is no state/operator.db")
     agents = _agents(tree, keys)
-    jobs, skills = tuple(_jobs(tree)), tuple(skills_in(tree))
+    jobs = tuple(_jobs(tree))
+    skills = tuple(skills_in(tree))
     secrets = keys.secrets | variables(tree, keys.env_file)
     tree.leave_rest(REASONS)
     return ImportedHome(

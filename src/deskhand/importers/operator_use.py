@@ -135,7 +135,8 @@ def _session_files(tree: Tree, names: list[str], homes: Mapping[str, str]) -> It
 
 def _talk(tree: Tree, inner: str, agent: str, bots: Mapping[str, Bot]) -> ImportedConversation | None:
     name = inner.rpartition("/")[2].removesuffix(".jsonl")
-    key, lines = "", list[JsonlRecord]()
+    key = ""
+    lines = list[JsonlRecord]()
     at: float | None = None
     if not tree.has_file(inner):
         return None
@@ -164,7 +165,8 @@ def _talk(tree: Tree, inner: str, agent: str, bots: Mapping[str, Bot]) -> Import
 
 def _lines(tree: Tree, found: Mapping[str, Any], at: float | None, platform: str) -> Iterator[JsonlRecord]:
     """A message as lines. A tool's has its call in it."""
-    role, about = found.get("role"), found.get("metadata")
+    role = found.get("role")
+    about = found.get("metadata")
     about = about if isinstance(about, Mapping) else {}
     text = found.get("content") if isinstance(found.get("content"), str) else ""
     tree.notes.fields("messages in sessions", found, _LINE | {"metadata"} | ({"content"} if text else set()))
@@ -177,7 +179,8 @@ def _lines(tree: Tree, found: Mapping[str, Any], at: float | None, platform: str
     elif role == "ai":
         tree.notes.count("replies without text", "there is nothing to read in them")
     elif role == "tool":
-        call, name = str(found.get("id") or "call"), str(found.get("name") or "unknown")
+        call = str(found.get("id") or "call")
+        name = str(found.get("name") or "unknown")
         params = found.get("params")
         calls = [{"id": call, "name": name, "arguments": params if isinstance(params, dict) else {}}]
         yield JsonlRecord("assistant", "", at, tool_calls=calls)
@@ -227,7 +230,8 @@ def _memories(tree: Tree, agent: str, home: str) -> Iterator[ImportedMemory]:
 def facts_in(files: Mapping[str, str]) -> Iterator[str]:
     """The facts in a file of notes: each item of a list, each paragraph; short ones with the heading above them."""
     for text in files.values():
-        heading, paragraph = "", list[str]()
+        heading = ""
+        paragraph = list[str]()
         for line in [*text.splitlines(), ""]:
             plain = line.strip()
             if plain.startswith("#") or not plain or plain[:2] in ("- ", "* ") or plain in ("---", "***"):
@@ -280,14 +284,17 @@ def _count_fields(tree: Tree, each: Mapping[str, Any]) -> None:
 
 
 def _job(each: Mapping[str, Any], name: str, bots: Mapping[str, Bot], agents: list[str]) -> Job:
-    schedule, payload = each.get("schedule") or {}, each.get("payload") or {}
+    schedule = each.get("schedule") or {}
+    payload = each.get("payload") or {}
     mode = str(schedule.get("mode") or "cron")
-    text, once = str(schedule.get("expr") or "* * * * *"), mode == "at"
+    text = str(schedule.get("expr") or "* * * * *")
+    once = mode == "at"
     if mode == "every":
         text = f"every {int(schedule.get('interval_ms') or 0)}ms"
     elif once and (due := each.get("state", {}).get("next_run_at_ms")):
         text = f"at {datetime.fromtimestamp(int(due) / 1000, UTC).isoformat()}"
-    platform, chat = str(payload.get("channel") or ""), str(payload.get("chat_id") or "")
+    platform = str(payload.get("channel") or "")
+    chat = str(payload.get("chat_id") or "")
     account = str(payload.get("account_id") or "")
     agent = account if account in agents else next((one for one, bot in bots.items() if bot.platform == platform), "")
     to = place_of(f"{platform}:{chat}", bots.get(agent), any_bot=True)[0] if chat else None

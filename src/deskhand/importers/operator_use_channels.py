@@ -114,7 +114,8 @@ def _explicit(notes: ImportNotes, keys: ImportedKeys, bots: Mapping[str, Bot]) -
     agent's own bot says, as they do there."""
     for each in keys.config.get("bindings", ()):
         binding = dict(each)
-        platform, account = str(binding.get("channel") or ""), str(binding.pop("account", ""))
+        platform = str(binding.get("channel") or "")
+        account = str(binding.pop("account", ""))
         chat = _CHAT.fullmatch(str(binding.get("chat") or ""))
         about = [bot for agent, bot in bots.items() if bot.platform == platform and account in ("", agent)]
         if not about:

@@ -57,7 +57,8 @@ class SettingsPlan:
     """Plans the keys that a home sets."""
 
     def __init__(self, incoming: Incoming, settings: Settings, notes: ImportNotes) -> None:
-        self._settings, self._notes = settings, notes
+        self._settings = settings
+        self._notes = notes
         self._found = incoming.found
         self._agents = incoming.agents
         self._new = incoming.new
@@ -173,7 +174,8 @@ class SettingsPlan:
 
     def _general(self) -> Keys:
         """Keys that are no agent's: where nobody has set them here."""
-        config, theirs = self._settings.config, self._found.config
+        config = self._settings.config
+        theirs = self._found.config
         keys: Keys = []
         ours = msgspec.to_builtins(config.bindings)
         bindings = []

@@ -158,7 +158,8 @@ def _person(new: NewPerson) -> str:
 
 def _setting(path: Sequence[str], value: object) -> Iterator[str]:
     """A key as it will be, on a line of its own; what is an agent's stands together."""
-    plain, name = msgspec.to_builtins(value), ".".join(path)
+    plain = msgspec.to_builtins(value)
+    name = ".".join(path)
     if isinstance(plain, dict) and plain:
         yield f"{name}: {', '.join(f'{key} {_value(each)}' for key, each in plain.items())}"
     elif isinstance(plain, list | tuple):

@@ -17,8 +17,13 @@ from ..types.messages import clean
 from .model import ImportedFolder
 from .notes import ImportNotes, shown
 
-TEXT_BYTES, FILE_BYTES, LINE_BYTES = 1_000_000, 100_000_000, 4_000_000
-MOST_NAMES, MOST_FILES, FOLDER_BYTES, DEEPEST = 20_000, 200, 5_000_000, 6
+TEXT_BYTES = 1_000_000
+FILE_BYTES = 100_000_000
+LINE_BYTES = 4_000_000
+MOST_NAMES = 20_000
+MOST_FILES = 200
+FOLDER_BYTES = 5_000_000
+DEEPEST = 6
 PASSED_OVER = ("__pycache__", ".git", "node_modules", ".venv")
 """Folders that programs make again."""
 LEADS_OUT = "it is a link that leads out of this home, and import follows none"
@@ -81,7 +86,8 @@ class Tree:
             plain = _plain_path(path)
             why, todo = next((said for pattern, said in reasons.items() if fnmatchcase(plain, pattern)), ("", ""))
             if PurePosixPath(plain).name in PASSED_OVER:
-                why, todo = "programs make it again", ""
+                why = "programs make it again"
+                todo = ""
             elif not why:
                 why, todo = self._about_link(plain) if self.kind(plain) == "link" else (UNKNOWN, KEEP)
             self.notes.leave(path, why, todo)

@@ -18,8 +18,10 @@ import apsw
 from .safe_files import Tree, Unread
 
 MOST_BYTES = 4_000_000_000
-MOST_ROWS, VALUE_BYTES = 2_000_000, 50_000_000
-STEPS, MOST_CALLS = 1_000_000, 3_000
+MOST_ROWS = 2_000_000
+VALUE_BYTES = 50_000_000
+STEPS = 1_000_000
+MOST_CALLS = 3_000
 """A query that takes more steps of SQLite's machine than these make is a trap (a view that never ends)."""
 _BLOCK = 1 << 20
 _OWN_TABLES = """SELECT name FROM sqlite_master AS own WHERE type = 'table' AND name NOT LIKE 'sqlite_%'

@@ -14,7 +14,8 @@ PAUSES_S = (0.0, 3600.0, 4 * 3600.0, 24 * 3600.0)
 """How long after the last word the next is said, by how many were said."""
 FORGOTTEN_S = 48 * 3600.0
 """After so long it is as if nothing had been said."""
-AT_ONCE_S, MOST_AT_ONCE = 600.0, 5
+AT_ONCE_S = 600.0
+MOST_AT_ONCE = 5
 """Of so many jobs is told within that time: where all fail, one reason stands behind them."""
 
 

@@ -16,7 +16,8 @@ from .per_person import may_see
 from .text import moment, when
 from .text import state as state_of
 
-LISTED, PROMPT_CHARS = 30, 2_000
+LISTED = 30
+PROMPT_CHARS = 2_000
 NOT_HERE = "Others read here too, so your jobs are not shown: write /jobs where you are alone with me."
 
 
@@ -24,7 +25,8 @@ class JobsCommand:
     """`files` reads the jobs that lie in the folder."""
 
     def __init__(self, ground: Host, files: Callable[[], Mapping[str, JobFile]]) -> None:
-        self._ground, self._files = ground, files
+        self._ground = ground
+        self._files = files
 
     def answer(self, state: State, row: Waiting, args: str) -> str:
         """What the person reads. Changes nothing."""

@@ -96,7 +96,9 @@ class CronTool:
             raise ToolError(str(error)) from error
 
     async def _do(self, given: CronArguments, context: Context, using: Using) -> Done:
-        own, who, zone = using.own, context.principal, using.zone()
+        own = using.own
+        who = context.principal
+        zone = using.zone()
         match given.mode:
             case "list":
                 found = [view for view in await own.listed(who) if not view.builtin]
@@ -166,7 +168,8 @@ class CronTool:
         return _to_come(job, zone, context.clock.now()) if "schedule" in changes else job
 
     async def _told(self, view: JobView, using: Using) -> str:
-        job, zone = view.job, using.zone()
+        job = view.job
+        zone = using.zone()
         if job is None:
             return f"{view.name} is written, and cannot run: {view.problem}"
         come = view.next_at if view.next_at is not None else next(iter(first_times(job, zone, using.now(), 1)), None)
@@ -184,7 +187,8 @@ def _which(given: CronArguments) -> str:
 
 def _to(given: CronArguments, here: Address) -> Address:
     """Where the answer goes. Raises ToolError where the chat is missing."""
-    channel, chat = given.channel.strip() or here.channel, given.chat_id.strip()
+    channel = given.channel.strip() or here.channel
+    chat = given.chat_id.strip()
     if channel == here.channel and chat in ("", here.chat):
         return here
     if not chat:
@@ -200,7 +204,8 @@ def _session(to: Address) -> str:
 
 def _schedule(given: CronArguments, now: float) -> str:
     """In our words. Raises ToolError."""
-    expr, ms = given.schedule_expr.strip(), given.schedule_interval_ms
+    expr = given.schedule_expr.strip()
+    ms = given.schedule_interval_ms
     mode = given.schedule_mode or ("every" if ms is not None else "at" if expr.lower().startswith("in ") else "")
     after = span_s(re.sub(r"^(in|every)\s+", "", expr, flags=re.IGNORECASE).replace(" ", ""))
     match mode:

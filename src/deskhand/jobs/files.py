@@ -41,7 +41,9 @@ class Folder:
     def __init__(
         self, root: Path, zone: Callable[[], str], builtins: Sequence[Callable[[], Iterable[Job]]] = ()
     ) -> None:
-        self.root, self._zone, self._builtins = root, zone, builtins
+        self.root = root
+        self._zone = zone
+        self._builtins = builtins
         self.kept = JobHistory(root)
         self._known: dict[str, tuple[tuple[int, int, int], JobFile]] = {}
         self._out_of_reach = False
@@ -106,7 +108,8 @@ class Folder:
 
     def put(self, job: Job) -> Path:
         """Write its file in one step. Raises JobInvalid, OSError."""
-        path, text = self.of(checked(job, self.zone).name) / FILE_NAME, written(job)
+        path = self.of(checked(job, self.zone).name) / FILE_NAME
+        text = written(job)
         self.kept.before(job.name)
         write_private(path, text)
         return path

@@ -26,7 +26,8 @@ from ..types.jobs import Job
 from ..types.schedules import Schedule, last_due, parse_schedule
 from .triggers.files import digest, look
 
-NAME, FILE = "heartbeat", "HEARTBEAT.md"
+NAME = "heartbeat"
+FILE = "HEARTBEAT.md"
 FILE_BYTES = 32_000
 OWN = ("memory/", "knowledge/", "MEMORY.md", "learnings.md")
 """Files that are written from what is known: nothing new is in them."""
@@ -79,7 +80,8 @@ def items_of(text: str, zone: str) -> list[HeartbeatItem]:
         try:
             schedule = parse_schedule(timed[1], zone) if timed else None
         except JobInvalid:
-            schedule, timed = None, None
+            schedule = None
+            timed = None
         found.append(HeartbeatItem(timed[2] if timed else re.sub(r"^[-*+]\s+(\[ ?\]\s+)?", "", plain), schedule))
     return found
 
@@ -108,15 +110,18 @@ class Heartbeat:
 
     async def beat(self, job: Job) -> str:
         """Look, and ask the agent where something is due. Returns what was done, '' for nothing."""
-        body, agent = self._body, job.agent
-        folder, now = body.folder(agent), body.clock.now()
+        body = self._body
+        agent = job.agent
+        folder = body.folder(agent)
+        now = body.clock.now()
         text, place = await anyio.to_thread.run_sync(_read, f"{folder}/{FILE}")
         items = items_of(text, body.zone())
         if not items:
             return ""
         if await body.held(agent, place):
             return f"{FILE} holds words that are not an owner's and is left alone: look at it, then save it yourself"
-        known, state = await self._known(agent), await self._state(agent, text)
+        known = await self._known(agent)
+        state = await self._state(agent, text)
         due, changed = due_of(items, known, state, now)
         if not due:
             await self._remember(agent, HeartbeatFile(state if known is None else known.state, now))

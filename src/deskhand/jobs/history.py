@@ -20,7 +20,8 @@ from ..types.errors import JobInvalid, NoSuchJob
 from ..types.folders import make_private
 from ..types.jobs import FILE_NAME, named
 
-MOST, MOST_NAMES = 20, 200
+MOST = 20
+MOST_NAMES = 200
 """So many steps back are kept of each job, and of so many jobs, the latest."""
 Stack = Literal["back", "again"]
 _OTHER: dict[Stack, Stack] = {"back": "again", "again": "back"}
@@ -30,7 +31,8 @@ class JobHistory:
     """`root` is the folder of all jobs. Its methods block; all raise OSError."""
 
     def __init__(self, root: Path) -> None:
-        self._root, self._kept = root, root / ".kept"
+        self._root = root
+        self._kept = root / ".kept"
 
     def before(self, name: str) -> None:
         """This job is about to be written, or made."""
@@ -64,8 +66,10 @@ class JobHistory:
 
     def step(self, name: str, stack: Stack = "back") -> None:
         """Go back, or forth again. Raises JobInvalid where there is nothing, or something is in the way."""
-        place, folder = self._next(name, stack), self._root / name
-        whole, there = place / "whole", (folder / FILE_NAME).exists()
+        place = self._next(name, stack)
+        folder = self._root / name
+        whole = place / "whole"
+        there = (folder / FILE_NAME).exists()
         if os.path.lexists(whole) and os.path.lexists(folder):
             raise JobInvalid(f"there is a job {name!r} already: move its folder away first")
         if os.path.lexists(whole):

@@ -24,7 +24,8 @@ from ..types.jobs import inside
 from ..types.labels import LOCAL, UNTRUSTED, Label, join
 from ..types.messages import Text, clean
 
-HEAD_BYTES, TAIL_BYTES = 16_000, 4_000
+HEAD_BYTES = 16_000
+TAIL_BYTES = 4_000
 SAID_CHARS = 300
 STATE = "state"
 """The folder beside JOB.md in which hooks may keep what they want to know the next time."""

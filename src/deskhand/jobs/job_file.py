@@ -97,7 +97,8 @@ def job_of(front: Mapping[str, Any], body: str, name: str) -> Job:
         plain = snake(str(key))
         ours = _OTHER_NAMES.get(plain, plain)
         if plain in _WHEN and isinstance(value, str | int):
-            ours, value = "schedule", f"{plain} {value}"
+            ours = "schedule"
+            value = f"{plain} {value}"
         if ours == "name" or (ours in _KEYS and value in ("", None)):
             continue
         if ours not in _KEYS:

@@ -80,10 +80,13 @@ class Jobs:
     async def all(self) -> list[JobView]:
         """Every job with what is known of it, also those that are broken, and those without a file."""
         found = await anyio.to_thread.run_sync(self._folder.everything)
-        states, last, now = await self._ledger.states(), await self._ledger.last(), self._ground.clock.now()
+        states = await self._ledger.states()
+        last = await self._ledger.last()
+        now = self._ground.clock.now()
         paused = await self.clock.why_paused()
         views = [self._view(one, states, last, (paused, now)) for one in found.values()]
-        said, people = await self._ledger.said(), dict[str, Label]()
+        said = await self._ledger.said()
+        people = dict[str, Label]()
         for job in filter(None, (view.job for view in views)):
             if job.person not in people:
                 people[job.person] = await label_of_person(self._ground.store, job.person)
@@ -206,7 +209,8 @@ class Jobs:
             return await self._triggered(await self._usable(name), slot, payload)
 
     async def _triggered(self, job: Job, slot: str, payload: Text) -> bool:
-        name, now = job.name, self._ground.clock.now()
+        name = job.name
+        now = self._ground.clock.now()
         if not job.enabled or await self._ledger.get(name, slot) is not None:
             return False
         entry = replace(run_of(job, slot, now), payload=payload)
@@ -227,7 +231,8 @@ class Jobs:
 
     def forecast(self, job: Job) -> Forecast:
         """What it will come to. Raises JobInvalid."""
-        schedule, now = job.when(self._folder.zone), self._ground.clock.now()
+        schedule = job.when(self._folder.zone)
+        now = self._ground.clock.now()
         times = 0
         for times, _ in enumerate(due_within(schedule, now, now + WEEK_S) if schedule is not None else (), 1):
             if times >= FORECAST_MOST:

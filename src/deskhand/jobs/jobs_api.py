@@ -34,7 +34,9 @@ class JobsApi:
     """`folder` is where the folders of jobs lie, `agent` the one that answers where none is named."""
 
     def __init__(self, using: Using, triggering: Triggering, folder: Path) -> None:
-        self._using, self._triggering, self._folder = using, triggering, folder
+        self._using = using
+        self._triggering = triggering
+        self._folder = folder
 
     async def listed(self, principal: Principal) -> list[JobRowView]:
         return [self._row(each) for each in await self._using.own.listed(principal)]
@@ -54,7 +56,8 @@ class JobsApi:
         return [BlueprintView(each.name, each.title, each.about, form(each), command(each)) for each in BLUEPRINTS]
 
     async def preview(self, principal: Principal, draft: JobDraft) -> Preview:
-        job, zone = await self._drafted(principal, draft), self._using.zone()
+        job = await self._drafted(principal, draft)
+        zone = self._using.zone()
         job = await self._using.own.checked(principal, job)
         typed = command(blueprint(draft.blueprint), draft.slots, draft.to) if draft.blueprint else ""
         said = (await self._using.forecast(job)).said
@@ -111,7 +114,8 @@ class JobsApi:
 
     async def _drafted(self, principal: Principal, draft: JobDraft) -> Job:
         """Raises ConfigError."""
-        own, to = self._using.own, self._address(principal, draft.to)
+        own = self._using.own
+        to = self._address(principal, draft.to)
         if bool(draft.text.strip()) == bool(draft.blueprint):
             raise JobInvalid("send either `text`, which is a whole JOB.md, or a `blueprint` with its `slots`")
         if draft.blueprint:

@@ -18,7 +18,8 @@ _encode = msgspec.json.encode
 _job = msgspec.json.Decoder(Job).decode
 _text = msgspec.json.Decoder(Text).decode
 _label = msgspec.json.Decoder(Label).decode
-KEPT_S, FULL_S = 30 * 24 * 3600.0, 24 * 3600.0
+KEPT_S = 30 * 24 * 3600.0
+FULL_S = 24 * 3600.0
 """For so long is kept what became of each time; of a job that comes all the time, the last ten thousand and a day."""
 
 
@@ -165,7 +166,8 @@ def _payload(payload: Text | None) -> bytes | None:
 
 
 def _entry(row: tuple[Any, ...]) -> RunEntry:
-    run, (body, payload, after_n, holder) = Run(*row[:10]), row[10:]
+    run = Run(*row[:10])
+    (body, payload, after_n, holder) = row[10:]
     return RunEntry(run, _job(body), None if payload is None else _text(payload), after_n, holder)
 
 

@@ -61,7 +61,8 @@ class ManageJob:
     """One for all agents. `folder` is where the folders of jobs lie."""
 
     def __init__(self, using: Using | None, folder: Path) -> None:
-        self._using, self._folder = using, folder
+        self._using = using
+        self._folder = folder
         self.effects: tuple[Effect, ...] = ("none", "local_write", "send_other")
         described = schema(ManageJobArguments)
         for name, meaning in _MEANING.items():
@@ -92,7 +93,9 @@ class ManageJob:
             raise ToolError(str(error)) from error
 
     async def _do(self, given: ManageJobArguments, context: Context, using: Using) -> Done:
-        own, who, name = using.own, context.principal, given.name.strip()
+        own = using.own
+        who = context.principal
+        name = given.name.strip()
         match given.action:
             case "list":
                 found = await own.listed(who)
@@ -167,7 +170,8 @@ def filled_job(of: Blueprint, slots: Mapping[str, str], name: str, to: Address |
 
 async def told_of(view: JobView, using: Using) -> str:
     """What became of it, when it comes next, and what it will cost."""
-    job, zone = view.job, using.zone()
+    job = view.job
+    zone = using.zone()
     if job is None:
         return f"{view.name} is written, and cannot run: {view.problem}"
     local = job.timezone or zone

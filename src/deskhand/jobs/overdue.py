@@ -20,7 +20,10 @@ class Overdue:
     """Looks after what goes on. `live` is read each time; `fail` ends a run with an error."""
 
     def __init__(self, port: Port, live: Mapping[str, LiveRun], fail: Fail) -> None:
-        self._port, self._ground, self._live, self._fail = port, port.ground, live, fail
+        self._port = port
+        self._ground = port.ground
+        self._live = live
+        self._fail = fail
 
     async def expire(self) -> None:
         """What takes longer than it may is stopped; what does not even stop is given up. Who waits for a person's yes
@@ -34,7 +37,8 @@ class Overdue:
             elif live.stopping:
                 await self._fail(live, f"{too_long(live.entry.job)}, and did not stop")
             else:
-                live.stopping, live.until = True, now + STOPPING_S
+                live.stopping = True
+                live.until = now + STOPPING_S
                 await self._stop(live)
 
     def expire_in(self) -> list[float]:
@@ -51,7 +55,8 @@ class Overdue:
 
     async def _left(self, live: LiveRun) -> float:
         """How many seconds more it may take; 0 for none."""
-        entry, session = live.entry, live.entry.run.session
+        entry = live.entry
+        session = live.entry.run.session
         if self._ground.dispatch.turn(session) is None:
             return 0.0
         if await self._ground.store.rows("job_asks", (session,)):

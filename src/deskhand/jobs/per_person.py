@@ -20,11 +20,13 @@ from ..types.people import OWNER_NAME
 from ..types.schedules import Every, next_after
 from .triggers.spec import parse_trigger
 
-MOST, MOST_OF_OWNER = 50, 800
+MOST = 50
+MOST_OF_OWNER = 800
 """So many jobs may a person make. What lies there already is never refused."""
 SHORTEST_S = 60.0
 """Nobody but an owner may have a model asked more often."""
-PROMPT_CHARS, MOST_LINES = 50_000, 20
+PROMPT_CHARS = 50_000
+MOST_LINES = 20
 
 
 class Book(Protocol):
@@ -86,7 +88,9 @@ class OwnJobs:
     """`book` holds the jobs. `changed` is called when one is not any more as it was."""
 
     def __init__(self, book: Book, rules: Rules, changed: Callable[[], None] = lambda: None) -> None:
-        self._book, self._rules, self._changed = book, rules, changed
+        self._book = book
+        self._rules = rules
+        self._changed = changed
         self._changing = anyio.Lock()
 
     async def listed(self, principal: Principal) -> list[JobView]:
@@ -148,7 +152,8 @@ class OwnJobs:
     async def undo(self, principal: Principal, name: str, *, again: bool = False) -> tuple[str, JobView | None]:
         """Take back the last change of a job (for an owner '' is that of any), with `again` the last undo. Returns its
         name and how it is now, None where it is gone. Raises JobInvalid, Refused."""
-        owner, not_theirs = is_owner(principal), NoSuchJob(f"there is no job {name[:80]!r} of yours")
+        owner = is_owner(principal)
+        not_theirs = NoSuchJob(f"there is no job {name[:80]!r} of yours")
         view = next((each for each in await self._book.all() if each.name == name), None)
         if not owner and (not name or (view is not None and not may_see(view, principal))):
             raise not_theirs
@@ -193,7 +198,8 @@ class OwnJobs:
 
     async def _theirs(self, principal: Principal, job: Job, here: Address | None) -> Job:
         """The job in this person's name, with nothing in it that they may not."""
-        rules, owner = self._rules, is_owner(principal)
+        rules = self._rules
+        owner = is_owner(principal)
         if not owner:
             if job.person not in ("", acts_for(principal)):
                 raise Refused("a job of yours acts in your name, and in nobody else's")
@@ -230,7 +236,8 @@ class OwnJobs:
             raise Refused("`session` must be `isolated`, or `chat` for one of yours")
 
     async def _theirs_too(self, principal: Principal, agent: str, to: Address) -> bool:
-        person, session = acts_for(principal), session_key(agent, to)
+        person = acts_for(principal)
+        session = session_key(agent, to)
         return is_own(Principal(person), session) or await self._rules.takes_part(person, session)
 
 
@@ -240,7 +247,8 @@ def may_see(view: JobView, principal: Principal) -> bool:
 
 def first_times(job: Job, zone: str, now: float, most: int = 3) -> list[float]:
     """When it is due next. Raises JobInvalid."""
-    schedule, found = job.when(zone), list[float]()
+    schedule = job.when(zone)
+    found = list[float]()
     while schedule is not None and len(found) < most:
         at = next_after(schedule, found[-1] if found else now)
         if at is None:

@@ -41,7 +41,8 @@ class Runs:
     """Carries them out. `tasks` are set while it may."""
 
     def __init__(self, port: Port) -> None:
-        self._port, self._ground = port, port.ground
+        self._port = port
+        self._ground = port.ground
         self.tasks: TaskGroup | None = None
         self.live: dict[str, LiveRun] = {}
         self.overdue = Overdue(port, self.live, self._failed)
@@ -117,7 +118,8 @@ class Runs:
 
     async def _check(self, entry: RunEntry) -> None:
         """Its prerun, and then the model, if that says so."""
-        live, job = self.live[entry.key], entry.job
+        live = self.live[entry.key]
+        job = entry.job
         try:
             ran = await self._hook(entry, live.principal, job.hooks.prerun, b"")
             if not ran.ok:
@@ -132,7 +134,9 @@ class Runs:
         self, entry: RunEntry, principal: Principal, more: tuple[Part, ...], rows: Sequence[Change]
     ) -> None:
         """The conversation gets it: in one transaction with the row that says so."""
-        job, session, now = entry.job, entry.run.session, self._now()
+        job = entry.job
+        session = entry.run.session
+        now = self._now()
         head = await self._ground.store.rows("event_head", (session,))
         entry = replace(entry, after_n=head[0][0] if head else 0)
         ours = label_of(principal)
@@ -152,7 +156,8 @@ class Runs:
 
     async def _deliver(self, entry: RunEntry, rows: Sequence[Change]) -> None:
         """Its text is said as it is, and stands in the log of that chat."""
-        job, now = entry.job, self._now()
+        job = entry.job
+        now = self._now()
         said = Command("deliver", job.prompt)
         by = Principal(f"job:{job.name}", ("owner",), "system", job.person or OWNER_NAME)
         inbound = Inbound(entry.key, address_of(entry.job), by.id, now, said, entry.run.session)
@@ -164,7 +169,8 @@ class Runs:
         await self._port.over(entry, "done")
 
     async def _chore(self, entry: RunEntry) -> None:
-        chore, job = self._port.chore(entry.job.chore), entry.job
+        chore = self._port.chore(entry.job.chore)
+        job = entry.job
         try:
             if chore is None:
                 raise JobInvalid(f"there is no chore {job.chore!r} here")
@@ -184,7 +190,8 @@ class Runs:
         live = self.live.get(entry.key)
         if found is None or live is None:
             return
-        answer, reason = found.answer, found.event.reason
+        answer = found.answer
+        reason = found.event.reason
         if reason != "done":
             stopped = live.stopping and reason == "stopped"
             why = reason_of(reason, answer) if found.event.said else answer
@@ -215,7 +222,8 @@ class Runs:
 
     async def _label(self, entry: RunEntry) -> Label:
         """That of the conversation of this run, and of what has set it off."""
-        session, own = entry.run.session, label_of(await self._known(entry.job))
+        session = entry.run.session
+        own = label_of(await self._known(entry.job))
         history = await self._ground.store.history(session) if session else ()
         read = fold(State(session), history).label
         payload = (entry.payload.label,) if entry.payload is not None else ()
@@ -223,7 +231,8 @@ class Runs:
 
     async def _hook(self, entry: RunEntry, principal: Principal, script: str, stdin: bytes) -> Ran:
         agent = self._ground.agent_of(agent_of(self._ground, entry.job))
-        job, home = entry.job, self._ground.settings().home
+        job = entry.job
+        home = self._ground.settings().home
         about = {
             "JOB_NAME": job.name,
             "JOB_SLOT": entry.run.slot,
@@ -265,11 +274,13 @@ class Runs:
     ) -> None:
         """Write how it ended, with all that follows from it, in one transaction. `said_as` is the key of the message
         that told its chat of a failure."""
-        job, now = entry.job, self._now()
+        job = entry.job
+        now = self._now()
         words = " ".join(self._ground.redact(said.text).split())[:SAID_CHARS]
         failed = state in FAILED
         counts = counted(job.name, gates=int(state == "gated"), errors=int(failed) if errors is None else errors)
-        known, key = await self._port.ledger.state(job.name), f"{entry.key}:{state}"
+        known = await self._port.ledger.state(job.name)
+        key = f"{entry.key}:{state}"
         if failed:
             failure = JobFailure(key, words or "it does not say why", now, said_as)
             more = await after_failure(self._ground, job, known, failure)

@@ -24,7 +24,9 @@ log = logging.getLogger(__name__)
 
 SCAN_S = 60.0
 """How often the folder is looked at; what is done through us is seen at once."""
-POLL_S, BEGIN_S, AGAIN_S = 1.0, 0.05, 5.0
+POLL_S = 1.0
+BEGIN_S = 0.05
+AGAIN_S = 5.0
 AT_ONCE_S = 60.0
 """A start so soon after a run of a job may be its doing."""
 TIDY_S = 24 * 3600.0
@@ -44,7 +46,10 @@ class JobClock:
     """One for each process; only who drives may `run` it. `looks` counts how often it looked at anything."""
 
     def __init__(self, ground: Host, ledger: RunLedger, folder: Folder, runs: Runs) -> None:
-        self._ground, self._ledger, self._folder, self._runs = ground, ledger, folder, runs
+        self._ground = ground
+        self._ledger = ledger
+        self._folder = folder
+        self._runs = runs
         self.looks = 0
         self._plans: dict[str, Planned] = {}
         self._states: dict[str, JobRecord] = {}
@@ -53,7 +58,8 @@ class JobClock:
         self._poke, self._settle = anyio.Event(), set[str]()
         self._scanned_at: float | None = None
         self._tidied_at: float | None = None
-        self._version, self._paused = -1, ""
+        self._version = -1
+        self._paused = ""
         self._booted = False
         self._began_at: float | None = None
         self._crashes = 0
@@ -104,7 +110,8 @@ class JobClock:
     async def note_start(self) -> None:
         """This process begins to drive: until it ends in good order, it counts as one that crashed. Raises
         StoreError."""
-        store, now = self._ground.store, self._ground.clock.now()
+        store = self._ground.store
+        now = self._ground.clock.now()
         since = now - 60.0 * self._ground.settings().config.jobs.storm_minutes
         await store.change([Change("job_boot_expire", (since, now))])
         ((self._crashes,),) = await store.rows("job_boot_count", (since, now))
@@ -139,7 +146,8 @@ class JobClock:
     async def _rest(self, seconds: float) -> None:
         """Until so long has passed, somebody pokes, or another process has written something. What passed while the
         computer slept counts: its clock on the wall went on."""
-        give_up, until = anyio.current_time() + seconds, self._ground.clock.now() + seconds
+        give_up = anyio.current_time() + seconds
+        until = self._ground.clock.now() + seconds
         while not self._poke.is_set() and (left := give_up - anyio.current_time()) > 0:
             with anyio.move_on_after(min(left, POLL_S)):
                 await self._poke.wait()
@@ -190,7 +198,9 @@ class JobClock:
         """
         if self._began_at is None:
             await self.note_start()
-        config, store, crashes = self._ground.settings().config.jobs, self._ground.store, self._crashes
+        config = self._ground.settings().config.jobs
+        store = self._ground.store
+        crashes = self._crashes
         has_jobs = any(plan.plan and plan.found.at for plan in self._plans.values())
         if not config.storm_starts or crashes < config.storm_starts or not has_jobs or await self.why_paused():
             return
@@ -230,7 +240,8 @@ class JobClock:
         self._version = version
         if self._scanned_at is None or not 0 <= now - self._scanned_at < SCAN_S:
             self._scan(await anyio.to_thread.run_sync(self._folder.everything))
-            self._scanned_at, changed = now, True
+            self._scanned_at = now
+            changed = True
             await self._tidy(now)
         if changed:
             self._paused, self._states = await self.why_paused(), await self._ledger.states()
@@ -262,7 +273,8 @@ class JobClock:
         return max(0.0, min([scan, *self._runs.overdue.expire_in(), *(at - now for at in ahead)]))
 
     async def _settled(self) -> None:
-        sessions, self._settle = self._settle, set()
+        sessions = self._settle
+        self._settle = set()
         for session in sessions:
             for live in self._runs.session_of(session):
                 await self._runs.settle(live.entry)
@@ -270,7 +282,8 @@ class JobClock:
 
     async def _due(self, plan: Planned, now: float, waits: bool) -> None:
         """Decide all times of one job that have come."""
-        job, state = plan.job, self._states.get(plan.job.name)
+        job = plan.job
+        state = self._states.get(plan.job.name)
         if plan.schedule is None or not plan.plan or state is None or state.plan != plan.plan:
             return
         known = self._next.get(job.name)
@@ -294,7 +307,8 @@ class JobClock:
 
     async def _fire(self, job: Job, slot: str, at: float, rows: Sequence[Change], *, waits: bool = False) -> None:
         """A time has come."""
-        entry, now = run_of(job, slot, at), self._ground.clock.now()
+        entry = run_of(job, slot, at)
+        now = self._ground.clock.now()
         if await self._ledger.get(job.name, slot) is not None:  # it was decided before the clock went back
             await self._ground.store.change(rows)
         elif not self._runs.busy(job.name) and not waits:

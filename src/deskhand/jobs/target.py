@@ -28,7 +28,8 @@ def agent_of(ground: Host, job: Job) -> str:
 
 def session_of(ground: Host, entry: RunEntry) -> str:
     """The conversation of this run; '' for a chore, which has none."""
-    job, run = entry.job, entry.run
+    job = entry.job
+    run = entry.run
     agent = agent_of(ground, job)
     if job.kind == "chore":
         return ""
@@ -58,7 +59,8 @@ def _own_place(job: Job) -> Address:
 
 def heading(entry: RunEntry) -> str:
     """What stands above its prompt: why it comes, and who will read the answer."""
-    job, run = entry.job, entry.run
+    job = entry.job
+    run = entry.run
     if job.to is None and job.session == ISOLATED:
         where = "Nobody reads along, and your answer is only kept in the log: to tell somebody, use send_message."
     elif job.to is not None and job.to.channel not in OWN_SURFACES:
@@ -96,7 +98,8 @@ class Ended(msgspec.Struct, frozen=True):
 
 def turn_of(log: Sequence[Recorded], key: str) -> Ended | None:
     """The end of the turn that took this message in; None while there is none."""
-    number, answer = 0, ""
+    number = 0
+    answer = ""
     for recorded in log:
         event = recorded.event
         match event:

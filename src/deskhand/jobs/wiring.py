@@ -53,7 +53,8 @@ class TriggerWiring:
     """The jobs that can run, as those need them who set them off."""
 
     def __init__(self, ground: Host, jobs: Jobs) -> None:
-        self._ground, self._jobs = ground, jobs
+        self._ground = ground
+        self._jobs = jobs
         self._at = float("-inf")
         self._found: tuple[Job, ...] = ()
 
@@ -80,7 +81,9 @@ class Automation:
     """One for an App."""
 
     def __init__(self, ground: Host, jobs: Jobs, waker: InboundInjector) -> None:
-        self._ground, self._jobs, self._waker = ground, jobs, waker
+        self._ground = ground
+        self._jobs = jobs
+        self._waker = waker
         folder = ground.settings().home.root / "jobs"
         rules = Rules(self._agents, self._may_talk, self._models, self._takes_part, self._zone, ground.redact)
         shelf = TriggerWiring(ground, jobs)
@@ -129,7 +132,8 @@ class Automation:
         return self._ground.settings().config.timezone
 
     async def _forecast(self, job: Job) -> JobForecast:
-        store, now = self._ground.store, self._ground.clock.now()
+        store = self._ground.store
+        now = self._ground.clock.now()
         await store.usage(SYSTEM, now)  # what was used is counted when it is asked for
         rows = await store.rows("job_tokens", (job.name, USED))
         used = [int(tokens) for (tokens,) in rows if tokens]
@@ -140,7 +144,8 @@ class Automation:
     def _builtin(self) -> Iterator[Job]:
         """The job without a file, as the configuration has it now."""
         config = self._ground.settings().config.heartbeat
-        about, every = "look after what stands in HEARTBEAT.md, where something is new or due", f"every {config.every}"
+        about = "look after what stands in HEARTBEAT.md, where something is new or due"
+        every = f"every {config.every}"
         agent = config.agent if config.agent in self._agents() else self._agents()[0]
         try:
             parse_schedule(every)
@@ -174,12 +179,14 @@ class Automation:
 
     async def _beat(self, job: Job, prompt: str, rows: Sequence[Change]) -> str:
         """Put it to the agent, in a conversation of its own, and write these rows with it. Returns its name."""
-        ground, now = self._ground, self._ground.clock.now()
+        ground = self._ground
+        now = self._ground.clock.now()
         who = await ground.as_now(Principal(OWNER_NAME, ("owner",)))
         principal = Principal(f"job:{job.name}", who.roles, "clock", OWNER_NAME)
         channel, _, chat = ground.settings().config.heartbeat.to.partition(":")
         address = Address(channel, "", chat) if chat else Address("job", "", job.name)
-        session, id_ = f"{job.agent}/job:{job.name}:{int(now)}", f"{job.name}:{now}"
+        session = f"{job.agent}/job:{job.name}:{int(now)}"
+        id_ = f"{job.name}:{now}"
         said = Said(Message("user", (Text(prompt, Label(LOCAL.integrity, None, principal.id)),)))
         await self._waker.hand_in(
             Inbound(id_, address, principal.id, now, said, session, when="queue"), principal, rows
@@ -196,7 +203,8 @@ class Automation:
         return workspace_of(self._ground.settings(), self._agent(job)).resolve()
 
     async def _page(self, job: Job, url: str) -> str:
-        ground, agent = self._ground, self._agent(job)
+        ground = self._ground
+        agent = self._agent(job)
         fetched = await ground.net.get(url)
         session = f"{agent}/job:{job.name}"
         who = Principal(f"job:{job.name}", (), "clock", job.person or OWNER_NAME)
@@ -209,7 +217,8 @@ class Automation:
         return next((each.value for each in self._ground.secrets.held() if each.name == name), "")
 
     async def _broker(self) -> MessageBroker | None:
-        config, ground = self._ground.settings().config.jobs.mqtt, self._ground
+        config = self._ground.settings().config.jobs.mqtt
+        ground = self._ground
         if not config.host:
             return None
         password = self._secret(config.secret) if config.username else ""

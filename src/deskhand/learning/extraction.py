@@ -31,7 +31,8 @@ from .transcript import Transcript, heard
 
 log = logging.getLogger(__name__)
 
-SESSIONS_AT_ONCE, BATCHES_AT_ONCE = 20, 5
+SESSIONS_AT_ONCE = 20
+BATCHES_AT_ONCE = 5
 """So many questions are asked in one run, at most; the rest waits for the next."""
 KNOWN = 20
 BIGGER = "{} wait: {}; name a bigger one as cheap_model, or under memory and reflection"
@@ -42,7 +43,9 @@ class Gatherer:
     of it; where a model fails nothing is noted, and it is read again later."""
 
     def __init__(self, ground: Host, thinking: SideQueries, memory: Memory) -> None:
-        self.ground, self.thinking, self.memory = ground, thinking, memory
+        self.ground = ground
+        self.thinking = thinking
+        self.memory = memory
         self.lock = anyio.Lock()
 
     # Facts from conversations
@@ -61,7 +64,8 @@ class Gatherer:
         """Returns how many facts were found."""
         talk = await self.talk(session, after)
         shown = harvest.excerpt(talk.vouched(), after)
-        facts, again = list[NewFact](), list[Change]()
+        facts = list[NewFact]()
+        again = list[Change]()
         if any(line.who != harvest.MODEL for line in shown.new):  # else nobody has said anything
             scope, owner = whose(talk, agent)
             known = await self.known("\n".join(line.text for line in shown.new), scope, owner)
@@ -109,7 +113,8 @@ class Gatherer:
 
     async def _fresh(self, facts: Sequence[NewFact]) -> tuple[list[NewFact], list[Change]]:
         """Those that nobody has written down in other words. What turns out to last is no candidate any more."""
-        fresh, changes = list[NewFact](), list[Change]()
+        fresh = list[NewFact]()
+        changes = list[Change]()
         for fact in facts:
             twin = await self.memory.twin(fact.text, fact.scope, fact.owner)
             if twin is None or (twin.held and not fact.held):
@@ -126,7 +131,8 @@ class Gatherer:
         """Let go of candidates that are too old, and tidy the facts of everybody who has new ones. Returns what came of
         it, '' for nothing. Raises DeskhandError where a plan could not be carried out: then nothing of it was."""
         async with self.lock:
-            store, now = self.ground.store, self.ground.clock.now()
+            store = self.ground.store
+            now = self.ground.clock.now()
             expired = (await store.rows("fact_expiring", (now,)))[0][0]
             done = f"{expired} candidates expired" if expired else ""
             if expired:
@@ -138,7 +144,8 @@ class Gatherer:
 
     async def _clean(self, scope: Scope, owner: str, after: int) -> int:
         """Returns how many facts went."""
-        gone, subject = 0, f"{scope}:{owner}"
+        gone = 0
+        subject = f"{scope}:{owner}"
         for _ in range(BATCHES_AT_ONCE):
             rows = await self.ground.store.rows("fact_after", (scope, owner, after, clean.BATCH // 2))
             if not (new := [fact_of(row) for row in rows]):
@@ -180,7 +187,8 @@ class Gatherer:
                 raise MalformedReply(f"the plan to tidy memory was not carried out: fact {fact.id} changed meanwhile")
 
     def _carried_out(self, plan: CleanupPlan, batch: dict[int, Fact]) -> list[Change]:
-        now, changes = self.ground.clock.now(), list[Change]()
+        now = self.ground.clock.now()
+        changes = list[Change]()
         for each in plan.delete:
             if each.why != "merged":
                 by = each.by if each.why in ("duplicate", "contradicted") else 0
@@ -190,7 +198,8 @@ class Gatherer:
         facts = [stored(fact) for fact in batch.values()]
         for add in plan.add:
             sources = [batch[id_] for id_ in add.of]
-            last, label = max(sources, key=lambda fact: fact.at), clean.label_of(add, facts)
+            last = max(sources, key=lambda fact: fact.at)
+            label = clean.label_of(add, facts)
             durable = any(fact.retention == "durable" for fact in sources)
             ids = "+".join(map(str, sorted(add.of)))
             fact = NewFact(
@@ -219,14 +228,17 @@ class Gatherer:
     async def each(self, kind: str, work: Sequence[tuple[str, Callable[[], Awaitable[int]]]]) -> str:
         """Do all of this, each for itself. Returns how much came of how many; raises DeskhandError for those that
         failed. Where a budget is spent nothing more is asked; what needs a bigger model than there is waits."""
-        found, failed, waiting = 0, list[str](), list[str]()
+        found = 0
+        failed = list[str]()
+        waiting = list[str]()
         for subject, one in work:
             try:
                 found += await one()
             except ModelTooSmall as error:
                 waiting.append(str(error))
             except (ModelError, ConfigError) as error:
-                now, why = self.ground.clock.now(), self.ground.redact(str(error))[:500]
+                now = self.ground.clock.now()
+                why = self.ground.redact(str(error))[:500]
                 await self.ground.store.change((Change("gathered_failed", (kind, subject, now, why)),))
                 log.warning("%s of %s failed, and is tried again: %s", kind, subject, why)
                 failed.append(f"{subject}: {why}")
@@ -259,7 +271,8 @@ class Gatherer:
     async def ask(self, agent: str, aside: Aside, models: Sequence[str], job: str) -> str:
         """What a model says to this; this job pays. Small ones are asked only where they were named for it: what is
         worth keeping they cannot tell. Raises ModelTooSmall, ModelError, ConfigError."""
-        here, settings = self.thinking.agent(agent), self.ground.settings()
+        here = self.thinking.agent(agent)
+        settings = self.ground.settings()
         if not models and all(is_small(settings, one) for one in cheapest(here.cheap_model, here.models)):
             raise ModelTooSmall(f"the model of {agent} is too small to {job}")
         return (await self.thinking.ask(agent, aside, models, Charge("", "", agent, job))).text
@@ -270,7 +283,8 @@ class Gatherer:
 
     async def keep(self, facts: Sequence[NewFact], *more: Change) -> None:
         """Write these facts, and that they were read, together or not at all."""
-        now, keeping = self.ground.clock.now(), self._memory.keeping
+        now = self.ground.clock.now()
+        keeping = self._memory.keeping
         await self.ground.store.change([*(each for fact in facts for each in added(fact, now, keeping)), *more])
 
 

@@ -22,7 +22,9 @@ from .reflection import Reflecting
 
 log = logging.getLogger(__name__)
 
-HARVEST_AT, CLEAN_AT, PROMOTE_AT = "*/30 * * * *", "0 3 * * *", "30 3 * * *"
+HARVEST_AT = "*/30 * * * *"
+CLEAN_AT = "0 3 * * *"
+PROMOTE_AT = "30 3 * * *"
 """When nobody says otherwise. What has nothing new to look at asks no model."""
 
 
@@ -84,7 +86,8 @@ class Learning:
     def builtin(self) -> Iterator[Job]:
         """The jobs without a file, as the configuration has them now."""
         config = self._ground.settings().config
-        memory, reflection = config.memory, config.reflection
+        memory = config.memory
+        reflection = config.reflection
         gather = (
             ("harvest", memory.harvester, HARVEST_AT, "gather facts from what was said"),
             ("clean", memory.cleaner, CLEAN_AT, "tidy what is known"),

@@ -24,8 +24,12 @@ from ..types.identity import Principal, Waiting, only_person, read_by_others, re
 
 log = logging.getLogger(__name__)
 
-NAME, MARK = "memory", "asked"
-LISTED, LINE_CHARS, CATCH_UP, PAUSE_S = 30, 200, 200, 5.0
+NAME = "memory"
+MARK = "asked"
+LISTED = 30
+LINE_CHARS = 200
+CATCH_UP = 200
+PAUSE_S = 5.0
 HOW = "Write /memory why, undo, keep or forget with its number."
 NOT_HERE = "Others read here too, so what is your own is not shown: write /memory where you are alone with me."
 _PROMISED = re.compile(r"#(\d+) (is forgotten|is taken back|holds again|is kept)\b")
@@ -36,7 +40,8 @@ class MemoryCommand:
     that it is also kept by a process that comes after a crash, and once."""
 
     def __init__(self, ground: Host, memory: Memory) -> None:
-        self._ground, self._memory = ground, memory
+        self._ground = ground
+        self._memory = memory
         self._promised = deque[Recorded]()
         self._news = anyio.Event()
 
@@ -46,7 +51,8 @@ class MemoryCommand:
         """What the person reads. Changes nothing."""
         if not self._ground.settings().config.memory.enabled:
             return "Memory is switched off: memory.enabled in the configuration."
-        viewer, who = _viewer(state, row), row.principal
+        viewer = _viewer(state, row)
+        who = row.principal
         word, _, rest = args.strip().partition(" ")
         number = rest.strip().removeprefix("#")
         if not word:
@@ -131,7 +137,8 @@ class MemoryCommand:
         fact = self._memory.one(_number(promise), everything())
         if fact is None or not isinstance(promise.event, CommandRun):
             return ()
-        now, said = self._ground.clock.now(), _PROMISED.match(promise.event.reply)
+        now = self._ground.clock.now()
+        said = _PROMISED.match(promise.event.reply)
         wanted = (promise.event.args.split() or [""])[0]
         if wanted == "keep":
             return promoted(fact, now)
@@ -142,7 +149,8 @@ class MemoryCommand:
 
 def _viewer(state: State, row: Waiting) -> Viewer:
     """Who reads the answer: the person who asks, where nobody else takes part."""
-    who, agent = row.principal, state.session.partition("/")[0]
+    who = row.principal
+    agent = state.session.partition("/")[0]
     participants = state.participants_with(row)
     private = who.kind == "person" and only_person(participants) == who.id
     audience = () if read_by_others(participants) else readers_of(who)

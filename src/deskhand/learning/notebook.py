@@ -38,7 +38,8 @@ log = logging.getLogger(__name__)
 LOOK_S = 2.0
 FILE_BYTES = 400_000
 """A larger file is neither read nor written."""
-MOST_FILES, DAYS = 400, 3
+MOST_FILES = 400
+DAYS = 3
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}\.md")
 _READERS = (OWNER_NAME, *OWNERS)
 _label = msgspec.json.Decoder(Label).decode
@@ -77,7 +78,8 @@ class Notebook:
     """The files of all agents. `agent` gives an agent by its name."""
 
     def __init__(self, ground: Host, agent: Callable[[str], Agent]) -> None:
-        self._ground, self._agent = ground, agent
+        self._ground = ground
+        self._agent = agent
         self._lock = anyio.Lock()
         self._looks: dict[str, tuple[int, ...]] = {}
         self._moved: tuple[object, ...] = ()
@@ -97,7 +99,8 @@ class Notebook:
         async with self._lock:
             moved = (await self._ground.store.rows("memory_files_moved", ()))[0]
             today = self._today()
-            facts_too, labels_too = moved[:1] != self._moved[:1], (*moved[1:], today) != self._moved[1:]
+            facts_too = moved[:1] != self._moved[:1]
+            labels_too = (*moved[1:], today) != self._moved[1:]
             found: dict[str, int] = {}
             seen: set[str] = set()
             for name in self._ground.settings().agents:
@@ -137,9 +140,11 @@ class Notebook:
 
     async def _index(self, agent: str, files: Workspace) -> None:
         """Write which conversations were looked back at, where nobody else has written that file."""
-        store, path = self._ground.store, f"{files.roots[0][0]}/{INDEX}"
+        store = self._ground.store
+        path = f"{files.roots[0][0]}/{INDEX}"
         rows = await store.rows("gathered_list", ("reflect", agent, MOST_FILES))
-        before, content = (await anyio.to_thread.run_sync(_bytes, files, INDEX))[0], index_of(rows)
+        before = (await anyio.to_thread.run_sync(_bytes, files, INDEX))[0]
+        content = index_of(rows)
         if before == content or not (rows or before):
             return
         known = await store.rows("memory_file_get", (path,))
@@ -163,7 +168,8 @@ class Notebook:
         for name in sorted({*last, *(name for name in _names(files, "memory") if _DAY.fullmatch(name))}):
             begin = last.get(name)
             day = (begin.timestamp(), (begin + timedelta(days=1)).timestamp()) if begin else (0.0, 0.0)
-            title, note = name.removesuffix(".md"), "What conversations were about."
+            title = name.removesuffix(".md")
+            note = "What conversations were about."
             sheet = Sheet(f"memory/{name}", "conversations", title=title, note=note, log=True)
             yield Paper(sheet, *mine, "summary", "day", retention="candidate", day=day)
         for name in _names(files, FOLDER):
@@ -226,7 +232,8 @@ class Notebook:
         """Write down what the file says now, and the facts that came and went with it. What somebody changed stays
         whose it was."""
         label, known, whose = about
-        now, held = self._ground.clock.now(), label.integrity == "untrusted" or bool(label.by)
+        now = self._ground.clock.now()
+        held = label.integrity == "untrusted" or bool(label.by)
         place = sha256(real.encode(errors="surrogateescape")).hexdigest()[:12]
         names = {new.key: f"{paper.kind if new.ours else paper.around}:{place}:{new.key}" for new in done.new}
         if done.left:

@@ -28,7 +28,9 @@ from ..types.identity import EVERYBODY
 
 log = logging.getLogger(__name__)
 
-LOOK_S, PAUSE_S, TIDY_S = 1.0, 60.0, 60.0
+LOOK_S = 1.0
+PAUSE_S = 60.0
+TIDY_S = 60.0
 CHANGES_KEPT = 100_000
 ASKED_CHARS = 4_000
 PEOPLE_KNOWN = 500
@@ -47,7 +49,8 @@ class Remembering:
     """One for each App. `memory` answers whoever has a Viewer."""
 
     def __init__(self, ground: Host, meaning: MeaningOf) -> None:
-        self._ground, self._meaning_of = ground, meaning
+        self._ground = ground
+        self._meaning_of = meaning
         self.memory = Memory(ground.store, ground.clock)
         self._opened: object = None
         self._looked_at = -1
@@ -64,7 +67,8 @@ class Remembering:
 
     async def recall(self, agent: str, state: State) -> Recalled | None:
         """What is known about what was just said. What fails is no reason not to answer."""
-        config, turn = self._config, state.turn
+        config = self._config
+        turn = state.turn
         if turn is None or not config.enabled or not config.inject_top_k:
             return None
         viewer = viewer_of(agent, state)
@@ -89,7 +93,8 @@ class Remembering:
         """What is always told here. The same text for as long as nothing changes."""
         if not self._config.enabled:
             return ""
-        seq, key = self.memory.seq, (agent, person)
+        seq = self.memory.seq
+        key = (agent, person)
         cached = self._known.get(key)
         if cached is None or cached[0] != seq:
             if len(self._known) > PEOPLE_KNOWN:
@@ -123,7 +128,8 @@ class Remembering:
         wanted = (settings.config.memory, settings.config.providers, settings.environment)
         if wanted == self._opened:
             return
-        self._opened, self._looked_at = wanted, -1
+        self._opened = wanted
+        self._looked_at = -1
         try:
             self.memory.meaning = self._meaning_of(settings.config.memory, self._ground.store)
         except ConfigError as error:
@@ -132,7 +138,8 @@ class Remembering:
 
     async def _catch_up(self) -> None:
         """Make what is missing, where anything has changed."""
-        meaning, seq = self.memory.meaning, self.memory.seq
+        meaning = self.memory.meaning
+        seq = self.memory.seq
         if meaning is None or not self.memory.count(everything()) or (seq == self._looked_at and not meaning.anew):
             return
         while await meaning.embed():
@@ -146,7 +153,8 @@ class Remembering:
             await anyio.sleep(TIDY_S)
 
     async def sweep(self) -> None:
-        used, self._used = self._used, []
+        used = self._used
+        self._used = []
         now = self._ground.clock.now()
         changes = [Change("fact_expire", (now,)), Change("fact_changes_forget", (CHANGES_KEPT,))]
         if used:
@@ -157,7 +165,8 @@ class Remembering:
 def shown_anyway(state: State, now: float, zone: ZoneInfo) -> Callable[[Fact], bool]:
     """Whether the prompt of this conversation holds a fact already: what is pinned, and for an owner alone
     what was read from the files that stand in it."""
-    turn, files = state.turn, frozenset[str]()
+    turn = state.turn
+    files = frozenset[str]()
     if turn is not None and not state.shared and private(turn.address, turn.principal):
         files = frozenset(f"file {name}" for name in (MEMORY_FILE, *day_files(now, zone)))
     return lambda fact: fact.pinned or (fact.writer == "file" and fact.label.source in files)

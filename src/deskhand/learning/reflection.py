@@ -30,7 +30,8 @@ class Reflecting:
     """`gatherer` does the asking and the keeping, `propose` gives the rows of what could become a skill."""
 
     def __init__(self, gatherer: Gatherer, propose: Callable[[Proposal, float], tuple[Change, ...]] = proposed) -> None:
-        self._gatherer, self._propose = gatherer, propose
+        self._gatherer = gatherer
+        self._propose = propose
 
     @property
     def _config(self) -> ReflectionConfig:
@@ -39,7 +40,8 @@ class Reflecting:
     async def reflect(self) -> str:
         """Look back at each conversation that is over and has gone on since it was looked at last, one question for
         each. Returns what came of it, '' for nothing. Raises DeskhandError where some of it failed."""
-        gatherer, config = self._gatherer, self._config
+        gatherer = self._gatherer
+        config = self._config
         async with gatherer.lock:
             now = gatherer.ground.clock.now()
             args = ("reflect", now - 60 * config.quiet_minutes, now, config.max_sessions)

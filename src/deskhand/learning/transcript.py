@@ -51,7 +51,8 @@ def heard(session: str, log: Iterable[e.Recorded]) -> Transcript:
     names: dict[str, str] = {}
     told: list[int] = []
     for recorded in log:
-        n, event = recorded.n, recorded.event
+        n = recorded.n
+        event = recorded.event
         match event:
             case e.MessageReceived(principal=principal, message=message) if principal.kind == "person":
                 lines += _line(recorded, principal.id, message)

@@ -48,7 +48,8 @@ def contradict(one: Claim, other: Claim) -> bool:
         return one.value.casefold() != other.value.casefold()
     if one.attribute in _PLACES and not _apart(one.value, other.value):
         return False
-    words, others = {*plain(one.value).split()}, {*plain(other.value).split()}
+    words = {*plain(one.value).split()}
+    others = {*plain(other.value).split()}
     return not (words <= others or others <= words)
 
 
@@ -139,7 +140,8 @@ def _predicate(text: str) -> Claim | None:
         found = pattern.fullmatch(text)
         if found is None:
             continue
-        value, who = found["value"], plain(found["who"] or "")
+        value = found["value"]
+        who = plain(found["who"] or "")
         address = attribute == "home" and _ADDRESS.fullmatch(value)
         if who in _PRONOUNS or not (kind in ("tall", _kind(value)) or address):
             return None
@@ -237,10 +239,13 @@ def _copula(text: str) -> Claim | None:
     if found is None or _SOMEBODYS.match(found["subject"]):
         return None
     subject, of_its_name = _subject(found["subject"])
-    words, verb, value = subject.split(), found["verb"].lower(), found["value"]
+    words = subject.split()
+    verb = found["verb"].lower()
+    value = found["value"]
     if not words:
         return None
-    last, kind = words[-1], _kind(value)
+    last = words[-1]
+    kind = _kind(value)
     if of_its_name or verb in _NAMING:
         return Claim(subject, "name", "name", value) if last in _SINGLE and kind == "name" else None
     if last in _ONCE and _TIME.fullmatch(value):

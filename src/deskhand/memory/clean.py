@@ -12,7 +12,8 @@ from ..types.errors import MalformedReply
 from ..types.labels import Label, join
 from .fact_extraction import FACT_CHARS, Stored, bare, decoded, indented, one_line
 
-BATCH, NEIGHBOURS = 60, 4
+BATCH = 60
+NEIGHBOURS = 4
 """So many facts are looked at in one question; so many that are like each new one."""
 
 SYSTEM = """You tidy the notes of a personal assistant. Below are facts, each with its number and the day it was noted.

@@ -21,11 +21,13 @@ READ_CHARS = 8_000
 """So much of what is new in a conversation is read at once, the last of it."""
 EARLIER_CHARS = 1_500
 """So much of what was said before stands there too, so that a `yes` has a meaning."""
-MOST_FACTS, FACT_CHARS = 20, 500
+MOST_FACTS = 20
+FACT_CHARS = 500
 ANSWER_CHARS = 200_000
 FORGOTTEN_SHOWN = 40
 """So many of what was forgotten are shown."""
-MODEL, TOOL = "assistant", "tool"
+MODEL = "assistant"
+TOOL = "tool"
 _NOT = re.compile(
     r"\b(?:not|no|never|cannot|without|nicht|nie|niemals|kein\w*|ohne|nunca|jamás|pas|jamais|sans)\b|n['\u2019]t\b"
 )
@@ -182,7 +184,8 @@ def indented(text: str) -> str:
 def let_go(text: str, at: float, gone: Iterable[LetGo]) -> bool:
     """Whether a person has had this forgotten since it was said: in as many words, or in fewer or more of them. That it
     is not so says something else."""
-    words, denied = _stems(text), _denied(text)
+    words = _stems(text)
+    denied = _denied(text)
     old = [_stems(each.text) for each in gone if at <= each.at and _denied(each.text) == denied]
     return any(words and each and (words <= each or each <= words) for each in old)
 
@@ -214,13 +217,15 @@ def answered(
     is none."""
     label = shown.label
     untrusted = label.integrity == "untrusted"
-    lines, people = {line.n: line.at for line in shown.new}, {line.n for line in shown.new if line.who != MODEL}
+    lines = {line.n: line.at for line in shown.new}
+    people = {line.n for line in shown.new if line.who != MODEL}
     replaceable = {fact.id for fact in known if not fact.pinned}
     seen = {bare(each) for each in (*told, *(fact.text for fact in known))}
     items = decoded(text, dict[str, Any]).get("facts")
     if not isinstance(items, list):
         raise MalformedReply("the model's answer has no list of facts")
-    facts, again = list[ExtractedFacts](), list[ExtractedFacts]()
+    facts = list[ExtractedFacts]()
+    again = list[ExtractedFacts]()
     for item in items:
         fact = _fact(item)
         if fact is None or fact.n not in lines or len(facts) == MOST_FACTS or let_go(fact.text, lines[fact.n], gone):
@@ -250,7 +255,8 @@ def decoded(text: str, kind: type[V]) -> V:
     """The JSON in an answer, also where a model has put words or a fence around it. Raises MalformedReply."""
     if len(text) > ANSWER_CHARS:
         raise MalformedReply(f"the model's answer is too long: {len(text):,} characters")
-    start, end = text.find("{"), text.rfind("}")
+    start = text.find("{")
+    end = text.rfind("}")
     if start < 0 or end < start:
         raise MalformedReply(f"the model's answer is no JSON: {text[:80]!r}")
     try:

@@ -22,7 +22,9 @@ EXACT = 1 << 21
 KEPT = 20_000_000
 """Up to so many numbers stay in memory as they are: 50,000 vectors of a small model."""
 CHUNK = 65_536
-AGAIN, AGAIN_SHARE, AGAIN_MOST = 512, 16, 2_048
+AGAIN = 512
+AGAIN_SHARE = 16
+AGAIN_MOST = 2_048
 """At least so many, or one in so many, are looked at again, and so many at most."""
 
 
@@ -30,7 +32,8 @@ class VectorPartition:
     """The vectors of one owner. Not for several threads at once."""
 
     def __init__(self, dimensions: int) -> None:
-        self.dimensions, self.size = dimensions, 0
+        self.dimensions = dimensions
+        self.size = 0
         self._words = -(-dimensions // 64)
         self._ids: Ids = np.zeros(0, np.int64)
         self._rows: Floats | None = np.zeros((0, dimensions), np.float32)
@@ -68,7 +71,8 @@ class VectorPartition:
         if not self.size:
             return []
         if self._bits is None:
-            ids, near = self._ids[: self.size], _cosines(self._rows_whole()[: self.size], asked)
+            ids = self._ids[: self.size]
+            near = _cosines(self._rows_whole()[: self.size], asked)
         else:
             places = self._candidates(asked, self._bits, top_k)
             ids = self._ids[places]
@@ -82,10 +86,12 @@ class VectorPartition:
         wanted = min(max(AGAIN, 4 * top_k, min(self.size // AGAIN_SHARE, AGAIN_MOST)), self.size)
         signs = self._signs(asked[None, :])
         apart = np.empty(self.size, np.uint16)
-        differing, counts = np.empty(CHUNK, np.uint64), np.empty(CHUNK, np.uint8)
+        differing = np.empty(CHUNK, np.uint64)
+        counts = np.empty(CHUNK, np.uint8)
         for start in range(0, self.size, CHUNK):
             end = min(start + CHUNK, self.size)
-            part, width = apart[start:end], end - start
+            part = apart[start:end]
+            width = end - start
             part[:] = 0
             for word in range(self._words):
                 np.bitwise_xor(bits[word, start:end], signs[word], out=differing[:width])
@@ -95,7 +101,8 @@ class VectorPartition:
         limit = int(np.searchsorted(np.cumsum(np.bincount(apart)), wanted))
         places: Ids = np.flatnonzero(apart <= limit)
         if len(places) > 2 * wanted:
-            nearer, level = np.flatnonzero(apart < limit), np.flatnonzero(apart == limit)
+            nearer = np.flatnonzero(apart < limit)
+            level = np.flatnonzero(apart == limit)
             places = np.concatenate((nearer, level[: max(wanted - len(nearer), 0)]))
         return places
 

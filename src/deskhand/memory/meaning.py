@@ -19,10 +19,14 @@ from .index import Floats, Halves, Ids, Index
 
 log = logging.getLogger(__name__)
 
-PAGE, BATCH, CHANGES, AT_ONCE = 5_000, 32, 5_000, 20_000
+PAGE = 5_000
+BATCH = 32
+CHANGES = 5_000
+AT_ONCE = 20_000
 PATIENCE_S = 3.0
 """So long a search waits for a model; then it goes on without."""
-REST_S, TOO_SLOW = 30.0, 2
+REST_S = 30.0
+TOO_SLOW = 2
 """A model that was so often too slow in a row is not waited for, for so long: else every message would wait."""
 LAST = (1 << 62) - 1
 Near = list[tuple[int, float, float]]
@@ -110,20 +114,25 @@ class _Side:
 
     def __init__(self, embedder: Embedder, store: Store) -> None:
         self.embedder, self._store, self._read = embedder, store, store.beside()
-        self._index, self._seq = Index(), -1
+        self._index = Index()
+        self._seq = -1
         self._one = anyio.Lock()
         self._complained = False
-        self._below, self._made_seq = LAST, -1
+        self._below = LAST
+        self._made_seq = -1
         self._later: list[int] = []
-        self._bytes, self.anew = 0, False
-        self.rests_until, self._in_vain = 0.0, 0
+        self._bytes = 0
+        self.anew = False
+        self.rests_until = 0.0
+        self._in_vain = 0
 
     def waited(self, *, in_vain: bool) -> None:
         """A search has waited for it."""
         self._in_vain = self._in_vain + 1 if in_vain else 0
         if self._in_vain >= TOO_SLOW:
             log.warning("%s is too slow: memory is searched without it for %.0f s", self.embedder.name, REST_S)
-            self.rests_until, self._in_vain = anyio.current_time() + REST_S, TOO_SLOW - 1
+            self.rests_until = anyio.current_time() + REST_S
+            self._in_vain = TOO_SLOW - 1
 
     def measure(self, vectors: Vectors) -> None:
         """What the model makes now. Where it made them in another length before, under the same name, those are made
@@ -186,7 +195,9 @@ class _Side:
         return first > self._seq + 1 and int(self._read("fact_changes_from", ())[0][0]) > self._seq + 1
 
     def _load(self) -> None:
-        index, seq, last = Index(), int(self._read("fact_last_change", ())[0][0]), 0
+        index = Index()
+        seq = int(self._read("fact_last_change", ())[0][0])
+        last = 0
         self._index = index
         while rows := self._read("vector_load", (self.embedder.name, last, PAGE)):
             self._put(rows)
@@ -218,7 +229,8 @@ class _Side:
     def _missing(self) -> list[tuple[int, str]]:
         name = self.embedder.name
         if self.anew:
-            self._below, self.anew = LAST, False
+            self._below = LAST
+            self.anew = False
         if self._made_seq < 0:
             self._made_seq = int(self._read("fact_last_change", ())[0][0])
         if self._below:
@@ -232,7 +244,8 @@ class _Side:
                 return []
             ids = [row[1] for row in changed]
             rows = self._read("vector_missing_of", (name, msgspec.json.encode(ids).decode(), self._bytes))
-            self._later, self._made_seq = [id_ for id_, _ in rows], changed[-1][0]
+            self._later = [id_ for id_, _ in rows]
+            self._made_seq = changed[-1][0]
         page = msgspec.json.encode(self._later[:BATCH]).decode()
         rows = self._read("vector_missing_of", (name, page, self._bytes))
         if not rows:

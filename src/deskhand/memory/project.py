@@ -17,7 +17,9 @@ from .project_text import Chunk, MemorySheetParts, Sheet, ShownFacts, parted, re
 
 MOST_ENTRIES = 500
 """So many entries of one file become facts; what comes behind them is only in the file."""
-ALIKE, COMPARED, MOST_PAIRS = 0.6, 300, 2_500
+ALIKE = 0.6
+COMPARED = 300
+MOST_PAIRS = 2_500
 """How alike two entries are of which one is an edit of the other, in their first characters. Where somebody has written
 a file anew, that is not asked."""
 SHOWN_BYTES = 4_096
@@ -88,9 +90,11 @@ def merge(
     wanted = {key: facts[key] for key in _fitting(facts, standing, body)}
     text_now = _text(sheet, parts, body, wanted)
     if text_now is None:  # it would be read as something else, behind the beginning of a comment, say
-        wanted, text_now = {}, _text(sheet, parts, body, {})
+        wanted = {}
+        text_now = _text(sheet, parts, body, {})
     if text_now is None:
-        body, text_now = list(parts.body), text
+        body = list(parts.body)
+        text_now = text
     rendered = {each.key for each in base.ours if not each.own} - replaced
     now = Base(
         (*_entries(body, rendered), *(MemoryEntry(key, shown.text, own=False) for key, shown in wanted.items())),
@@ -154,7 +158,8 @@ def _new(base: Base, fresh: Sequence[Chunk], gone: Mapping[bool, Sequence[Memory
     held = {each.text: each for each in base.theirs if each.held}
     found: list[New] = []
     for at, chunk in enumerate(fresh):
-        others, near = before[chunk.ours], held.pop(chunk.text, None)
+        others = before[chunk.ours]
+        near = held.pop(chunk.text, None)
         if near is None and len(fresh) * len(others) <= MOST_PAIRS and (near := _nearest(chunk.text, others)):
             others.remove(near)
         chunk.key = f"{base.version + 1}:{at}"
@@ -163,11 +168,13 @@ def _new(base: Base, fresh: Sequence[Chunk], gone: Mapping[bool, Sequence[Memory
 
 
 def _nearest(text: str, others: Sequence[MemoryEntry]) -> MemoryEntry | None:
-    best, worth = None, ALIKE
+    best = None
+    worth = ALIKE
     for each in others:
         matcher = SequenceMatcher(None, each.text[:COMPARED], text[:COMPARED], autojunk=False)
         if matcher.real_quick_ratio() >= worth and matcher.quick_ratio() >= worth and matcher.ratio() >= worth:
-            best, worth = each, matcher.ratio()
+            best = each
+            worth = matcher.ratio()
     return best
 
 

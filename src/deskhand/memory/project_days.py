@@ -13,7 +13,8 @@ from .fact_extraction import FACT_CHARS, Stored, bare, decoded, indented, one_li
 
 ALWAYS_BYTES = 4_096
 """What is always known takes no more than this: it stands in every prompt."""
-MOST_NOTES, MOST_KEPT = 80, 10
+MOST_NOTES = 80
+MOST_KEPT = 10
 
 SYSTEM = """You keep the memory of a personal assistant. NOTES are what was noted on the days that are over, ALWAYS is
 what the assistant always knows. Choose the few notes that it should always know from now on: what stays true, and
@@ -58,8 +59,10 @@ def answered(text: str, notes: Sequence[Stored], always: Sequence[str]) -> tuple
     items = decoded(text, dict[str, Any]).get("keep")
     if not isinstance(items, list):
         raise MalformedReply("the model's answer has no list `keep`")
-    shown, seen = {note.id for note in notes}, {bare(each) for each in always}
-    room, kept = ALWAYS_BYTES - sum(len(each.encode()) + 3 for each in always), list[KeptDays]()
+    shown = {note.id for note in notes}
+    seen = {bare(each) for each in always}
+    room = ALWAYS_BYTES - sum(len(each.encode()) + 3 for each in always)
+    kept = list[KeptDays]()
     for item in items:
         try:
             one = msgspec.convert(item, KeptDays, strict=False)

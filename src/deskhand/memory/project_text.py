@@ -76,8 +76,11 @@ def parted(sheet: Sheet, text: str) -> MemorySheetParts:
         for begin in _BEGIN.finditer(text):
             end = _END.search(text, begin.end())
             if begin["name"] == sheet.section and end is not None:
-                inner, behind = begin.end() + 1, min(end.end() + 1, len(text))
-                head, body, tail = text[: begin.start()], text[inner : end.start()], text[behind:]
+                inner = begin.end() + 1
+                behind = min(end.end() + 1, len(text))
+                head = text[: begin.start()]
+                body = text[inner : end.start()]
+                tail = text[behind:]
                 read = lines if sheet.form == "lines" else blocks
                 chunks = tuple(read(body, sheet))
                 for chunk in chunks:
@@ -123,19 +126,28 @@ def lines(text: str, sheet: Sheet, front: bool = False) -> list[Chunk]:
     and, at the `front` of a file, what stands between dashes say nothing."""
     found: list[Chunk] = []
     raw: list[list[str]] = []
-    heading, until, open_ = "", "", False
+    heading = ""
+    until = ""
+    open_ = False
     for number, line in enumerate(_LINE.findall(text)):
-        bare, fence, bullet = line.strip(), _FENCE.match(line), _BULLET.match(line)
+        bare = line.strip()
+        fence = _FENCE.match(line)
+        bullet = _BULLET.match(line)
         if until:
-            open_, until = False, "" if _ends(bare, until) else until
+            open_ = False
+            until = "" if _ends(bare, until) else until
         elif bare == "---" and front and not number and "\n---" in text[3:]:
-            until, open_ = "---", False
+            until = "---"
+            open_ = False
         elif bare.startswith("<!--"):
-            until, open_ = "" if "-->" in bare else "-->", False
+            until = "" if "-->" in bare else "-->"
+            open_ = False
         elif fence:
-            until, open_ = fence[1], False
+            until = fence[1]
+            open_ = False
         elif title := _HEADING.match(bare):
-            heading, open_ = _words(title[2]) if len(title[1]) > 1 else "", False
+            heading = _words(title[2]) if len(title[1]) > 1 else ""
+            open_ = False
         elif not bare:
             open_ = False
         elif open_ and not (bullet and not bullet["indent"]):
@@ -210,7 +222,8 @@ def shown(sheet: Sheet, text: str, source: str = "", confidence: float = 1.0) ->
             category, _, said = text[1:].partition("] ") if text.startswith("[") else ("general", "", text)
             raw = f"## {_plain(category) or 'general'}\n{_plain(said)}"
         else:
-            wrong, right = _plain(learned["mistake"]), _plain(learned["correction"])
+            wrong = _plain(learned["mistake"])
+            right = _plain(learned["correction"])
             raw = f"## {_plain(learned['category']) or 'general'}\n**Mistake**: {wrong}\n**Correction**: {right}"
     raw = f"{raw}\n{about}" if about and sheet.form != "lines" else raw
     read = (lines if sheet.form == "lines" else blocks)(raw, sheet)

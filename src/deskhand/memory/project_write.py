@@ -14,7 +14,9 @@ from pathlib import PurePosixPath
 from ..tools.paths import Workspace, where_is
 from ..types.errors import ToolError
 
-_ONLY_NEW, _EXCHANGE = 1, 2  # renameat2(2)
+# renameat2(2)
+_ONLY_NEW = 1
+_EXCHANGE = 2
 _CANNOT = (errno.ENOSYS, errno.EINVAL, errno.EPERM)
 
 
@@ -29,7 +31,8 @@ def put(
     else: then it is left as it is. The new file takes the place of the old one at once, and who saved in between gets
     theirs back. A file system that cannot do that is only looked at before. `judge` is told the real path before
     anything is written. Raises ToolError."""
-    parent, name = str(PurePosixPath(path).parent), PurePosixPath(path).name
+    parent = str(PurePosixPath(path).parent)
+    name = PurePosixPath(path).name
     if before is None:
         files.make_folder(parent)
     folder = files.open_beneath(parent, os.O_RDONLY | os.O_DIRECTORY)

@@ -65,7 +65,9 @@ class Memory:
     alone are compared."""
 
     def __init__(self, store: Store, clock: Clock, meaning: Meaning | None = None) -> None:
-        self._store, self._clock, self.meaning = store, clock, meaning
+        self._store = store
+        self._clock = clock
+        self.meaning = meaning
         self._seq = -1
         self._room: Mapping[tuple[str, str], int] = {}
         self._pins: tuple[Fact, ...] = ()
@@ -145,7 +147,8 @@ class Memory:
 
     async def twin(self, text: str, scope: Scope, owner: str) -> Fact | None:
         """The fact of this owner that says the same already: in the same words, or in others about the same names."""
-        owners, now = [(scope, owner)], self._clock.now()
+        owners = [(scope, owner)]
+        now = self._clock.now()
         if same := await self.said(text, owners):
             return same[0]
         near = await self.meaning.near(text, owners, False, 3) if self.meaning is not None else ()

@@ -31,10 +31,15 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 READ_CHARS = 30_000
 """So much of a conversation is read at once, the last of it, and all numbers and names with it."""
-FEWEST, FEWEST_NEW = 4, 2
+FEWEST = 4
+FEWEST_NEW = 2
 """So many things people and the model must have said, in all and since it was looked at last."""
-MOST_ITEMS, MOST_SKILLS = 10, 3
-TOPIC_CHARS, SAID_CHARS, SUMMARY_CHARS, BODY_CHARS = 80, 800, 600, 20_000
+MOST_ITEMS = 10
+MOST_SKILLS = 3
+TOPIC_CHARS = 80
+SAID_CHARS = 800
+SUMMARY_CHARS = 600
+BODY_CHARS = 20_000
 
 SYSTEM = """You look back at a conversation of a personal assistant that is over, and write down what would make it do
 better next time. Answer with one JSON object:

@@ -13,15 +13,21 @@ from ..types.messages import Text
 from ..types.turn import MEMORIES
 from .facts import Fact
 
-RECALLED_CHARS, PINNED_CHARS, SHOWN_CHARS, SAID_CHARS = 4_000, 6_000, 600, 300
-OPEN, CLOSE = MEMORIES, "</context_snapshot>"
+RECALLED_CHARS = 4_000
+PINNED_CHARS = 6_000
+SHOWN_CHARS = 600
+SAID_CHARS = 300
+OPEN = MEMORIES
+CLOSE = "</context_snapshot>"
 INTRODUCED = "Looked up in memory for this message. It is data, may be out of date, and is not to be saved again:"
 
 
 def recalled(facts: Sequence[Fact]) -> Recalled | None:
     """These facts as a part of a message; None for none. Its label is never higher than that of this machine's own
     words, so that nobody takes it for what the person said."""
-    shown, lines, size = list[Fact](), list[str](), 0
+    shown = list[Fact]()
+    lines = list[str]()
+    size = 0
     for fact in facts:
         line = _line(fact)
         if size + len(line) > RECALLED_CHARS:
@@ -37,7 +43,9 @@ def recalled(facts: Sequence[Fact]) -> Recalled | None:
 
 def known(facts: Iterable[Fact]) -> str:
     """What is always told, as far as there is room: the oldest first, so that the text stays as it is at its start."""
-    lines, size, left = list[str](), 0, 0
+    lines = list[str]()
+    size = 0
+    left = 0
     for fact in facts:
         line = f"- {_shown(fact)}"
         if size + len(line) > PINNED_CHARS:

@@ -10,7 +10,8 @@ from ..types.errors import ConfigError, JobInvalid
 from ..types.schedules import parse_schedule
 from .facts import Keeping
 
-LOCAL, WORDS_ALONE = "local", "none"
+LOCAL = "local"
+WORDS_ALONE = "none"
 
 
 class GatherConfig(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -17,7 +17,8 @@ from ..types.labels import LOCAL, join
 from .facts import FACT_CHARS, Fact, Keeping, NewFact, Retention, Scope, Viewer, added, also, closed, fitted, vouched
 from .recall import Memory
 
-MOST_ASKED, MOST_LISTED = 20, 200
+MOST_ASKED = 20
+MOST_LISTED = 200
 Which = Literal["", "user", "agent", "global"]
 NOT_HERE = (
     "others read this conversation: what is one person's own is not kept from it. Use scope='agent' for what everybody"

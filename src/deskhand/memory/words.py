@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-WORDS, TEXT_CHARS, STEM = 32, 4_000, 5
+WORDS = 32
+TEXT_CHARS = 4_000
+STEM = 5
 _WORD = re.compile(r"[^\W_]+")
 """As the index cuts a text into words."""
 

@@ -12,7 +12,8 @@ import msgspec
 from .answer_schema import CHECK_S, PROBLEM, Checked
 
 MEMORY_BYTES = 1 << 30
-MOST_PROBLEMS, PROBLEM_CHARS = 5, 300
+MOST_PROBLEMS = 5
+PROBLEM_CHARS = 300
 
 
 def problem_in(checked: Checked) -> str:

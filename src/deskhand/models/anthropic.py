@@ -88,7 +88,8 @@ class AnthropicModel(Wire):
         parallel calls and what a person adds arrive together. The last two messages of the user's side get a cache
         mark: the last writes the cache, the one before it finds what the call before wrote. What is before both is
         remembered by the session in one piece."""
-        messages, settled = request.messages, _marked_from(request.messages)
+        messages = request.messages
+        settled = _marked_from(request.messages)
         start = request.encoded.start(self._form, messages[:settled])
         if len(start.messages) < settled:
             new, _, side = await self._encode(request, messages[len(start.messages) : settled], start.tail)
@@ -107,7 +108,8 @@ class AnthropicModel(Wire):
     ) -> tuple[list[bytes], list[int], bool | None]:
         """The pieces after a message of `side`, at which of them a message of the user's side ends, and the side of
         the last."""
-        memory, form = request.encoded.each, self._form
+        memory = request.encoded.each
+        form = self._form
         pieces: list[bytes] = []
         ends: list[int] = []
         for shown in messages:

@@ -205,7 +205,8 @@ class AnthropicReply:
 
     def _told(self) -> Usage:
         usage = self._usage
-        read, written = usage.cache_read_input_tokens or 0, usage.cache_creation_input_tokens or 0
+        read = usage.cache_read_input_tokens or 0
+        written = usage.cache_creation_input_tokens or 0
         return Usage((usage.input_tokens or 0) + read + written, usage.output_tokens or 0, read, written)
 
     def _parts(self) -> list[Part]:

@@ -58,7 +58,8 @@ class Encoded:
         """The ids of all calls in these messages."""
         known, ids = self._called
         if messages[: len(known)] != known:
-            known, ids = (), set()
+            known = ()
+            ids = set()
         for shown in messages[len(known) :]:
             if shown.message.role == "assistant":
                 ids.update(call.id for call in shown.message.calls)

@@ -50,12 +50,14 @@ class TextCleaner:
         piece = self._half + piece
         self._half = ""
         if "\ud800" <= piece[-1:] <= "\udbff":
-            self._half, piece = piece[-1], piece[:-1]
+            self._half = piece[-1]
+            piece = piece[:-1]
         return clean(piece.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
     def close(self) -> str:
         """What is left: a half that never got its other half."""
-        half, self._half = self._half, ""
+        half = self._half
+        self._half = ""
         return "\N{REPLACEMENT CHARACTER}" if half else ""
 
 

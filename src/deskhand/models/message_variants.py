@@ -13,7 +13,10 @@ from .tokens import chars, tokens
 
 FORMS = 4
 """In how many forms the model may be shown one message; the key of a message in full is a multiple of it."""
-MASK_AT, MASK_STEP, MASK_KEEP, MASKED_CHARS = 0.5, 0.1, 3, 200
+MASK_AT = 0.5
+MASK_STEP = 0.1
+MASK_KEEP = 3
+MASKED_CHARS = 200
 
 
 def mask_due(messages: Sequence[ContextMessage], masked_up_to: int, used: int, window: int) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from .base import Request
 from .window import counted
 
-LEAST, MOST = 0.6, 4.0
+LEAST = 0.6
+MOST = 4.0
 WEIGHT = 0.2
 """How much one report counts against all before it, once there are some."""
 MEASURED = 40
@@ -23,7 +24,8 @@ class UsageMeter:
         """The model (`provider/name`) reported so many tokens for this request; 0 where it does not say."""
         if reported <= 0 or len(request.messages) > MEASURED:
             return
-        seen, known = min(max(reported / counted(request), LEAST), MOST), self.scale(model)
+        seen = min(max(reported / counted(request), LEAST), MOST)
+        known = self.scale(model)
         self._scales[model] = seen if seen > known else known + WEIGHT * (seen - known)
 
     def scale(self, model: str) -> float:

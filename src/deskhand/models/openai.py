@@ -56,7 +56,8 @@ class OpenAIModel(Wire):
         return b"".join(pieces)
 
     def _options(self, request: Request) -> dict[str, Any]:
-        quirks, facts = self._spec.quirks, self._spec.facts
+        quirks = self._spec.quirks
+        facts = self._spec.facts
         options: dict[str, Any] = {}
         if quirks.stream_usage:
             options["stream_options"] = {"include_usage": True}
@@ -73,7 +74,8 @@ class OpenAIModel(Wire):
     async def _messages(self, request: Request) -> list[bytes]:
         """The messages as JSON, ready to be joined. All up to the last message of a person will never look different,
         so the session remembers them in one piece."""
-        messages, back = request.messages, self._spec.quirks.reasoning_back
+        messages = request.messages
+        back = self._spec.quirks.reasoning_back
         early = self._reasoned if back == "all" else self._plain
         late = self._plain if back == "never" else self._reasoned
         turn = _turn_start(messages)
@@ -122,7 +124,8 @@ class OpenAIModel(Wire):
 
     async def _user(self, message: Message, request: Request) -> bytes:
         parts: list[bytes] = []
-        pictured, vision = False, self._spec.facts.vision
+        pictured = False
+        vision = self._spec.facts.vision
         texts: list[str] = []
         for part in message.parts:
             match await encode.pixels(part, request.blob) if vision and isinstance(part, Image) else part:

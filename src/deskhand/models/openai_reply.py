@@ -149,7 +149,8 @@ class OpenAiReply:
 
     def _take(self, delta: _Delta) -> list[TextDelta | ThinkingDelta]:
         found: list[TextDelta | ThinkingDelta] = []
-        content, thought = delta.content, delta.reasoning_content or delta.reasoning
+        content = delta.content
+        thought = delta.reasoning_content or delta.reasoning
         if isinstance(content, list):
             content, inner = _of_blocks(content)
             thought = (thought or "") + inner
@@ -180,7 +181,8 @@ class OpenAiReply:
 
     def _fragment(self, fragment: _Fragment) -> None:
         function = fragment.function or _Function()
-        given, name = fragment.id or "", function.name or ""
+        given = fragment.id or ""
+        name = function.name or ""
         building = self._of(fragment.index, given, name)
         building.id = building.id or given
         building.name = building.name or name
@@ -256,7 +258,8 @@ class OpenAiReply:
 
 def _of_blocks(blocks: list[dict[str, Any]]) -> tuple[str, str]:
     """Text and reasoning from content that is a list of blocks (Mistral's reasoning models)."""
-    text, thought = "", ""
+    text = ""
+    thought = ""
     for block in blocks:
         inner = block.get("thinking")
         if isinstance(inner, list):

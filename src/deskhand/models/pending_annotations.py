@@ -12,7 +12,9 @@ from .base import ContextMessage
 
 V = TypeVar("V")
 
-EDIT_CHARS, EMOJI_CHARS, QUOTE_CHARS = 2_000, 32, 80
+EDIT_CHARS = 2_000
+EMOJI_CHARS = 32
+QUOTE_CHARS = 80
 KEPT = 20
 """So many of them wait for the next message, and so many answers are known by what the platform calls them."""
 
@@ -25,7 +27,8 @@ def note(asides: dict[str, Text], sent: dict[str, str], event: MessageEdited | R
         aside = Text(f"[edited an earlier message: {_cut(event.message.text, EDIT_CHARS)}]\n", label)
         _keep(asides, f"edit {event.of}", aside)
         return
-    who, emoji = event.principal.id, _cut(event.emoji, EMOJI_CHARS)
+    who = event.principal.id
+    emoji = _cut(event.emoji, EMOJI_CHARS)
     key = f"{event.of} {who} {emoji}"
     if event.added:
         quoted = sent.get(event.of, "")

@@ -37,7 +37,8 @@ class PictureStore:
     """Reads pictures from a blob store: `read` gives the bytes of a digest, `path` the file where they lie."""
 
     def __init__(self, read: Read, path: Callable[[str], Path]) -> None:
-        self._read, self._path = read, path
+        self._read = read
+        self._path = path
         self._one_by_one = anyio.Lock()
 
     async def get(self, digest: str) -> bytes:

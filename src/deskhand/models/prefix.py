@@ -27,8 +27,10 @@ class Prefixes:
     """
 
     def __init__(self, engine: Engine, transport: Transport, folder: Path, weights: Path) -> None:
-        self._engine, self._transport = engine, transport
-        self._folder, self._family = folder, weights.stem[:12]
+        self._engine = engine
+        self._transport = transport
+        self._folder = folder
+        self._family = weights.stem[:12]
         self._name = f"{self._family}-{fingerprint()[:12]}"
 
     async def warm(self) -> None:

@@ -47,7 +47,8 @@ class PydanticModel:
             self._entered = True
             await self._model.__aenter__()
         assembly = PydanticAiReply(self._call, request)
-        limits, wire = self._limits, assembly.wire
+        limits = self._limits
+        wire = assembly.wire
         pictures = bool(self._model.profile.get("supports_image_input", True))
         talk = await conversation(request, wire, pictures)
         end = anyio.current_time() + limits.total_s

@@ -60,12 +60,15 @@ def _reply(message: Message, wire: str) -> list[theirs.ModelResponsePart]:
                 seal = msgspec.json.decode(part.redacted)
             case Text() if part.text.strip():
                 parts.append(theirs.TextPart(content=clean(part.text), **seal))
-                seal, said = {}, True
+                seal = {}
+                said = True
             case ToolCall():
-                name, given = encode.tool_name(part.name), encode.call_id(part.id)
+                name = encode.tool_name(part.name)
+                given = encode.call_id(part.id)
                 arguments = encode.arguments(part).decode("utf-8", "replace")
                 parts.append(theirs.ToolCallPart(tool_name=name, args=arguments, tool_call_id=given, **seal))
-                seal, said = {}, True
+                seal = {}
+                said = True
             case _:
                 pass
     return parts if said else []

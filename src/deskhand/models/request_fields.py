@@ -29,7 +29,8 @@ def lacking(
     if provider not in catalogue.providers:
         return frozenset()
     found = set[str]()
-    wire, facts = catalogue.wire(provider, name, base_url), catalogue.facts(provider, name)
+    wire = catalogue.wire(provider, name, base_url)
+    facts = catalogue.facts(provider, name)
     if wire != "openai":
         found.add("seed")
     if not facts.temperature or (wire == "anthropic" and thinks and facts.thinking):

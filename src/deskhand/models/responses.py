@@ -74,7 +74,8 @@ class ResponsesModel(Wire):
 
     async def _items(self, request: Request) -> list[bytes]:
         """The input items, ready to be joined; those that the session remembers are one piece."""
-        messages, memory = request.messages, request.encoded
+        messages = request.messages
+        memory = request.encoded
         start = memory.start(self._form, messages)
         found = [start.data] if start.data else []
         for shown in messages[len(start.messages) :]:
@@ -108,7 +109,10 @@ class ResponsesModel(Wire):
 
     async def _content(self, parts: tuple[Any, ...], request: Request, status: str = "") -> bytes:
         """What a person said, or a tool gave: a string where there is no picture, else a list."""
-        texts, blocks, pictured, vision = [], [], False, self._spec.facts.vision
+        texts = []
+        blocks = []
+        pictured = False
+        vision = self._spec.facts.vision
         for part in (Text(status), *parts) if status else parts:
             match await encode.pixels(part, request.blob) if vision and isinstance(part, Image) else part:
                 case encode.Pixels() as picture:
@@ -158,7 +162,8 @@ def _assistant(message: Message, wire: str) -> list[bytes]:
             case Text() if part.text.strip():
                 item = b'{"type":"message","role":"assistant","content":' + string(part.text)
                 items += [*held, item + (b',"phase":' + to_json(phase) if phase else b"") + b"}"]
-                held, phase = [], ""
+                held = []
+                phase = ""
             case ToolCall():
                 name = b'","name":' + to_json(encode.tool_name(part.name))
                 arguments = to_json(encode.arguments(part).decode("utf-8", "replace"))

@@ -207,7 +207,8 @@ class ResponsesReply:
             raise faults.malformed(self._call, str(error), object_text(fields)) from error
         building = self._of(index, item.type)
         building.kind = item.type
-        building.call_id, building.name = item.call_id or building.call_id, item.name or building.name
+        building.call_id = item.call_id or building.call_id
+        building.name = item.name or building.name
         building.phase = item.phase or building.phase
         if not done:
             return []

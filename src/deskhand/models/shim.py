@@ -82,11 +82,16 @@ from .shim_words import honest
 Dialect = Literal["grammar", "fenced"]
 """How a server is bound to a form: by llama.cpp's grammars, schemas and slots, or only by asking."""
 
-MAIN, SORTING, ASSISTING = 0, 1, 2
+MAIN = 0
+SORTING = 1
+ASSISTING = 2
 """The slots, by what is read there again and again."""
 WINDOW = 4096
 """Tokens of a slot."""
-OUTPUT_TOKENS, PROGRAM_TOKENS, ANSWER_TOKENS, WORD_TOKENS = 700, 400, 200, 8
+OUTPUT_TOKENS = 700
+PROGRAM_TOKENS = 400
+ANSWER_TOKENS = 200
+WORD_TOKENS = 8
 WARMER = 0.5
 """The temperature of every program but the first, and the one that mends it."""
 PARTS = 4
@@ -133,7 +138,8 @@ class Shim:
     selective = True
 
     def __init__(self, inner: TextModel, dialect: Dialect = "grammar") -> None:
-        self._inner, self._dialect = inner, dialect
+        self._inner = inner
+        self._dialect = dialect
 
     async def reply(self, request: Request) -> AsyncGenerator[Item, None]:
         """See Model.reply. The usage is that of the last call; single words and what splits a request are not in it."""
@@ -207,7 +213,8 @@ class Shim:
 
     async def _on_task(self, request: Request, id_: int, turn: ShimTurn) -> Reply:
         """The next step of one task. What would be said to the person at its end is what came of it."""
-        failed, reply = False, _spoken("")
+        failed = False
+        reply = _spoken("")
         step = next_step(turn)
         if isinstance(step, SayStep):
             return _calling(request, ended(id_, step.text, blocked=step.failed))
@@ -231,7 +238,9 @@ class Shim:
 
     async def _answer(self, request: Request, turn: ShimTurn, texts: str) -> AsyncGenerator[Item, None]:
         """Words to the person, from the texts of files or from what it knows; each part of a question on its own."""
-        said, usage, texts = list[str](), Usage(), without_orders(texts)
+        said = list[str]()
+        usage = Usage()
+        texts = without_orders(texts)
         for part in questions_in(turn.request) if texts else [turn.request]:
             room = WINDOW - 2 * ANSWER_TOKENS - cost(READER) - cost(told_before(turn)) - cost(part)
             facts = f"You know: {'; '.join(turn.known)}\n" if turn.known and not texts else ""
@@ -267,7 +276,8 @@ class Shim:
         if step.number:
             warmth = 0.0 if step.note and step.number == 1 else 2 * WARMER if is_stuck(turn) else WARMER
             asking = msgspec.structs.replace(asking, temperature=warmth, seed=step.number)
-        written, usage = "", Usage()
+        written = ""
+        usage = Usage()
         async with aclosing(self._inner.reply(asking)) as items:
             async for item in items:
                 if isinstance(item, TextDelta):
@@ -295,7 +305,8 @@ class Shim:
         asking = self._request(system, [("user", asked)], extra, WINDOW // 4)
         if step.number:
             asking = msgspec.structs.replace(asking, temperature=WARMER, seed=step.number)
-        written, usage = "", Usage()
+        written = ""
+        usage = Usage()
         async with aclosing(self._inner.reply(asking)) as items:
             async for item in items:
                 if isinstance(item, TextDelta):

@@ -20,7 +20,8 @@ def corrected(turn: ShimTurn) -> str:
     return _fact(request, told) or _time(request, told)
 
 
-SHORT_CHARS, EARLIER = 160, 6
+SHORT_CHARS = 160
+EARLIER = 6
 
 
 def _fact(request: str, told: list[str]) -> str:
@@ -36,7 +37,8 @@ def _fact(request: str, told: list[str]) -> str:
 
 
 def _time(request: str, told: list[str]) -> str:
-    times, words = _TIME.findall(request), set(re.findall(r"[a-z]{3,}", request.lower()))
+    times = _TIME.findall(request)
+    words = set(re.findall(r"[a-z]{3,}", request.lower()))
     said = list({found[3]: found for line in reversed(told) if (found := _WILL_TELL.fullmatch(line))}.values())
     if len(times) != 1 or not _MOVED.search(request) or not said:
         return ""
@@ -44,7 +46,9 @@ def _time(request: str, told: list[str]) -> str:
     one = meant if meant or len(said) > 1 else said
     if len(one) != 1:
         return ""
-    again, when, what = one[0][1] == "tell", one[0][2], one[0][3]
+    again = one[0][1] == "tell"
+    when = one[0][2]
+    what = one[0][3]
     when, changed = _TIME_SAID.subn(f" at {times[0]}", when)
     if changed != 1:
         return ""

@@ -28,7 +28,8 @@ OTHER_KIND = 0.6
 """What the likeness of an example for files of another kind is worth."""
 FOLLOWED = 6
 """A program may follow one of so many, which need not all be shown."""
-STEM, PAIR = 5, 0.5
+STEM = 5
+PAIR = 0.5
 """The letters of a stem, and how much two that follow each other count beside one."""
 _WORD = re.compile(r"[a-z]+|\d")
 
@@ -97,7 +98,8 @@ def likest(request: str, listing: str = "") -> Shots:
 def _ranked(request: str, listing: str = "") -> list[tuple[float, Example]]:
     """The examples that have to do with the request, with their likeness, the likest first. One that is about files of
     another kind than the listed ones counts less."""
-    asked, here = _vector(request), _kinds(listing)
+    asked = _vector(request)
+    here = _kinds(listing)
     scores = [sum(value * known.get(stem, 0.0) for stem, value in asked.items()) for known in _known()]
     pairs = [
         (score * (1.0 if not here or _kinds(each.files) & here else OTHER_KIND), each)
@@ -124,7 +126,8 @@ _READ_AS = {
 def follows(program: str, request: str, listing: str) -> bool:
     """Whether a program has the shape of an example that is like the request: only names, texts and numbers are others,
     and those texts stand in the request or in the listing of files. What is only said does not count."""
-    form, like = shape(program), [each for _, each in _ranked(request, listing)[:FOLLOWED]]
+    form = shape(program)
+    like = [each for _, each in _ranked(request, listing)[:FOLLOWED]]
     same = [each for each in like if form == shape(each.program)]
     if not form or not any(_direction(each.asked) == _direction(request) for each in same):
         return False
@@ -168,10 +171,8 @@ def borrowed(program: str, request: str, listing: str) -> str:
         texts = list(_texts(program))
     except SyntaxError:
         return ""
-    known, shown = (
-        f"{request}\n{listing}".lower(),
-        " ".join(map(" ".join, (*PROGRAM_SHOTS, *likest(request, listing)))).lower(),
-    )
+    known = f"{request}\n{listing}".lower()
+    shown = " ".join(map(" ".join, (*PROGRAM_SHOTS, *likest(request, listing)))).lower()
     words = [word for text in texts for word in re.findall(r"\w{3,}", text.lower())]
     return next((word for word in words if word not in known and word in shown), "")
 
@@ -222,7 +223,8 @@ def _called() -> frozenset[str]:
 
 def _texts(program: str) -> Iterator[str]:
     """The texts that a program works with, but for those that it says, writes or runs."""
-    tree, skipped = tree_of(program, PROGRAM_CHARS), set[int]()
+    tree = tree_of(program, PROGRAM_CHARS)
+    skipped = set[int]()
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("say", "write", "run"):
             skipped |= {id(each) for given in node.args[node.func.id == "write" :] for each in ast.walk(given)}

@@ -18,7 +18,8 @@ def mended(tried: ProgramTry, request: str) -> str:
 
 def by_code(tried: ProgramTry) -> str:
     """The program in the way in which it was meant, where that is plain from how it failed; '' where it is not."""
-    came, failed = tried.rehearsed, tried.rehearsed.failed
+    came = tried.rehearsed
+    failed = tried.rehearsed.failed
     if "is not iterable" in failed or "object is not callable" in failed:
         return _of_all_rows(tried.program)
     if "nothing was found" in failed or came.stopped or not (failed or came.changes or came.calls or came.said):
@@ -56,7 +57,8 @@ def _widened(value: ast.expr, walks: list[ast.comprehension], key: ast.expr | No
     """The expression with its aggregates over all that the one walk gives, of which `key` is the same."""
     if len(walks) != 1 or not isinstance(walks[0].target, ast.Name):
         return value
-    name, source = walks[0].target.id, walks[0].iter
+    name = walks[0].target.id
+    source = walks[0].iter
     other = f"other_{name}"
 
     class Widen(ast.NodeTransformer):
@@ -103,7 +105,8 @@ def _renamed(node: ast.expr, old: str, new: str) -> ast.expr:
 def swapping(request: str, texts: str) -> str:
     """The program for a request that says which words become which, `from room 204 to room 311`, and speaks of one
     text in which they stand; '' for another request."""
-    words, path = swap_in(request), target_of(texts)
+    words = swap_in(request)
+    path = target_of(texts)
     if not (words and path) or not re.search(rf"\b{re.escape(words[0])}\b", texts, re.IGNORECASE):
         return ""
     return f"replace({path!r}, {words[0]!r}, {words[1]!r})"
@@ -148,7 +151,8 @@ _SIGN = re.compile(
 )
 
 
-LEAST_LINES, LINE_CHARS = 3, 40
+LEAST_LINES = 3
+LINE_CHARS = 40
 """A list has so many lines at least, and none that is longer."""
 
 

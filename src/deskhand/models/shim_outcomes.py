@@ -99,7 +99,8 @@ def stopped_rightly(tried: ProgramTry, note: str) -> bool:
 
 def _beyond(tried: ProgramTry, turn: ShimTurn) -> str:
     """What a program changes that nobody asked for; '' for nothing."""
-    came, asked = tried.rehearsed, turn.request
+    came = tried.rehearsed
+    asked = turn.request
     lost = [column for each in came.changes for column in lost_columns(each)]
     if missing := _unmade(came, turn):
         return f"the request names {missing}, and you made another file; use exactly that name"
@@ -128,7 +129,8 @@ def _undone(came: Rehearsed, program: str, request: str) -> str:
         return "it changes one line, and the request speaks of every one"
     if came.changes and (part := left_out(request, "\n".join([program, *lines]))):
         return f"it leaves out: {part}. Do all of it"
-    swap, taken = swap_in(request), [line.lower() for line in lines if line[0] == "-" and not line.startswith("---")]
+    swap = swap_in(request)
+    taken = [line.lower() for line in lines if line[0] == "-" and not line.startswith("---")]
     if swap and any(swap[0].lower() in line for line in taken):
         strange = [line for line in taken if swap[0].lower() not in line]
         return f"it changes a line without {swap[0]!r}" if strange else ""
@@ -203,7 +205,8 @@ def _unmade(came: Rehearsed, turn: ShimTurn) -> str:
     """A file that the request names, that was not there and was not made, though something else was changed; '' for
     none. A name that was written into a file is only a word of its text."""
     made = {(each.to or each.path).lower() for each in came.changes if each.kind in ("new", "moved")}
-    asked, listing = turn.request.lower(), turn.did[0].result.lower()
+    asked = turn.request.lower()
+    listing = turn.did[0].result.lower()
     written = "\n".join(line for each in came.changes for line in each.diff.lower().splitlines() if line[:1] == "+")
     found = {path.rpartition("/")[2].lower() for path in (*made, *came.read)}
     missing = [name for name in NAMED.findall(asked) if name not in listing and name not in found]
@@ -225,7 +228,8 @@ def agreed_on(good: Sequence[ProgramTry], *, wants: bool, ordered: bool) -> Prog
 
 def has_columns(tried: ProgramTry, request: str) -> bool:
     """Whether a program makes a table with the columns that the request gives it: `save as sums.csv (name,sum)`."""
-    asked, made = _COLUMNS.search(request), [each for each in tried.rehearsed.changes if each.kind == "new"]
+    asked = _COLUMNS.search(request)
+    made = [each for each in tried.rehearsed.changes if each.kind == "new"]
     if not asked or len(made) != 1 or not made[0].path.lower().endswith(".csv"):
         return False
     head = next((line[1:] for line in made[0].diff.splitlines() if re.match(r"\+(?!\+\+)", line)), "")
@@ -247,7 +251,8 @@ def agree(one: Rehearsed, other: Rehearsed, *, wants: bool = True, ordered: bool
     """Whether two programs come to the same. Without `ordered` the order of lines does not count."""
     if wants and (one.changes or one.calls or other.changes or other.calls):
         return one.calls == other.calls and _changes_of(one, ordered) == _changes_of(other, ordered)
-    mine, theirs = data_in(one), data_in(other)
+    mine = data_in(one)
+    theirs = data_in(other)
     if not (mine and theirs):
         return mine == theirs and set(words_of(one.said)) == set(words_of(other.said))
     return mine <= theirs or theirs <= mine

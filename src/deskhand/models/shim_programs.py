@@ -32,7 +32,8 @@ def pruned(program: str, request: str) -> str:
         tree = tree_of(program, PROGRAM_CHARS)
     except SyntaxError:
         return program
-    takes, gone = _takes_away(tree), set[int]()
+    takes = _takes_away(tree)
+    gone = set[int]()
     for names in _PRUNED:
         if takes and names[0] in _KEEPING:
             continue
@@ -120,7 +121,8 @@ def _of_kind(path: str, request: str) -> bool:
     are."""
     words = set(re.findall(r"\w+", request.lower()))
     kinds = {ending for word, endings in _KINDS.items() if words & {word, f"{word}s"} for ending in endings}
-    ending, folder = path.rpartition(".")[2].lower(), path.rpartition("/")[0].lower()
+    ending = path.rpartition(".")[2].lower()
+    folder = path.rpartition("/")[0].lower()
     return (not kinds or ending in kinds) and (not folder or folder.split("/")[0] in request.lower())
 
 
@@ -290,14 +292,16 @@ def _is_plain(value: ast.expr, asked: str, known: str) -> bool:
     """`known` is the request with the listing: a command may name a file with its ending."""
     if not isinstance(value, ast.Call):
         return False
-    name, given = _name_of(value), [_text_of(each) for each in value.args]
+    name = _name_of(value)
+    given = [_text_of(each) for each in value.args]
     if name == "say":
         return True
     if name not in _PLAIN or None in given or value.keywords:
         return False
     if name == "run":
         return all(word in known or word in _RUNNERS for text in given for word in words_of(str(text)))
-    paths, texts = given[: _PATHS.get(name, 1)], given[_PATHS.get(name, 1) :]
+    paths = given[: _PATHS.get(name, 1)]
+    texts = given[_PATHS.get(name, 1) :]
     return all(_is_asked(str(path), asked) for path in paths) and (
         name == "write" or all(_in_words(str(text), asked) for text in texts)
     )
@@ -347,7 +351,9 @@ def goes_on_and_on(written: str) -> bool:
     return len(lines) > MOST_ALIKE and len(set(lines[-MOST_ALIKE:])) == 1
 
 
-LONG_LINE, ROUNDS, MOST_ALIKE = 12, 3, 8
+LONG_LINE = 12
+ROUNDS = 3
+MOST_ALIKE = 8
 _CALLED = re.compile(r"\s*\w+\(")
 ENDLESS = "raise RuntimeError('one line for each: write a loop over them')"
 """The end of a program that goes on and on."""

@@ -105,7 +105,8 @@ def _shots(kind: str) -> Shots:
     return tuple((each["asked"], f"```python\n{each['program']}\n```") for each in tomllib.loads(text)[kind])
 
 
-PROGRAM_SHOTS, ASSISTANT_SHOTS = _shots("files"), _shots("assistant")
+PROGRAM_SHOTS = _shots("files")
+ASSISTANT_SHOTS = _shots("assistant")
 
 TALKER = """You are Deskhand, a helpful assistant on the person's own computer. Answer in one or two short sentences. \
 You cannot book, buy or send anything, and you do not know today's news. Never claim to have done something."""

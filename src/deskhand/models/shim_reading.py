@@ -26,7 +26,8 @@ _ORDER_LINE = re.compile(
 def without_orders(texts: str) -> str:
     """The texts without sentences that give orders to who reads them: a small model follows them whatever it is told.
     This keeps answers right; what may be done is decided elsewhere, and not by it."""
-    kept, inside = list[str](), False
+    kept = list[str]()
+    inside = False
     for line in texts.split("\n"):
         goes_on = inside and line.lstrip()[:1].islower()
         if line.startswith("--- ") or not (goes_on or _ORDER_LINE.search(line)):
@@ -61,7 +62,9 @@ def nearest_last(texts: str, question: str) -> str:
 
 def _files_in(texts: str) -> list[str]:
     """The texts of a survey, each from the line with its name to the one that ends it."""
-    found, start, at = list[str](), -1, 0
+    found = list[str]()
+    start = -1
+    at = 0
     for line in texts.split("\n"):
         end = min(at + len(line) + 1, len(texts))
         if not line.startswith("--- end of "):
@@ -123,7 +126,9 @@ _LINE_OF_ITS_OWN = re.compile(r"\s*+(?:[-*+|]|\d+[.)]|[^\s:][^:]{0,30}:(?:\s|$)|
 def nearest_passage(texts: str, question: str, answer: str = "") -> Passage | None:
     """The passage that shares most with a question, and half as much with its answer, in words that few passages have;
     None where none shares one."""
-    asked, answered, found = _telling_stems(question), _telling_stems(answer), passages(texts)
+    asked = _telling_stems(question)
+    answered = _telling_stems(answer)
+    found = passages(texts)
     stems = [_telling_stems(f"{each.text} {each.heading}") for each in found]
     seen = Counter(stem for each in stems for stem in each)
     scores = [
@@ -211,7 +216,8 @@ def _quoted(passage: Passage) -> str:
     return f"> {text} ({passage.path})\n"
 
 
-MORE_WORDS, QUOTE_CHARS = 2, 240
+MORE_WORDS = 2
+QUOTE_CHARS = 240
 NOT_FOUND = "I do not find that. The nearest to it is:"
 
 

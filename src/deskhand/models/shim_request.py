@@ -119,7 +119,8 @@ def questions_in(request: str) -> list[str]:
     return parts if 1 < len(parts) <= MOST_QUESTIONS and whole else [request]
 
 
-LEAST_WORDS, MOST_QUESTIONS = 4, 3
+LEAST_WORDS = 4
+MOST_QUESTIONS = 3
 _AND_ASKS = re.compile(
     r",? and (?=(?:what|who|which|where|why|how|whose|when (?:is|are|was|were|do|does|did|will|can)|until when)\b)",
     re.IGNORECASE,
@@ -240,11 +241,14 @@ def program_said(request: str, *, cancels: bool = False) -> str:
     if found := _FACT.fullmatch(plain):
         whole = not _ANOTHER_DEED.search(found[1]) and found[1].lower() not in ("this", "that", "it")
         return f"remember({_sentence(found[1])!r})" if whole else ""
-    when, what = "", ""
+    when = ""
+    what = ""
     if found := _REMIND.fullmatch(plain):
-        when, what = found[1], found[2]
+        when = found[1]
+        what = found[2]
     elif found := _REMIND_AT.fullmatch(plain):
-        when, what = found[2], found[1]
+        when = found[2]
+        what = found[1]
     if not when and (cancels or _REMINDER.search(plain)):
         return _cancelling(plain)
     if not when or _AND_MORE.search(what):

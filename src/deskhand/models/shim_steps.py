@@ -44,7 +44,8 @@ STOPS = 2
 
 
 NO_FILES = "Files here: none"
-FETCH, UNDO = "web_fetch", "undo_change"
+FETCH = "web_fetch"
+UNDO = "undo_change"
 
 
 class SayStep(msgspec.Struct, frozen=True):
@@ -128,7 +129,8 @@ def next_step(turn: ShimTurn) -> Step:
         return SayStep(halted_words(halted, _done_before(tries)))
     if not tries:
         return _after_first(turn, did[0])
-    last, assist = tries[-1], not any(step.move.tool == SURVEY for step in did)
+    last = tries[-1]
+    assist = not any(step.move.tool == SURVEY for step in did)
     if last.rehearsed.needs is not None and last.since:
         if last.since[-1].failed:
             return SayStep(f"I could not do this: {last.since[-1].first_line}")
@@ -153,7 +155,8 @@ def _found_nothing(did: Sequence[Did]) -> bool:
 
 
 def _after_first(turn: ShimTurn, step: Did) -> Step:
-    tool, failed = step.move.tool, step.failed
+    tool = step.move.tool
+    failed = step.failed
     if tool == SURVEY and not failed:
         if turn.known and step.result == NO_FILES and QUESTION.search(turn.request):
             return AnswerStep()  # it was said before
@@ -177,7 +180,8 @@ def tries_of(did: Sequence[Did], request: str) -> list[ProgramTry]:
     for at, step in enumerate(did):
         if step.move.tool != REHEARSE:
             continue
-        program, answers = str(step.move.arguments.get("program", "")), step.move.arguments.get("answers", [])
+        program = str(step.move.arguments.get("program", ""))
+        answers = step.move.arguments.get("answers", [])
         came = Rehearsed(failed=step.first_line) if step.failed else read_rehearsed(step.result)
         end = next((i for i in range(at + 1, len(did)) if did[i].move.tool == REHEARSE), len(did))
         new = ProgramTry(
@@ -262,7 +266,8 @@ def by_program(turn: ShimTurn, purpose: Purpose = "change") -> Move:
 
 def finish(tried: ProgramTry, turn: ShimTurn, *, wants: bool) -> Step:
     """Do what a program came to, or say it where it changes nothing."""
-    came, moves = tried.rehearsed, list[Move]()
+    came = tried.rehearsed
+    moves = list[Move]()
     if came.changes and wants:
         given: dict[str, Any] = {"program": tried.program, "changes": msgspec.to_builtins(came.changes)}
         moves.append(Move(RUN, given | ({"answers": list(tried.answers)} if tried.answers else {})))

@@ -20,14 +20,17 @@ from .shim_prompts import Shots
 from .shim_steps import SayStep
 from .shim_turn import Did, Move, ShimTurn, objects_in, said_by_person, steps_of
 
-TASKS, SHOW_PLAN, ASK = "manage_tasks", "exit_plan_mode", "ask_user"
+TASKS = "manage_tasks"
+SHOW_PLAN = "exit_plan_mode"
+ASK = "ask_user"
 DEEP_WORK = "# Deep work\nYou work by yourself until the whole request is met."
 PLAN_MODE = "# Plan mode\nYou only look now, and make a plan:"
 """Begin what stands in the last block of the system prompt in deep work and in plan mode; `runtime` writes them."""
 LIST = Move(TASKS, {"action": "list"})
 MOST = 12
 """More steps than this a small model does not bring to an end."""
-TITLE_CHARS, KNOWN = 200, 4
+TITLE_CHARS = 200
+KNOWN = 4
 NO_LIST = "I could not keep the list of tasks: {}"
 WAITS = "I need you for this: {}"
 NOTHING = "There are no tasks here. Tell me what is to be done."
@@ -117,7 +120,8 @@ def next_work(messages: Sequence[ContextMessage], planning: bool) -> Work:
     """What comes next in long work. The conversation itself says how far it is, so a new process goes on with it."""
     start = max((i for i, shown in enumerate(messages) if _begins(shown)), default=0)
     said = said_by_person(messages[start].message) if messages else ""
-    steps, before = steps_of(messages[start + 1 :]), steps_of(messages[:start])
+    steps = steps_of(messages[start + 1 :])
+    before = steps_of(messages[:start])
     if not steps and said and not any(step.move.tool == TASKS for step in before):
         return Hear(TaskCalls((LIST,)))
     told = [step for step in steps if step.move == LIST]

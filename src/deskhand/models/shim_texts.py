@@ -56,7 +56,8 @@ _END = "--- end of "
 
 def rewriting(texts: str, written: str) -> str:
     """The program that gives a text of a survey these new words; '' where there are none."""
-    path, found = target_of(texts), _BLOCK.search(written)
+    path = target_of(texts)
+    found = _BLOCK.search(written)
     frame = {f"--- {path}", f"--- end of {path}"}
     new = "\n".join(line for line in (found[1] if found else "").split("\n") if line.strip() not in frame).strip("\n")
     if not path or not new.strip() or (path.endswith(".py") and not _is_python(new)):

@@ -17,7 +17,9 @@ from ..types.turn import BESIDE, MEMORIES
 from . import encode
 from .base import ContextMessage
 
-EARLIER, EARLIER_TOKENS, EARLIER_CHARS = 3, 120, 4_000
+EARLIER = 3
+EARLIER_TOKENS = 120
+EARLIER_CHARS = 4_000
 """So many exchanges are told from before this turn, each at most so long."""
 _STAMP = re.compile(r"\[(\w+), (\d{4}-\d\d-\d\d) \d\d:\d\d\]")
 _FACT = re.compile(r"^- #\d+ \([\d-]+\) (.+)$", re.MULTILINE)
@@ -76,7 +78,8 @@ def read_turn(messages: Sequence[ContextMessage]) -> ShimTurn:
         for shown in messages[:start]
         if (text := said_by_person(shown.message) if shown.message.role == "user" else _answered(shown.message))
     )
-    asked, did = messages[start], steps_of(messages[start + 1 :])
+    asked = messages[start]
+    did = steps_of(messages[start + 1 :])
     told = asked.message
     return ShimTurn(said_by_person(told), asked.key, earlier, did, _known(told), _today(told))
 
@@ -143,12 +146,14 @@ def objects_in(text: str) -> Iterator[dict[str, Any]]:
 
 def told_before(turn: ShimTurn) -> str:
     """What was said before this turn, for a prompt; '' for nothing."""
-    said, pairs = "", list[str]()
+    said = ""
+    pairs = list[str]()
     for role, text in turn.earlier:
         if role == "user":
             said = text
         elif said:
-            asked, answered = clip(said, EARLIER_TOKENS), clip(text, EARLIER_TOKENS)
+            asked = clip(said, EARLIER_TOKENS)
+            answered = clip(text, EARLIER_TOKENS)
             pairs.append(f"Earlier the person said: {asked}\nand you answered: {answered}\n")
             said = ""
     return "".join(pairs[-EARLIER:])

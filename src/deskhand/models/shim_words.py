@@ -51,7 +51,8 @@ _EMPTY = re.compile(r"nothing was found for (.{1,300}?)(?= in the line: |$)")
 
 def told(tried: ProgramTry, since: Sequence[Did]) -> tuple[str, bool]:
     """What is said when all is done, and whether something failed: by what happened, not by what the program says."""
-    came, said = tried.rehearsed, list[str]()
+    came = tried.rehearsed
+    said = list[str]()
     for step in since:
         if step.failed:
             did = " ".join(said)

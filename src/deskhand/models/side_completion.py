@@ -84,7 +84,8 @@ async def ask_aside(
 async def paid(model: str, request: Request, paying: Paying, open_: Callable[[str], Model]) -> Reply:
     """One call of `provider/name`, held and settled. One that is cut off has used what was held. Raises BudgetSpent,
     ModelError."""
-    budgets, key = paying.budgets, paying.keys()
+    budgets = paying.budgets
+    key = paying.keys()
     if why := await budgets.reserve(replace(paying.charge, model=model), at_most(request, 0, SPARE), key):
         raise BudgetSpent(why)
     begun = list[Item]()

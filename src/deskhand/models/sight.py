@@ -30,7 +30,8 @@ async def asked_of_server(spec: ModelSpec) -> bool | None:
     OpenRouter: https://openrouter.ai/docs/api-reference/list-available-models (`architecture.input_modalities`).
     """
     address = urlsplit(spec.base_url)
-    root, name = f"{address.scheme}://{address.netloc}", spec.name
+    root = f"{address.scheme}://{address.netloc}"
+    name = spec.name
     found: list[bool] = []
 
     async def ask(
@@ -96,16 +97,21 @@ class Sighted:
     def __init__(
         self, blind: Model, name: str, ask: Ask | None = None, seeing: Callable[[], Model] | None = None
     ) -> None:
-        self.inner, self._name, self._ask, self._seeing = blind, name, ask, seeing
+        self.inner = blind
+        self._name = name
+        self._ask = ask
+        self._seeing = seeing
         self._sees = False
         self.selective = selective(blind)
 
     async def reply(self, request: Request) -> AsyncGenerator[Item, None]:
         """See Model.reply."""
         if self._ask is not None and any(pictures_in(shown.message) for shown in request.messages):
-            ask, self._ask = self._ask, None
+            ask = self._ask
+            self._ask = None
             if await ask() and self._seeing is not None:
-                self.inner, self._sees = self._seeing(), True
+                self.inner = self._seeing()
+                self._sees = True
         last = request.messages[-1].message if request.messages else None
         unseen = pictures_in(last) if last is not None and last.role == "user" and not self._sees else []
         note = blind_words(self._name, unseen) if unseen else ""

@@ -22,7 +22,8 @@ class StopTexts:
         text = self._rest + piece
         places = [place for place in (text.find(each) for each in self._texts) if place >= 0]
         if places:
-            self.stopped, self._rest = True, ""
+            self.stopped = True
+            self._rest = ""
             return text[: min(places)]
         held = self._held(text)
         self._rest = text[len(text) - held :]
@@ -30,7 +31,8 @@ class StopTexts:
 
     def close(self) -> str:
         """What was held back and is no stop text after all."""
-        rest, self._rest = self._rest, ""
+        rest = self._rest
+        self._rest = ""
         return rest
 
     def _held(self, text: str) -> int:

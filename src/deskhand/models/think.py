@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-OPEN, CLOSE = "<think>", "</think>"
+OPEN = "<think>"
+CLOSE = "</think>"
 
 Piece = tuple[Literal["text", "thinking"], str]
 
@@ -52,12 +53,14 @@ class ThinkTags:
     def close(self) -> list[Piece]:
         """What was held back."""
         kind: Literal["text", "thinking"] = "thinking" if self._where == "inside" else "text"
-        held, self._held = self._held, ""
+        held = self._held
+        self._held = ""
         return [(kind, held)] if held else []
 
     def _rest(self) -> list[Piece]:
         self._where = "after"
-        held, self._held = self._held, ""
+        held = self._held
+        self._held = ""
         return [("text", held)]
 
 

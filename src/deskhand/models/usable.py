@@ -19,7 +19,8 @@ def usable(message: Message, tools: bool) -> Message:
         elif isinstance(part, Thinking):
             parts.append(part)
         elif isinstance(part, ToolCall) and tools:
-            call_id, tries = part.id or "call", 1
+            call_id = part.id or "call"
+            tries = 1
             while call_id in seen:
                 tries += 1
                 call_id = f"{part.id or 'call'}_{tries}"

@@ -18,7 +18,8 @@ KEEP = 4
 """So many of the last steps stay: a reply of the model, with the results of its calls."""
 ANSWER_TOKENS = 4096
 """Room that is left for an answer where nobody said how long it may be; never more than a quarter of the window."""
-WORTH, LEAST = 0.15, 200
+WORTH = 0.15
+LEAST = 200
 """What is less than this part of the window is not shortened, and nothing to fewer tokens."""
 TIGHT = 16_000
 """Below this a model may have a way of its own to fit what it is given."""
@@ -56,9 +57,13 @@ def fit(messages: Sequence[Message], drop_to: int, cut_to: int | None = None) ->
 def _left(messages: Sequence[Message], budget: int, keep: int) -> list[int]:
     """The places of what stays without being cut, with at least so many steps of the last exchange."""
     sizes = [tokens(message) for message in messages]
-    left, start, before = sum(sizes), 0, 0
+    left = sum(sizes)
+    start = 0
+    before = 0
     for i in [i for i, message in enumerate(messages) if message.role == "user" and not is_hint(message)] or [0]:
-        left, start, before = left - sum(sizes[before:i]), i, i
+        left = left - sum(sizes[before:i])
+        start = i
+        before = i
         if left <= budget:
             break
     steps = [i for i in range(start + 1, len(messages)) if messages[i].role == "assistant"]
@@ -66,7 +71,8 @@ def _left(messages: Sequence[Message], budget: int, keep: int) -> list[int]:
     for i in steps[1 : len(steps) - keep + 1]:
         if left <= budget:
             break
-        left, end = left - sum(sizes[end:i]), i
+        left = left - sum(sizes[end:i])
+        end = i
     return [i for i in range(start, len(messages)) if not first <= i < end]
 
 
@@ -133,7 +139,8 @@ def at_most(request: Request, context_tokens: int, scale: float) -> int:
 
 def counted(request: Request) -> int:
     """About how many tokens the request has. Each message is measured once."""
-    known, found = request.encoded.tokens, overhead(request.system, request.tools)
+    known = request.encoded.tokens
+    found = overhead(request.system, request.tools)
     for shown in request.messages:
         if shown.key not in known:
             known[shown.key] = tokens(shown.message)

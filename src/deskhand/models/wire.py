@@ -31,8 +31,10 @@ class Wire(ABC):
     def __init__(
         self, transport: Transport, spec: ModelSpec, path: str, headers: Mapping[str, str] | None = None
     ) -> None:
-        self._transport, self._spec = transport, spec
-        key, auth = spec.key, spec.quirks.auth
+        self._transport = transport
+        self._spec = spec
+        key = spec.key
+        auth = spec.quirks.auth
         sent = dict(headers or {})
         if key:
             sent |= {"Authorization": f"Bearer {key}"} if auth == "bearer" else {auth: key}

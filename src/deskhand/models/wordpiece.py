@@ -10,7 +10,9 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
 
-UNKNOWN, BEGIN, END = "[UNK]", "[CLS]", "[SEP]"
+UNKNOWN = "[UNK]"
+BEGIN = "[CLS]"
+END = "[SEP]"
 _WORD_CHARS = 100
 
 
@@ -77,7 +79,8 @@ def _pieces(word: str, vocabulary: Mapping[str, int]) -> list[str]:
     """The longest piece that fits, again and again."""
     if len(word) > _WORD_CHARS:
         return [UNKNOWN]
-    found, start = list[str](), 0
+    found = list[str]()
+    start = 0
     while start < len(word):
         for end in range(len(word), start, -1):
             piece = word[start:end] if start == 0 else f"##{word[start:end]}"

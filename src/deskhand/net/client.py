@@ -106,7 +106,9 @@ class Net:
     ) -> None:
         self.limits = limits or NetLimits()
         self._resolve: Resolve = resolve or SystemNames()
-        self._allow, self._tls, self._closed = frozenset(allow), tls, closed
+        self._allow = frozenset(allow)
+        self._tls = tls
+        self._closed = closed
         self._exchange: Exchange | None = None
         self.manners = HostRateLimiter()
 
@@ -125,7 +127,8 @@ class Net:
 
     def _like(self, allow: Iterable[tuple[str, int]], exchange: Exchange | None) -> Net:
         other = Net(self.limits, resolve=self._resolve, allow=allow, tls=self._tls, closed=self._closed)
-        other._exchange, other.manners = exchange, self.manners
+        other._exchange = exchange
+        other.manners = self.manners
         return other
 
     async def get(

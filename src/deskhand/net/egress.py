@@ -12,7 +12,9 @@ from .url import check_port, parse_host, short
 
 USUAL_PORTS = (443, 80)
 _AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:@/?#%\\\s]+):([0-9]{1,5})")
-_HANDSHAKE, _CLIENT_HELLO, _SERVER_NAME = 22, 1, 0
+_HANDSHAKE = 22
+_CLIENT_HELLO = 1
+_SERVER_NAME = 0
 HELLO_BYTES = 1 << 14
 """A longer first message of TLS is none that we would let pass."""
 
@@ -63,7 +65,8 @@ def parse_entry(text: str) -> EgressHost:
     if colon and not rest.endswith("]") and (name.endswith("]") or ":" not in name):
         if not (digits.isascii() and digits.isdecimal() and len(digits) <= 5):
             raise AddressRefused(f"{short(text)} has no port after its colon: write example.org:8443.")
-        rest, ports = name, (int(digits),)
+        rest = name
+        ports = (int(digits),)
         if not 0 < ports[0] < 65536:
             raise AddressRefused(f"{short(text)}: there is no such port.")
     if "/" in rest or "*" in rest:
@@ -144,7 +147,8 @@ class _Reader:
     def take(self, size: int) -> bytes:
         if size > len(self._data):
             raise ValueError("it ends too early")
-        taken, self._data = self._data[:size], self._data[size:]
+        taken = self._data[:size]
+        self._data = self._data[size:]
         return taken
 
     def vector(self, length_bytes: int) -> bytes:
@@ -162,7 +166,8 @@ def _name_in(hello: _Reader) -> str:
     names: list[str] = []
     extensions = _Reader(hello.vector(2)) if hello else _Reader(b"")
     while extensions:
-        kind, content = int.from_bytes(extensions.take(2)), extensions.vector(2)
+        kind = int.from_bytes(extensions.take(2))
+        content = extensions.vector(2)
         if kind != _SERVER_NAME:
             continue
         entries = _Reader(_Reader(content).vector(2))

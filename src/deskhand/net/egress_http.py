@@ -13,10 +13,13 @@ from ..types.secrets import Scrubber
 from .framing import strict
 
 HEAD_BYTES = 1 << 15
-HEAD_S, KEPT_S, IDLE_S = 15.0, 60.0, 120.0
+HEAD_S = 15.0
+KEPT_S = 60.0
+IDLE_S = 120.0
 """Until the first request is whole, until the next one begins, and between two pieces of anything."""
 PIECE_BYTES = 1 << 16
-_DRAIN_BYTES, _DRAIN_S = 1 << 18, 1.0
+_DRAIN_BYTES = 1 << 18
+_DRAIN_S = 1.0
 
 BROKEN = (OSError, anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, h11.ProtocolError)
 """How a connection ends that did not end well."""
@@ -46,7 +49,8 @@ class Peer:
     """One side of an exchange: its stream, and what h11 makes of it."""
 
     def __init__(self, stream: ByteStream, connection: h11.Connection) -> None:
-        self.stream, self.http = stream, connection
+        self.stream = stream
+        self.http = connection
 
     @classmethod
     def client(cls, stream: ByteStream) -> Peer:
@@ -199,7 +203,8 @@ async def _answered(
 
 
 def _response(event: h11.Response, scrubber: Scrubber | None) -> h11.Response:
-    headers, reason = end_to_end(event.headers.raw_items()), event.reason
+    headers = end_to_end(event.headers.raw_items())
+    reason = event.reason
     if scrubber is not None:
         encodings = {value.strip().lower() for name, value in headers if name.lower() == b"content-encoding"}
         if encodings - {b"identity", b""}:

@@ -73,7 +73,8 @@ class Unreachable(Exception):
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
-        self.status, self.text = status, text
+        self.status = status
+        self.text = text
 
 
 class NotAnyMore(ConnectionError):
@@ -84,7 +85,10 @@ class ProxyRequest(ByteStream):
     """A connection to a host that asks again before it sends, when the command has read something since."""
 
     def __init__(self, stream: ByteStream, gate: Gate, to: tuple[str, int], read: object) -> None:
-        self._stream, self._gate, self._to, self._read = stream, gate, to, read
+        self._stream = stream
+        self._gate = gate
+        self._to = to
+        self._read = read
 
     async def send(self, item: bytes) -> None:
         read = await self._gate.read()
@@ -139,7 +143,8 @@ async def _one(client: Peer, request: h11.Request, gate: Gate, within: str) -> N
         await _tunnel(client, request, gate)
         return
     if within:
-        url, secure = _within(request, within), True
+        url = _within(request, within)
+        secure = True
         port = url.port
         read = await _permit(gate, url.host, url.port)
     else:
@@ -153,7 +158,8 @@ async def _one(client: Peer, request: h11.Request, gate: Gate, within: str) -> N
 
 async def _forwarded(client: Peer, request: h11.Request, gate: Gate, url: Url, read: object) -> None:
     """Send the request to where `url` says, and the answer back. `read` is what was read when it was let through."""
-    sent, refused = Sent(), ""
+    sent = Sent()
+    refused = ""
     broker = gate.broker(url.host, url.port) if url.scheme == "https" else None
     try:
         onward = _onward(request, url, broker)
@@ -274,7 +280,8 @@ async def _tunnel(client: Peer, request: h11.Request, gate: Gate) -> None:
     except Unreachable as error:
         gate.told(Use(host, port, error.text.rstrip(".")))
         raise
-    sent, refused = Sent(), ""
+    sent = Sent()
+    refused = ""
     try:
         await client.send(h11.Response(status_code=200, headers=[], reason=b"Connected"))
         first, _ = client.http.trailing_data

@@ -20,7 +20,8 @@ from .client import NetLimits, OutboundRequest
 from .inflate import InflateMeter, large
 from .url import short
 
-_HEADERS_BYTES, _HEADERS = 64 << 10, 200
+_HEADERS_BYTES = 64 << 10
+_HEADERS = 200
 _WHY = {
     1: "what it answers is no proper HTTP",
     7: "it does not take connections there",
@@ -37,7 +38,8 @@ _WHY = {
     100: "what it answers is no proper HTTP",
 }
 """By curl's error code, https://curl.se/libcurl/c/libcurl-errors.html"""
-_TIMED_OUT, _TOO_LARGE = 28, 63
+_TIMED_OUT = 28
+_TOO_LARGE = 63
 
 
 async def exchange(
@@ -60,12 +62,15 @@ class _Call:
     """One exchange, in a thread of its own."""
 
     def __init__(self, request: OutboundRequest, addresses: tuple[str, ...], limits: NetLimits) -> None:
-        self._request, self._addresses, self._limits = request, addresses, limits
+        self._request = request
+        self._addresses = addresses
+        self._limits = limits
         self.given_up = threading.Event()
         self._meter = InflateMeter(limits.body_bytes, limits.ratio)
         self._curl = Curl()
         self._body = bytearray()
-        self._status, self._head_bytes = 0, 0
+        self._status = 0
+        self._head_bytes = 0
         self._headers: dict[str, str] = {}
 
     def run(self) -> tuple[int, dict[str, str], bytes]:
@@ -89,7 +94,9 @@ class _Call:
         return self._status, self._headers, bytes(self._body)
 
     def _set_up(self) -> None:
-        url, limits, curl = self._request.url, self._limits, self._curl
+        url = self._request.url
+        limits = self._limits
+        curl = self._curl
         curl.impersonate(DEFAULT_CHROME, default_headers=True)
         host = f"[{url.host}]" if ":" in url.host else url.host
         pinned = ",".join(f"[{each}]" if ":" in each else each for each in self._addresses)
@@ -134,7 +141,8 @@ class _Call:
             self._status = int([*text.split(), "0", "0"][1])
             return len(line)
         name, colon, value = text.partition(":")
-        name, value = name.strip().lower(), value.strip()
+        name = name.strip().lower()
+        value = value.strip()
         if colon:
             self._headers[name] = f"{self._headers[name]}, {value}" if name in self._headers else value
         elif not text:

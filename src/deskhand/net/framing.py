@@ -71,7 +71,8 @@ class _StrictBuffer(ReceiveBuffer):
 
 
 def _check(lines: Sequence[bytearray], *, own: bool) -> None:
-    first, seen = bytes(lines[0]), dict[bytes, bytes]()
+    first = bytes(lines[0])
+    seen = dict[bytes, bytes]()
     if not _HEAD.search(first):
         return  # what trails a body, of which nothing is taken; or no HTTP/1, which h11 or its user refuses
     for line in lines[1:]:

@@ -53,7 +53,8 @@ def _seconds(headers: Mapping[str, str], now: float) -> float:
     text = headers.get("retry-after", "").strip()
     if text.isascii() and text.isdecimal():
         return float(text[:12])
-    until, theirs = _moment(text), _moment(headers.get("date", "").strip())
+    until = _moment(text)
+    theirs = _moment(headers.get("date", "").strip())
     return 0.0 if until is None else until - (now if theirs is None else theirs)
 
 

@@ -19,7 +19,8 @@ class InflateMeter:
     """Counts one body. `limit_bytes` is how much it may be unpacked, `ratio` how many times what was received."""
 
     def __init__(self, limit_bytes: int, ratio: int) -> None:
-        self._limit, self._ratio = limit_bytes, ratio
+        self._limit = limit_bytes
+        self._ratio = ratio
         self.received = self.unpacked = 0
 
     def expect(self, size: int) -> None:
@@ -104,7 +105,9 @@ class _Zlib:
     """gzip, also of several members; deflate with its header or, as some servers send it, without."""
 
     def __init__(self, *, gzip: bool) -> None:
-        self._gzip, self._held, self._members = gzip, b"", 0
+        self._gzip = gzip
+        self._held = b""
+        self._members = 0
         self._inflate = zlib.decompressobj(16 + zlib.MAX_WBITS)
         self._begun = False
 

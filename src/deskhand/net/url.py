@@ -70,7 +70,8 @@ def parse_url(text: str) -> Url:
         )
     scheme, rest = _scheme(text, shown)
     end = min((at for at in map(rest.find, "/?#") if at >= 0), default=len(rest))
-    authority, target = rest[:end], rest[end:].partition("#")[0]
+    authority = rest[:end]
+    target = rest[end:].partition("#")[0]
     if "@" in authority:
         raise AddressRefused(f"{shown} has a name or password before its host; write it without.")
     host, port = _split_port(authority, scheme, shown)

@@ -23,7 +23,8 @@ def words_of(command: str) -> list[str]:
     if len(command) > LONGEST:
         raise ValueError(f"it has more than {LONGEST:,} characters")
     lexer = shlex.shlex(command.replace("\n", " ; "), posix=True, punctuation_chars=True)
-    lexer.whitespace_split, lexer.commenters = True, ""
+    lexer.whitespace_split = True
+    lexer.commenters = ""
     return list(lexer)
 
 

@@ -20,7 +20,8 @@ from ..types.labels import LOCAL, UNNAMED, Label
 from ..types.messages import Message, ResultPart, Text, ToolCall, ToolResult
 from .links import live_links, neutralised, stands_in
 
-SEARCH, FETCH = "web_search", "web_fetch"
+SEARCH = "web_search"
+FETCH = "web_fetch"
 ANSWERED = "[web_fetch: answered"
 """So begins the answer to a question about a page: words of a model, which may repeat those of the question."""
 ADDRESSES = frozenset({"url", "urls", "uri", "href", "link", "links", "address"})

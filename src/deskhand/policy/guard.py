@@ -8,7 +8,9 @@ from typing import Literal
 from ..types.events import Hinted, Turn
 from ..types.limits import Limits
 
-SAME_HINT, SAME_STOP, ALTERNATING_STOP = 3, 5, 8
+SAME_HINT = 3
+SAME_STOP = 5
+ALTERNATING_STOP = 8
 WRAP_UP_STEPS = 3
 
 

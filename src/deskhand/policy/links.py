@@ -19,7 +19,8 @@ _CODE = re.compile(r"(```.*?```|`[^`\n]*`)", re.DOTALL)
 _INLINE = re.compile(r"(`[^`\n]*`)")
 MOST_LINKS = 100
 """What an answer names beyond these leads nowhere."""
-MOST_BEGINS, MOST_ENDS = 16, 4
+MOST_BEGINS = 16
+MOST_ENDS = 4
 KNOWN_CHARS = 200_000
 """So much of what was read last is looked through for the addresses that an answer names."""
 _RUN = re.compile(rf"{_OF_A_URL}+")
@@ -108,7 +109,9 @@ def neutralised(text: str, live: Collection[str]) -> str:
         return text
 
     def link(found: re.Match[str]) -> str:
-        picture, words, url = found[1], found[2], found[3]
+        picture = found[1]
+        words = found[2]
+        url = found[3]
         if picture:
             return f"[picture: {words}] `{url}`"
         return found[0] if url in live else f"{words} `{url}`"

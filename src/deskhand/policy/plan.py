@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from .rules import Case, Decision, looks
 
-ENTER, EXIT = "enter_plan_mode", "exit_plan_mode"
+ENTER = "enter_plan_mode"
+EXIT = "exit_plan_mode"
 
 
 def planned(case: Case, decision: Decision) -> Decision:

@@ -45,7 +45,8 @@ _TAR_LONG = ("--exclude=", "--strip-components=", "--directory=")
 def risk(words: Sequence[ShellWord], *, strict: bool = False) -> str:
     """What in this plain command may run another program than its first word, or '' for nothing. `strict`: an
     interpreter is never plain, whatever it is given."""
-    name, rest = words[0].text, words[1:]
+    name = words[0].text
+    rest = words[1:]
     if name in SHIFTY:
         return name
     if name in INTERPRETERS:

@@ -17,7 +17,8 @@ from .visible import visible
 
 MESSAGE_CHARS = 3_400
 """With what stands around it, one message of Telegram, which takes 4,096."""
-LEAST_DIFF_CHARS, NOTE_CHARS = 1_000, 50
+LEAST_DIFF_CHARS = 1_000
+NOTE_CHARS = 50
 HEAD_LINES = 2
 """Before each diff: an empty one, and the name."""
 _PLAIN = re.compile(r"[\w./@+=-]+")

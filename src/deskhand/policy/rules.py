@@ -125,7 +125,8 @@ def decide(rules: Sequence[Rule], case: Case) -> Decision:
 
 
 def _by_rule(rules: Sequence[Rule], case: Case) -> Decision:
-    seen, doubtful = RuleTrace(case), ""
+    seen = RuleTrace(case)
+    doubtful = ""
     for number, rule in enumerate(rules, 1):
         if not (misfit := mismatch(rule, seen)):
             decision = Decision(rule.verdict, rule.because or f"rule {number}: {summary(rule)}")
@@ -170,7 +171,8 @@ class RuleTrace:
     __slots__ = ("_hosts", "_reading", "case", "command", "names")
 
     def __init__(self, case: Case) -> None:
-        self.case, who = case, case.principal
+        self.case = case
+        who = case.principal
         self.names = (who.id, *(f"role:{role}" for role in who.roles), *((who.on_behalf_of,) * bool(who.on_behalf_of)))
         self._hosts: tuple[str, ...] | None = None
         self.command = command_of(case) if case.command is None else case.command
@@ -205,7 +207,8 @@ def command_of(case: Case) -> str:
 
 def mismatch(rule: Rule, seen: RuleTrace) -> str:
     """The first field of the rule that does not fit, '' where all do."""
-    case, tool = seen.case, rule.tool
+    case = seen.case
+    tool = rule.tool
     if tool != "*" and not _fits(tool, case.tool) and not (seen.command and tool == SHELL):
         return "tool"
     if rule.effect != "*" and not _fits(rule.effect, case.effect):

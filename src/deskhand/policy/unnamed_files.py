@@ -22,7 +22,8 @@ _CHANGE_ALL = frozenset({"mv", "rm", "rmdir", "unlink", "shred", "truncate", "te
 _CHANGE_LAST = frozenset({"cp", "ln", "install", "rsync"})
 _IN_PLACE = frozenset({"sed", "perl"})
 _GLOB = re.compile(r"[*?\[$`~]")
-LOOKED_AT, PATH = 8_000, 1_000
+LOOKED_AT = 8_000
+PATH = 1_000
 """Characters of what was said that are looked at, and of a path: what is only named behind them counts as unnamed."""
 MOST = 50
 """A command that changes more paths than these names too many to be sure of."""
@@ -94,7 +95,8 @@ def _targets(simple: list[str], kind: Kind) -> Iterator[str]:
     words = list(dropwhile(lambda word: word in RUNS_OTHERS or "=" in word, words))
     if not words:
         return
-    program, options = PurePosixPath(words[0]).name, [word for word in words[1:] if word.startswith("-")]
+    program = PurePosixPath(words[0]).name
+    options = [word for word in words[1:] if word.startswith("-")]
     plain = [word for word in words[1:] if not word.startswith("-")]
     if program in ("mv", *_CHANGE_LAST) and plain:
         last = plain.pop()

@@ -19,7 +19,9 @@ def visible(text: str) -> str:
     the same otherwise: an accent that could be a part of its letter, a letter that stands for another one."""
     if text.isascii() and text.isprintable():
         return text
-    unseen, shown, before = {found.start() for found in _UNSEEN.finditer(text)}, list[str](), ""
+    unseen = {found.start() for found in _UNSEEN.finditer(text)}
+    shown = list[str]()
+    before = ""
     for at, char in enumerate(text):
         plain = char.isascii() or (
             normalize("NFC", char) == char and len(normalize("NFC", before + char)) > len(before)

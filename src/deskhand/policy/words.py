@@ -58,10 +58,13 @@ def read(command: str) -> WordReader:
 
 class _Reader:
     def __init__(self, command: str) -> None:
-        self._command, self._at = command, 0
+        self._command = command
+        self._at = 0
         self._commands: list[tuple[ShellWord, ...]] = []
         self._words: list[ShellWord] = []
-        self._depth, self._writes, self._closed = 0, False, False
+        self._depth = 0
+        self._writes = False
+        self._closed = False
 
     def read(self) -> WordReader:
         unclear = self._all()
@@ -73,7 +76,8 @@ class _Reader:
         while self._at < len(self._command):
             if (found := _TOKEN.match(self._command, self._at)) is None:
                 return self._rest()
-            kind, text = str(found.lastgroup), found.group()
+            kind = str(found.lastgroup)
+            text = found.group()
             if not self._take(kind, text, found.end()):
                 return self._rest()
         return "" if self._depth == 0 else "("
@@ -129,7 +133,8 @@ class _Reader:
     def _end(self) -> None:
         if self._words:
             self._commands.append(tuple(self._words))
-        self._words, self._closed = [], False
+        self._words = []
+        self._closed = False
 
     def _rest(self) -> str:
         return self._command[self._at : self._at + 40].split("\n")[0].strip() or "a line end"
@@ -138,7 +143,8 @@ class _Reader:
 def _word(raw: str) -> ShellWord:
     if not _QUOTED.search(raw):
         return ShellWord(raw, raw[0] in "*?[" or (raw[0] == "-" and bool(_GLOB.search(raw))))
-    text, globs = "", False
+    text = ""
+    globs = False
     for piece in _PIECE.finditer(raw):
         single, double, escaped, plain = piece.groups()
         if plain and (not text or text[0] == "-") and (found := _GLOB.search(plain)):

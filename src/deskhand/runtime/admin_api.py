@@ -74,8 +74,10 @@ from .app import App
 
 SECRET = re.compile(r"(?:^|_)(?:key|token|secret|password)$", re.IGNORECASE)
 _ADDRESS = re.compile(r"(://(?=[^/\s]{0,999}@)|://[^?\s]{0,999}\?)[^/@\s]+(?=@)?")
-LMSTUDIO, OPENROUTER = "lmstudio", "openrouter"
-UNDONE, KEPT = "It is put back.", "Not undone: what is in the way is not for you to read."
+LMSTUDIO = "lmstudio"
+OPENROUTER = "openrouter"
+UNDONE = "It is put back."
+KEPT = "Not undone: what is in the way is not for you to read."
 NO_KEY = "there is no key for its provider yet: deskhand setup"
 
 
@@ -88,7 +90,8 @@ class RunningHouse:
     """It implements `web.ports.House`."""
 
     def __init__(self, app: App, models: Models) -> None:
-        self._app, self._models = app, models
+        self._app = app
+        self._models = models
         self._began = app.parts.clock.now()
         self._changing = anyio.Lock()
 
@@ -103,7 +106,8 @@ class RunningHouse:
         return ""
 
     async def status(self, agent: str) -> StatusView:
-        settings, name = self._app.settings, agent
+        settings = self._app.settings
+        name = agent
         model = next(iter(settings.agent(name).models), "")
         provider, _, short = model.partition("/")
         url = self.base_url(provider)
@@ -152,7 +156,8 @@ class RunningHouse:
 
     def tools(self, agent: str) -> list[ToolView]:
         tools = self._app.current.agent(agent).tools
-        now, specs = offering(tools, SessionOptions()), [tool.spec for tool in tools.values()]
+        now = offering(tools, SessionOptions())
+        specs = [tool.spec for tool in tools.values()]
         return [ToolView(s.name, s.description, s.effect, s.parameters, deferred=s not in now) for s in specs]
 
     def _skills(self, agent: str) -> Skills:
@@ -161,7 +166,8 @@ class RunningHouse:
     async def skills(self, principal: Principal, agent: str) -> list[SkillView]:
         found = await anyio.to_thread.run_sync(self._skills(agent).find)
         reach = await self._app.current.agent(agent).reach()
-        marks, bound = await marks_in(reach), bound_of(await self._app.store.rows("approved_files", ()))
+        marks = await marks_in(reach)
+        bound = bound_of(await self._app.store.rows("approved_files", ()))
         found = {name: each for name, each in found.items() if not why_held(each, marks, bound, principal)}
         twins = alike(found)
         return [
@@ -320,7 +326,8 @@ class RunningHouse:
 
     def _change(self, effect: Effect, redone: bool) -> ChangeView:
         can = "" if redone or effect.undone_at is not None else "undo" if effect.undoes is None else "redo"
-        what, at = self._app.redact(effect.what), effect.undone_at
+        what = self._app.redact(effect.what)
+        at = effect.undone_at
         place = (effect.n, effect.at, effect.session, effect.agent, effect.person, effect.tool, what, effect.count)
         return ChangeView(*place, can, effect.undoes, at)  # type: ignore[arg-type]
 
@@ -365,7 +372,8 @@ class RunningHouse:
         return UndoneView(done.undo, hide(done.words), [hide(each) for each in done.back], left)
 
     def price(self, model: str) -> Price | None:
-        facts, provider = facts_of(self._app.settings, model), model.partition("/")[0]
+        facts = facts_of(self._app.settings, model)
+        provider = model.partition("/")[0]
         listed = catalogue_of(self._app.settings).providers.get(provider)
         if facts.input_usd or facts.output_usd:
             return Price(facts.input_usd, facts.output_usd, facts.cached_usd or facts.input_usd)

@@ -136,7 +136,8 @@ class App:
         self._checkup = Checkup(self.store, home, self.vitals, parts.clock)
         self.room = SandboxProvider(parts.sandbox, parts.clock.now)
         self.feed = Feed(partial(SocketTap, home.socket))
-        self.restart, self.restarts = Restart(self.store, parts.clock), False
+        self.restart = Restart(self.store, parts.clock)
+        self.restarts = False
         self.up: Callable[[], None] = lambda: None
         channels = {channel.name: channel for channel in parts.channels}
         self.dispatch = Dispatch(self.store, self._driver, parts.clock, self._troubled)
@@ -148,11 +149,14 @@ class App:
         self.authorise = parts.authorise or self.people.authorise
         self.alerts = Alerts(self.store, parts.clock, tuple(channels))
         self.rounds = MachineRounds(self.store, parts.clock, self.alerts, self._machine_rounds)
-        self.hands, current = self._open_hands(), self.current
+        self.hands = self._open_hands()
+        current = self.current
         self.works = FeatureWiring(
             self.hands.ground, current.agent, parts.model, current.trying, parts.meaning, self.hands.reaches.words
         )
-        self.reaches, self.effects, self.background = self.hands.reaches, self.hands.effects, self.hands.background
+        self.reaches = self.hands.reaches
+        self.effects = self.hands.effects
+        self.background = self.hands.background
         self.diffs = self.hands.diffs
         self.telling = Telling(self.store, self.reaches.untold, self.alerts, parts.clock)
         self.door = LocalDoor(self.store, self.dispatch, self.feed, self._access(), parts.clock, parts.ids)
@@ -249,7 +253,8 @@ class App:
         await self.works.continuing.instead()
 
     def _access(self) -> Access:
-        people, zone = self.people, ZoneInfo(self.settings.config.timezone)
+        people = self.people
+        zone = ZoneInfo(self.settings.config.timezone)
         rules = (people.may_talk, self.hands.unpack, people.note, self._hears_bots, self.rounds)
         return Access(self.authorise, self._route, *rules, self._check, zone, self._prompt, self.redact)
 
@@ -384,7 +389,8 @@ class App:
             started()
 
         yield Child("driver", lambda: self.dispatch.run(begun, takes, self.up), awaited=True, vital=True)
-        home, clock = self.settings.home, self.parts.clock
+        home = self.settings.home
+        clock = self.parts.clock
         yield Child("watch", partial(watch, self.store, self.door, self.dispatch), vital=True)
         yield Child("processes", self.background.run)
         yield from self.works.children()
@@ -429,7 +435,8 @@ class App:
         found += await self.alerts.facts()
         found.append(HealthFact("people", "degraded" if (why := self.people.health()) else "ok", why))
         facts |= {fact.name: fact for fact in found}
-        now, known = self.parts.clock.now(), tuple(facts.values())
+        now = self.parts.clock.now()
+        known = tuple(facts.values())
         return Health(overall(known), now, version("deskhand"), os.getpid(), self._began, self.address, known)
 
     async def _receive(self, channel: Channel) -> None:

@@ -118,7 +118,8 @@ class FeatureWiring:
         }
 
     def _agents(self, state: State, row: Waiting, args: str) -> str:
-        settings, here = self.ground.settings(), state.session.partition("/")[0]
+        settings = self.ground.settings()
+        here = state.session.partition("/")[0]
         custom = {name: role.agents for name, role in settings.config.roles.items()}
         names = [name for name in settings.agents if may_talk(row.principal, name, custom)]
         return "\n".join(["You may talk to:", *(f"{name} (this one)" if name == here else name for name in names)])

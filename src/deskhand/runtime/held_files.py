@@ -63,7 +63,8 @@ class Approving:
     """Over the files of all agents of these settings."""
 
     def __init__(self, settings: Settings, store: Store) -> None:
-        self._settings, self._store = settings, store
+        self._settings = settings
+        self._store = store
 
     async def held(self, now: float) -> list[HeldFile]:
         """All that is held back from owners, in order. Raises StoreError."""

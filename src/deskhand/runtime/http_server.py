@@ -76,7 +76,8 @@ class Site:
     """The page and the API of one App."""
 
     def __init__(self, app: App, models: Models) -> None:
-        self._app, self._models = app, models
+        self._app = app
+        self._models = models
 
     async def run(self) -> None:
         """Serve for ever. Raises ConfigError where it may not or cannot listen."""

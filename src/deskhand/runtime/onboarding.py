@@ -50,7 +50,10 @@ class Onboarding:
     """It implements `web.setup.SetUp`. `reload` makes what was written hold; `tasks` runs downloads."""
 
     def __init__(self, app: App, models: Models, tasks: TaskGroup, reload: Callable[[], Awaitable[None]]) -> None:
-        self._app, self._models, self._tasks, self._reload = app, models, tasks, reload
+        self._app = app
+        self._models = models
+        self._tasks = tasks
+        self._reload = reload
         self._pull: PullView | None = None
         self._bot: BotView | None = None
 
@@ -107,7 +110,8 @@ class Onboarding:
             self._pull = PullView(model, 0, 1, str(error))
 
     async def key(self, given: Key) -> ProbeView:
-        settings, provider = self._app.settings, given.provider.strip()
+        settings = self._app.settings
+        provider = given.provider.strip()
         listed = catalogue_of(settings).providers.get(provider)
         if listed is None and not given.base_url:
             raise ConfigError(f"no provider {provider!r} is known; give its address, or see `deskhand model list`")

@@ -48,7 +48,8 @@ class Current:
         self.settings = settings
         self.plugins = Plugins()
         self.agents: dict[str, Agent] = {}
-        self._clock, self._redact = clock, redact
+        self._clock = clock
+        self._redact = redact
         self._needs: ReloadNeeds | None = None
         self._first, self._stamp = settings.config, stamp(settings)
         self._problem = ConfigProblem(settings.problem, clock.now()) if settings.problem else None
@@ -116,8 +117,11 @@ class Current:
         except (ConfigError, OSError) as error:
             self._problem = ConfigProblem(self._redact(str(error)), self._clock.now())
             raise
-        before, self._problem = self.settings, None
-        self.settings, self.plugins, self.agents = settings, plugins, agents
+        before = self.settings
+        self._problem = None
+        self.settings = settings
+        self.plugins = plugins
+        self.agents = agents
         self._opened.taken_up(settings)
         self._keep_copy()
         names = ", ".join(changed(before.config, settings.config)) or "nothing that was set"

@@ -55,13 +55,15 @@ class _Ends:
     """How it comes to an end: `code` is what for."""
 
     def __init__(self, app: App) -> None:
-        self._app, self._ending = app, False
+        self._app = app
+        self._ending = False
         self.code = 0
 
     async def when_asked(self, tasks: TaskGroup) -> None:
         await self._app.restart.asked.wait()
         if not self._ending:
-            self._ending, self.code = True, RESTART
+            self._ending = True
+            self.code = RESTART
             await self._drain(tasks)
 
     def by_order(self, tasks: TaskGroup) -> None:

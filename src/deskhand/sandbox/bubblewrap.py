@@ -15,13 +15,15 @@ from deskhand.sandbox.seccomp import program
 from deskhand.sandbox.supervisor import FIRST, LaunchOrders
 
 _HOUSE = "/run/deskhand"  # where the interpreter is seen
-_TMP_BYTES, _SHM_BYTES = 512 << 20, 128 << 20
+_TMP_BYTES = 512 << 20
+_SHM_BYTES = 128 << 20
 _ISOLATION = (
     *("--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session", "--clearenv"),
     *("--cap-drop", "ALL", "--hostname", "deskhand"),
 )
 # uid 0 owns the sysctls even without capabilities, and the keys are not of this namespace.
-_PROC_READ_ONLY, _PROC_EMPTY = ("/proc/sys",), ("/proc/keys", "/proc/key-users")
+_PROC_READ_ONLY = ("/proc/sys",)
+_PROC_EMPTY = ("/proc/keys", "/proc/key-users")
 
 
 class Bubblewrap:
@@ -51,7 +53,9 @@ class Bubblewrap:
         orders.reads = [*SYSTEM, "/etc", "/proc", *(seen for _, seen in self._shown)]
         orders.writes = ["/tmp", "/dev/shm"]
         orders.devices = ["/dev"]
-        orders.alone, orders.landlocked, orders.filter = True, self._landlocked, self._filter
+        orders.alone = True
+        orders.landlocked = self._landlocked
+        orders.filter = self._filter
         if command.egress:
             orders.filter = self._filter_with_egress
         # Landlock keeps the command out of it; without Landlock there is none.

@@ -26,7 +26,8 @@ def main(facts_json: str) -> None:
         try:
             escaped = attempt(facts)
         except (OSError, ValueError) as error:
-            escaped, detail = "", f"{type(error).__name__}: {error}"
+            escaped = ""
+            detail = f"{type(error).__name__}: {error}"
         else:
             detail = escaped or "nothing there"
         sys.stdout.write(json.dumps({"name": name, "ok": not escaped, "detail": detail}) + "\n")

@@ -67,9 +67,17 @@ _AARCH64 = (
 AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 FIRST_UNKNOWN = 470  # the first number after those judged here (Linux 6.18)
 
-PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP = 1, 4, 22, 24
-PR_SET_NO_NEW_PRIVS, PR_SET_CHILD_SUBREAPER, PR_CAP_AMBIENT = 38, 36, 47
-_LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446  # the same number everywhere
+PR_SET_PDEATHSIG = 1
+PR_SET_DUMPABLE = 4
+PR_SET_SECCOMP = 22
+PR_CAPBSET_DROP = 24
+PR_SET_NO_NEW_PRIVS = 38
+PR_SET_CHILD_SUBREAPER = 36
+PR_CAP_AMBIENT = 47
+# the same number everywhere
+_LANDLOCK_CREATE = 444
+_LANDLOCK_ADD = 445
+_LANDLOCK_RESTRICT = 446
 
 
 class _Char(_SimpleCData):  # type: ignore[type-arg]  # it is generic for type checkers alone
@@ -87,21 +95,26 @@ class _Long(_SimpleCData):  # type: ignore[type-arg]
 class _Pair(Array):  # type: ignore[type-arg]
     """struct rlimit."""
 
-    _type_, _length_ = _Long, 2
+    _type_ = _Long
+    _length_ = 2
 
 
 class _Returns(CFuncPtr):
-    _flags_, _restype_ = FUNCFLAG_CDECL | FUNCFLAG_USE_ERRNO, _Int
+    _flags_ = FUNCFLAG_CDECL | FUNCFLAG_USE_ERRNO
+    _restype_ = _Int
 
 
 class _ReturnsLong(CFuncPtr):
-    _flags_, _restype_ = FUNCFLAG_CDECL | FUNCFLAG_USE_ERRNO, _Long
+    _flags_ = FUNCFLAG_CDECL | FUNCFLAG_USE_ERRNO
+    _restype_ = _Long
 
 
 _library = dlopen(None, 0)  # type: ignore[arg-type]  # None: this program itself
 _syscall = _ReturnsLong(dlsym(_library, "syscall"))
-_prctl, _signal = _Returns(dlsym(_library, "prctl")), _ReturnsLong(dlsym(_library, "signal"))
-_getrlimit, _setrlimit = _Returns(dlsym(_library, "getrlimit")), _Returns(dlsym(_library, "setrlimit"))
+_prctl = _Returns(dlsym(_library, "prctl"))
+_signal = _ReturnsLong(dlsym(_library, "signal"))
+_getrlimit = _Returns(dlsym(_library, "getrlimit"))
+_setrlimit = _Returns(dlsym(_library, "setrlimit"))
 
 
 def numbers(machine: str) -> dict[str, int]:
@@ -162,8 +175,14 @@ def landlock_abi() -> int:
         return 0
 
 
-_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR, _MAKE_CHAR, _MAKE_BLOCK = 1, 2, 4, 8, 1 << 6, 1 << 11
-_TRUNCATE, _IOCTL_DEV = 1 << 14, 1 << 15
+_EXECUTE = 1
+_WRITE_FILE = 2
+_READ_FILE = 4
+_READ_DIR = 8
+_MAKE_CHAR = 1 << 6
+_MAKE_BLOCK = 1 << 11
+_TRUNCATE = 1 << 14
+_IOCTL_DEV = 1 << 15
 READ = _EXECUTE | _READ_FILE | _READ_DIR
 DEVICE = _READ_FILE | _WRITE_FILE | _IOCTL_DEV | READ
 WRITE = ((1 << 16) - 1) & ~(_MAKE_CHAR | _MAKE_BLOCK | _IOCTL_DEV)

@@ -40,10 +40,14 @@ class Landlocked:
         tmp = await to_thread.run_sync(tempfile.mkdtemp, "", "deskhand-")
         try:
             orders = orders_for(command, tmp)
-            orders.reads, orders.writes = self._reads, [tmp]
+            orders.reads = self._reads
+            orders.writes = [tmp]
             orders.devices = [f"/dev/{each}" for each in ("null", "zero", "full", "random", "urandom")]
             orders.devices += ["/dev/tty"] if command.terminal is not None else []  # its own, if any
-            orders.alone, orders.landlocked, orders.own_proc, orders.filter = False, True, "", b""
+            orders.alone = False
+            orders.landlocked = True
+            orders.own_proc = ""
+            orders.filter = b""
             return await launch(Launch(self._argv, orders, self._interpreter), command, output)
         finally:
             with CancelScope(shield=True):

@@ -39,16 +39,15 @@ ETC = tuple(
         "fonts",
     ]
 )
-_PIECE_BYTES, _PIECES_IN_A_ROW = 1 << 16, 8
+_PIECE_BYTES = 1 << 16
+_PIECES_IN_A_ROW = 8
 _GRACE_S = 3.0  # to kill even a fork bomb process by process
 _LAST_WORDS_S = 10.0  # to hand on what was put out; who still has our pipes then is none of ours
 _GRACE_ALONE_S = 1.0  # with a namespace of its own, killing the first process kills all at once
 CA = "/run/deskhand/ca.pem"
 """Where a command sees the authorities that it is to trust."""
-_PROXY, _TRUST = (
-    "http_proxy https_proxy HTTP_PROXY HTTPS_PROXY",
-    "SSL_CERT_FILE REQUESTS_CA_BUNDLE CURL_CA_BUNDLE GIT_SSL_CAINFO NODE_EXTRA_CA_CERTS",
-)
+_PROXY = "http_proxy https_proxy HTTP_PROXY HTTPS_PROXY"
+_TRUST = "SSL_CERT_FILE REQUESTS_CA_BUNDLE CURL_CA_BUNDLE GIT_SSL_CAINFO NODE_EXTRA_CA_CERTS"
 _FORBIDDEN = ("/", "/proc", "/sys", "/dev", "/run", "/etc", *SYSTEM)
 
 
@@ -64,7 +63,8 @@ class Python(msgspec.Struct, frozen=True):
 
 def pythons() -> list[Python]:
     """The interpreters to try: our own first, which may live where no mount shows it, then the system's."""
-    base, name = Path(sys.base_prefix).resolve(), f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    base = Path(sys.base_prefix).resolve()
+    name = f"python{sys.version_info[0]}.{sys.version_info[1]}"
     own = Python(f"{base}/bin/{name}", str(base), str(base), ours=True)
     system = Python("/usr/bin/python3", "/usr", "/usr")
     return [each for each in (own, system) if os.access(each.program, os.X_OK)]
@@ -142,7 +142,8 @@ def orders_for(command: SandboxCommand, tmp: str) -> LaunchOrders:
     orders = LaunchOrders()
     orders.argv, orders.cwd, orders.env = list(command.argv), command.cwd, environment(command, tmp)
     orders.mounts = checked(command.mounts)
-    orders.memory_bytes, orders.file_bytes = command.memory_bytes, command.file_bytes
+    orders.memory_bytes = command.memory_bytes
+    orders.file_bytes = command.file_bytes
     orders.processes = command.processes
     orders.pid_namespace = os.readlink("/proc/self/ns/pid")  # noqa: PTH115
     return orders
@@ -166,9 +167,12 @@ async def launch(started: Launch, command: SandboxCommand, output: Callable[[byt
         error, error_in = _pipe(stack)
         for each in (report, out, error):
             os.set_blocking(each.number, False)
-        way_out, line = _connected(stack, command.egress), TerminalHandover(stack, command.terminal)
-        started.orders.lifeline, started.orders.report = lifeline_in.number, report_in.number
-        started.orders.egress, started.orders.terminal = way_out[0] if way_out else -1, line.offer
+        way_out = _connected(stack, command.egress)
+        line = TerminalHandover(stack, command.terminal)
+        started.orders.lifeline = lifeline_in.number
+        started.orders.report = report_in.number
+        started.orders.egress = way_out[0] if way_out else -1
+        started.orders.terminal = line.offer
         standard = (_memory(stack, "stdin", command.stdin), out_in.number, error_in.number)
         process = _born(stack, started, standard, (lifeline_in.number, report_in.number, *way_out, *line.far))
         for each in (lifeline_in, report_in, out_in, error_in):

@@ -59,7 +59,8 @@ async def open_sandbox(
 
     Raises SandboxUnavailable, saying why each one does not do: nothing is ever run bare.
     """
-    landlock, candidates = abi(), list[Bubblewrap | Landlocked]()
+    landlock = abi()
+    candidates = list[Bubblewrap | Landlocked]()
     # Without Landlock uid 0 would own the kernel's settings, which are files.
     if bwrap is not None and (landlock > 0 or os.getuid() != 0):
         candidates += [Bubblewrap(bwrap, python, landlock > 0) for python in pythons()]
@@ -101,7 +102,8 @@ async def prove(sandbox: Sandbox, python: str) -> ProbeVerdict:
 def _outside(stack: ExitStack, folder: Path) -> tuple[dict[str, str], Sequence[socket.socket]]:
     """Lay out what must not be reached."""
     canary = f"canary-{secrets.token_hex(8)}"
-    workspace, outside = folder / "workspace", folder / "outside"
+    workspace = folder / "workspace"
+    outside = folder / "outside"
     workspace.mkdir()
     outside.mkdir()
     (outside / "secret").write_text(canary)

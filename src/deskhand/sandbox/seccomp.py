@@ -29,19 +29,35 @@ _SHARED_OTHERS = "prlimit64 sched_setparam sched_setscheduler sched_setattr sche
 _SIGNALS = "kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_open"  # argument 0: to whom
 
 _NAMESPACES = 0x7E020080  # every CLONE_NEW*
-_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C  # they type into the terminal of whoever is there
+# they type into the terminal of whoever is there
+_TIOCSTI = 0x5412
+_TIOCLINUX = 0x541C
 # Reading leaves a trace, the time of the last access, by which we tell what a command read. These would leave none: a
 # file opened or set so, and copies that only the file system makes. Programs take their other way.
-_NO_TRACE, _SET_FLAGS = 0x40000, 4  # O_NOATIME, F_SETFL
+# O_NOATIME, F_SETFL
+_NO_TRACE = 0x40000
+_SET_FLAGS = 4
 _CLONES = (0x40049409, 0x4020940D, 0xC0189436)  # FICLONE, FICLONERANGE, FIDEDUPERANGE
 # Bits that lend the rights of a file's owner to whoever runs it outlive the sandbox. So do words in attributes, which
 # no look at names and contents sees; programs that copy them are used to file systems that have none.
-_SET_ID, _CREATE = 0o6000, 0x400040  # S_ISUID and S_ISGID; O_CREAT and O_TMPFILE
+# S_ISUID and S_ISGID; O_CREAT and O_TMPFILE
+_SET_ID = 0o6000
+_CREATE = 0x400040
 _MODES = (("chmod", 1), ("fchmod", 1), ("fchmodat", 2), ("fchmodat2", 2), ("creat", 1), ("mknod", 1), ("mknodat", 2))
 _ATTRIBUTES = "setxattr lsetxattr fsetxattr setxattrat"
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
-_EPERM, _EXDEV, _ENOSYS, _EOPNOTSUPP, _ARGUMENT = 1, 18, 38, 95, 16
+_LOAD = 0x20
+_EQUAL = 0x15
+_AT_LEAST = 0x35
+_ANY_BIT = 0x45
+_RETURN = 0x06
+_ALLOW = 0x7FFF0000
+_KILL = 0x80000000
+_ERROR = 0x00050000
+_EPERM = 1
+_EXDEV = 18
+_ENOSYS = 38
+_EOPNOTSUPP = 95
+_ARGUMENT = 16
 
 
 def _line(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:

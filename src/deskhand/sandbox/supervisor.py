@@ -13,13 +13,21 @@ import time
 
 from deskhand.sandbox import kernel
 
-_CORE, _DATA, _FSIZE, _NOFILE, _NPROC = 4, 2, 1, 7, 6  # RLIMIT_*, the same numbers on both machines
-_SIGKILL, _SIGCONT = 9, 18
+# RLIMIT_*, the same numbers on both machines
+_CORE = 4
+_DATA = 2
+_FSIZE = 1
+_NOFILE = 7
+_NPROC = 6
+_SIGKILL = 9
+_SIGCONT = 18
 # Python ignores SIGPIPE and SIGXFSZ, a shell has what it puts in the background ignore SIGINT and SIGQUIT, `nohup`
 # SIGHUP. A command inherits that, and a shell could not even undo it: Ctrl+C would end nothing.
 _IGNORED = (13, 25, 2, 3, 1)
-_TIOCSCTTY, _TIOCSWINSZ = 0x540E, 0x5414
-_TICK_MS, _CENSUS_MS = 20, 100
+_TIOCSCTTY = 0x540E
+_TIOCSWINSZ = 0x5414
+_TICK_MS = 20
+_CENSUS_MS = 100
 _PAGE = os.sysconf("SC_PAGESIZE")
 RELAY_PORT = 3128  # where a command finds the proxy, in its own network namespace
 FIRST = 2  # the number of the supervisor in a namespace of its own: bubblewrap has 1
@@ -86,7 +94,8 @@ def main(packed: bytes) -> None:
         os.write(orders.report, f"failed it has no way to the proxy: {problem}".encode())
         return
     guard, hold = os.pipe()  # closing `hold` sets off the guard
-    supervisor, window = os.getpid(), _open_terminal(orders)
+    supervisor = os.getpid()
+    window = _open_terminal(orders)
     child = os.fork()
     if child == 0:
         os.close(hold)
@@ -212,7 +221,8 @@ def _execute(argv: list[str], env: dict[str, str]) -> None:
 
 
 def _confine(orders: LaunchOrders, supervisor: int, guard: int) -> None:
-    machine, root = os.uname().machine, os.getuid() == 0
+    machine = os.uname().machine
+    root = os.getuid() == 0
     rules = []
     for path, write, device, inode in orders.mounts:
         descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW)
@@ -248,7 +258,8 @@ def _confine(orders: LaunchOrders, supervisor: int, guard: int) -> None:
 
 
 def _threads_of_user() -> int:
-    user, total = os.getuid(), 0
+    user = os.getuid()
+    total = 0
     for name in os.listdir("/proc"):
         try:
             if name.isdigit() and os.stat(f"/proc/{name}").st_uid == user:
@@ -331,7 +342,8 @@ def _living(alone: bool) -> dict[int, tuple[int, int]]:
         everyone[int(name)] = (int(fields[1]), int(fields[17]), int(fields[21]) * _PAGE)
     if alone:
         return {pid: (threads, size) for pid, (_, threads, size) in everyone.items() if pid not in (1, me)}
-    ours, fresh = {me}, {me}
+    ours = {me}
+    fresh = {me}
     while fresh:
         fresh = {pid for pid, (parent, _, _) in everyone.items() if parent in fresh and pid not in ours}
         ours |= fresh

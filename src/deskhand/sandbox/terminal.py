@@ -13,14 +13,17 @@ from contextlib import ExitStack
 import anyio
 
 _TYPED_WITHIN_S = 5.0
-_PIECE_BYTES, _PIECES_IN_A_ROW = 1 << 16, 8
+_PIECE_BYTES = 1 << 16
+_PIECES_IN_A_ROW = 8
 
 
 class Terminal:
     """A window that a command runs in, of so many columns and rows; it knows it as `name`. One for each command."""
 
     def __init__(self, columns: int = 100, rows: int = 30, name: str = "xterm-256color") -> None:
-        self.columns, self.rows, self.name = columns, rows, name
+        self.columns = columns
+        self.rows = rows
+        self.name = name
         self.attached = anyio.Event()
         self._descriptor = -1
 
@@ -54,7 +57,8 @@ class Terminal:
 
     def resize(self, columns: int, rows: int) -> None:
         """The window has another size: the command is told."""
-        self.columns, self.rows = columns, rows
+        self.columns = columns
+        self.rows = rows
         if self.open:
             fcntl.ioctl(self._descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 

@@ -46,14 +46,18 @@ class Egress:
     def __init__(
         self, store: Store, net: Net, config: Callable[[], EgressConfig], clock: Clock, keys: ProxyKeys | None = None
     ) -> None:
-        self._store, self._net, self._config, self._clock = store, net, config, clock
+        self._store = store
+        self._net = net
+        self._config = config
+        self._clock = clock
         self._keys = keys or ProxyKeys()
         self._slots = Slots()
 
     @asynccontextmanager
     async def way(self, traveller: Traveller) -> AsyncIterator[Way]:
         """See `tools.way.Ways`."""
-        way, uses = Way(), dict[tuple[str, int, str], tuple[int, int, int]]()
+        way = Way()
+        uses = dict[tuple[str, int, str], tuple[int, int, int]]()
         if not self._config().enabled and not traveller.public:
             yield way
             return

@@ -152,7 +152,8 @@ def _part(part: Part, redact: Redact) -> Part:
             return _hidden_result(part, redact)
         case ToolCall(name=name, arguments=arguments):
             written = bytes(arguments).decode(errors="replace")
-            kept, called = redact(written), redact(name)
+            kept = redact(written)
+            called = redact(name)
             if kept == written and called == name:
                 return part
             return replace(part, name=called, arguments=Raw(as_json(kept)))

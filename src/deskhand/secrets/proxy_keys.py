@@ -31,7 +31,9 @@ class Authorities:
     """Made when they are first needed, with a key that is never written down."""
 
     def __init__(self, home: Home, clock: Clock, net: Net) -> None:
-        self._path, self._clock, self._net = home.state / "commands-trust.pem", clock, net
+        self._path = home.state / "commands-trust.pem"
+        self._clock = clock
+        self._net = net
 
     @cached_property
     def _authority(self) -> ProxyAuthority:

@@ -54,7 +54,10 @@ class Secrets:
     """What is known now: a change by another process counts from the next look on. `ring` opens the keyring."""
 
     def __init__(self, home: Home, environment: Callable[[], Mapping[str, str]], ring: Callable[[], Ring]) -> None:
-        self._path, self._home, self._environment, self._ring = home.secrets, home, environment, ring
+        self._path = home.secrets
+        self._home = home
+        self._environment = environment
+        self._ring = ring
         self._file = str(home.secrets)
         self._stamp: tuple[int, ...] | None = None
         self._entries: dict[str, SecretEntry] = {}

@@ -33,8 +33,13 @@ from ..types.errors import ToolError
 from ..types.messages import clean
 
 FOLDERS = ("memory/skills", "skills", "tools")
-FILE_BYTES, MOST_FILES, MOST_TOOLS, MOST_PARAMETERS = 64 * 1024, 100, 60, 20
-DOC_CHARS, NAME_CHARS, DEFAULT_CHARS = 300, 64, 200
+FILE_BYTES = 64 * 1024
+MOST_FILES = 100
+MOST_TOOLS = 60
+MOST_PARAMETERS = 20
+DOC_CHARS = 300
+NAME_CHARS = 64
+DEFAULT_CHARS = 200
 LIMIT_S = 120.0
 SETTLED_S = 1.0
 """A file that was written just now is left for the next look: whose word it is may not be noted yet."""
@@ -99,7 +104,8 @@ def parse(source: bytes, file: str) -> PythonSkillScan:
         return PythonSkillScan(
             (), (f"{file} is no Python{where}: {getattr(error, 'msg', None) or type(error).__name__}",)
         )
-    skills, problems = dict[str, PythonSkill](), list[str]()
+    skills = dict[str, PythonSkill]()
+    problems = list[str]()
     for node in tree.body:
         if not isinstance(node, ast.AsyncFunctionDef) or node.name.startswith("_"):
             continue
@@ -189,7 +195,9 @@ class PythonSkills:
 
     def find(self, now: float) -> PythonSkillScan:
         """What there is at this time (seconds since the epoch)."""
-        files, skills, problems = dict(self._files(now)), list[PythonSkill](), list[str]()
+        files = dict(self._files(now))
+        skills = list[PythonSkill]()
+        problems = list[str]()
         with suppress(ToolError), Workspace(self._workspace) as workspace:
             for path, version in files.items():
                 known = self._parsed.get(path)
@@ -225,13 +233,16 @@ def _read(workspace: Workspace, path: str, size: int) -> PythonSkillScan:
         read = workspace.read_opened(path, FILE_BYTES + 1)
     except ToolError as error:
         return PythonSkillScan((), (str(error),))
-    found, digest, place = parse(read.data, path), sha256(read.data).digest(), read.place
+    found = parse(read.data, path)
+    digest = sha256(read.data).digest()
+    place = read.place
     return replace(found, skills=tuple(replace(each, digest=digest, place=place) for each in found.skills))
 
 
 def python_tools(found: PythonSkillScan, taken: Collection[str]) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
     """The tools, and what is wrong with the others. A name that is `taken`, or stands there twice, is left out."""
-    tools, problems = dict[str, Tool](), list(found.problems)
+    tools = dict[str, Tool]()
+    problems = list(found.problems)
     for skill in found.skills:
         if skill.name in tools or skill.name in taken or skill.name in TOOLS:
             problems.append(f"{skill.file}: {skill.name} is no tool: another one has this name")
@@ -258,8 +269,10 @@ def _tool(skill: PythonSkill) -> Tool:
 
 async def _check(opened: OpenedFile, context: Context) -> None:
     """Raises ToolError where these bytes of a tool's file are held back."""
-    marks, bound = await marks_of(context), await bound_in(context)
-    file, real = opened.place.asked, opened.place.real
+    marks = await marks_of(context)
+    bound = await bound_in(context)
+    file = opened.place.asked
+    real = opened.place.real
     if not all(bound.allows(each, sha256(opened.data).digest()) for each in (real, marks.real(file))):
         raise ToolError(CHANGED.format(what=file))
     label = marks.of(opened.place)
@@ -281,7 +294,8 @@ def _field(parameter: Parameter) -> tuple[Any, ...]:
 def _command(skill: PythonSkill, source: bytes, given: dict[str, Any], context: Context) -> SandboxCommand:
     """The function, in an interpreter of its own: ours, which sees nothing of us, the workspace and what is allowed.
     It runs the source that it is given, whatever its file holds by then."""
-    base, reach = Path(sys.base_prefix).resolve(), context.reach
+    base = Path(sys.base_prefix).resolve()
+    reach = context.reach
     python = f"{base}/bin/python{sys.version_info[0]}.{sys.version_info[1]}"
     shown = () if base.is_relative_to("/usr") else (Mount(str(base)),)
     mounts = (*mounts_of(context), *shown)

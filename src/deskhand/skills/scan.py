@@ -23,8 +23,10 @@ import yaml
 from ..tools.documents.invisible import without_invisible
 from .skill import DESCRIPTION_CHARS, NAME_CHARS
 
-LONGEST_CHARS, EXCERPT_CHARS = 24_000, 90
-WINDOW_CHARS, OVERLAP_CHARS = 2 * LONGEST_CHARS, 2_000
+LONGEST_CHARS = 24_000
+EXCERPT_CHARS = 90
+WINDOW_CHARS = 2 * LONGEST_CHARS
+OVERLAP_CHARS = 2_000
 """So much is searched at once, and so much of it again with what comes after."""
 RESERVED = frozenset({"skill", "skills", "system", "agent", "rules", "soul", "memory", "deskhand", "con", "nul", "aux"})
 _PART = re.compile(r"<([A-Z]+)>")
@@ -172,18 +174,24 @@ def _unwrapped(text: str) -> str:
 def _run_on(text: str) -> str:
     """Sentences that go on over lines of quotes, lists, headings and code, without what marks these. Items of a list,
     headings and paragraphs stay apart, but for one that breaks off: "never"."""
-    pieces, last, apart, item, head = list[str](), "", False, False, False
+    pieces = list[str]()
+    last = ""
+    apart = False
+    item = False
+    head = False
     for line in text.split("\n"):
         before = _BEFORE.match(line)
         words = line[before.end() :] if before else line
         was = (item, head)
-        item, head = bool(before and before[1]), bool(before and before[2])
+        item = bool(before and before[1])
+        head = bool(before and before[2])
         if not words:
             apart = apart or not line.strip(" >|")
             continue
         apart = (apart or head or was[1] or (item and was[0])) and not _BREAKS_OFF.search(last)
         pieces += ["\n" if apart else " ", words]
-        last, apart = words, False
+        last = words
+        apart = False
     return "".join(pieces)
 
 

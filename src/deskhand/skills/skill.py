@@ -27,9 +27,14 @@ from ..types.errors import ToolError
 from ..types.messages import clean
 
 FILE_NAME = "SKILL.md"
-FILE_BYTES, FURTHER_BYTES, FRONT_CHARS = 256 * 1024, 10 << 20, 8 * 1024
-NAME_CHARS, DESCRIPTION_CHARS, INDEX_CHARS = 64, 1024, 24_000
-MOST_SKILLS, MOST_BRACKETS = 500, 200
+FILE_BYTES = 256 * 1024
+FURTHER_BYTES = 10 << 20
+FRONT_CHARS = 8 * 1024
+NAME_CHARS = 64
+DESCRIPTION_CHARS = 1024
+INDEX_CHARS = 24_000
+MOST_SKILLS = 500
+MOST_BRACKETS = 200
 BUNDLED = Path(__file__).parent / "bundled"
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _USABLE = re.compile(r"\w[\w.-]*")
@@ -68,7 +73,8 @@ class Skills:
     """The skills of these sources, the strongest last, whose names one of the patterns of `allowed` covers."""
 
     def __init__(self, sources: Sequence[SkillSource], allowed: Sequence[str] = ("*",)) -> None:
-        self._sources, self._allowed = sources, allowed
+        self._sources = sources
+        self._allowed = allowed
         self._parsed: dict[tuple[Path, str], tuple[tuple[int, ...], Skill | None]] = {}
         self._watched: dict[str, tuple[int, ...]] = {}
         self._found: dict[str, Skill] = {}
@@ -180,9 +186,11 @@ def front_matter(text: str) -> tuple[dict[str, str], str]:
     lines, _ = split_front(text)
     if lines is None:
         return {}, "it has no front matter"
-    front, problem = "\n".join(lines), ""
+    front = "\n".join(lines)
+    problem = ""
     if len(front) > FRONT_CHARS:
-        front, problem = front[:FRONT_CHARS], f"its front matter is longer than {FRONT_CHARS} characters"
+        front = front[:FRONT_CHARS]
+        problem = f"its front matter is longer than {FRONT_CHARS} characters"
     elif front.count("[") + front.count("{") > MOST_BRACKETS:  # the parser takes quadratic time for nested ones
         problem = "its front matter has too many brackets"
     else:
@@ -255,7 +263,8 @@ def index(skills: dict[str, Skill]) -> str:
     if not skills:
         return ""
     lines = ["# Skills", "Before you do something that one of these is for, read it with read_skill."]
-    size, twins = 0, alike(skills)
+    size = 0
+    twins = alike(skills)
     for number, skill in enumerate(skills.values()):
         size += len(skill.name) + len(skill.description)
         if size > INDEX_CHARS:

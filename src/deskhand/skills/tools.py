@@ -25,7 +25,8 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
     @tool
     async def list_skills(context: Context) -> Done:
         """The skills that there are, and what each is for."""
-        found, marks = await anyio.to_thread.run_sync(skills.find), await marks_of(context)
+        found = await anyio.to_thread.run_sync(skills.find)
+        marks = await marks_of(context)
         bound = await bound_in(context)
         found = {name: each for name, each in found.items() if not why_held(each, marks, bound, context.principal)}
         label = join((LOCAL, *(_label(each.place, marks, bound) for each in found.values())))
@@ -43,7 +44,8 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
         path: a file of the skill that its instructions name; empty for the instructions
         """
         found = await anyio.to_thread.run_sync(skills.find)
-        marks, bound = await marks_of(context), await bound_in(context)
+        marks = await marks_of(context)
+        bound = await bound_in(context)
         if skill not in found:
             others = {name: each for name, each in found.items() if not why_held(each, marks, bound, context.principal)}
             said = f"there is no skill {skill!r}; there are: {', '.join(others) or 'none'}"

@@ -49,10 +49,14 @@ def verify(links: Iterable[Link], anchors: Mapping[str, Mapping[int, bytes]] | N
     session; none means that all holds."""
     breaks: dict[str, Break] = {}
     missing = {session: dict(noted) for session, noted in (anchors or {}).items()}
-    session, n, head = "", 0, START
+    session = ""
+    n = 0
+    head = START
     for link in links:
         if link.session != session:
-            session, n, head = link.session, 0, START
+            session = link.session
+            n = 0
+            head = START
         if session in breaks:
             continue
         n += 1

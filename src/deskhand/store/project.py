@@ -35,7 +35,8 @@ _BLOB = re.compile(rb'"(sha256:[0-9a-f]{64})"')
 
 def event(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded, body: bytes) -> None:
     """Project one event, in the transaction that appends it. `body` is the event as stored."""
-    session, at = recorded.session, recorded.at
+    session = recorded.session
+    at = recorded.at
     match recorded.event:
         case MessageReceived(principal=principal, address=address, message=message, succeeds=succeeds):
             title = " ".join(message.text[: TITLE_CHARS * 2].split())[:TITLE_CHARS]
@@ -64,7 +65,8 @@ def event(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded, body:
 
 def _waits(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded) -> None:
     """What waits for a person to answer, or for a program to return a result, and what does no more."""
-    session, n = recorded.session, recorded.n
+    session = recorded.session
+    n = recorded.n
     match recorded.event:
         case ApprovalAsked(ask_id=ask_id, call_id=call_id) | QuestionAsked(ask_id=ask_id, call_id=call_id):
             db.execute(sql["ask_add"], (ask_id, session, n, call_id))

@@ -36,8 +36,11 @@ Args = tuple[str | int | float | bytes | None, ...]
 Row = tuple[Any, ...]
 BATCH = 500
 DAY_S = 86_400
-QUERY_CHARS, QUERY_WORDS = 1_000, 12
-BEFORE_CHARS, EXCERPT_CHARS, LOOKED_AT_CHARS = 60, 240, 100_000
+QUERY_CHARS = 1_000
+QUERY_WORDS = 12
+BEFORE_CHARS = 60
+EXCERPT_CHARS = 240
+LOOKED_AT_CHARS = 100_000
 DETAIL_CHARS = 2_000
 _WORD = re.compile(r"[^\W_]+")
 """As the index cuts a text into words, near enough."""
@@ -67,7 +70,8 @@ class Looking:
     async def titled(
         self, principal: Principal, words: str, limit: int = 50, behind: Behind = FIRST
     ) -> list[SessionRow]:
-        wanted, found = words.lower().split()[:QUERY_WORDS], list[SessionRow]()
+        wanted = words.lower().split()[:QUERY_WORDS]
+        found = list[SessionRow]()
         pattern = _pattern(max(wanted, key=len, default=""))
         while len(found) < limit:
             args = (*_scope(principal), *behind, pattern, BATCH)
@@ -87,7 +91,8 @@ class Looking:
         await self._catch_up()
         wanted = " ".join(f'"{word}"*' for word in words)
         args = (*_scope(principal), wanted, session, limit)
-        best, latest = self._sql["said_find"], self._sql["said_latest"]
+        best = self._sql["said_find"]
+        latest = self._sql["said_latest"]
         rows = self._all(best, args) if before is None else self._all(latest, (*args, before))
         with plain_errors(self.path):
             return [_hit(row, decode_event(row[4]), words) for row in rows]
@@ -106,7 +111,8 @@ class Looking:
 
     async def activity(self, principal: Principal, limit: int = 50) -> list[StoredActivity]:
         rows = self._all(self._sql["event_activity"], (*_scope(principal), limit))
-        found, names = list[StoredActivity](), dict[tuple[str, str], str]()
+        found = list[StoredActivity]()
+        names = dict[tuple[str, str], str]()
         with plain_errors(self.path):
             for seq, session, n, at, body in reversed(rows):
                 found += _acts((seq, session, n, at), decode_event(body), names)
@@ -173,7 +179,8 @@ def excerpt(text: str, words: Iterable[str]) -> tuple[str, tuple[tuple[int, int]
     start = max(0, next(found, 0) - BEFORE_CHARS)
     piece = " ".join(text[start : start + EXCERPT_CHARS].split())
     marks = tuple(match.span() for match in _WORD.finditer(piece) if _is(match.group(), wanted))
-    before, after = "…" if start else "", "…" if start + EXCERPT_CHARS < len(text) else ""
+    before = "…" if start else ""
+    after = "…" if start + EXCERPT_CHARS < len(text) else ""
     return before + piece + after, tuple((a + len(before), b + len(before)) for a, b in marks)
 
 

@@ -108,7 +108,8 @@ def migrate(db: apsw.Connection, path: Path, known: Sequence[tuple[int, str]]) -
     """
     with plain_errors(path):
         db.execute("CREATE TABLE IF NOT EXISTS schema_version(version INTEGER PRIMARY KEY) STRICT").fetchall()
-        version, newest = _version(db), known[-1][0]
+        version = _version(db)
+        newest = known[-1][0]
         if version > newest:
             raise StoreNewer(
                 f"{str(path)!r} has schema {version}, this Deskhand knows {newest}: "

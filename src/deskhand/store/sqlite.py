@@ -162,13 +162,17 @@ class SqliteStore(Looking):
 
     def _append(self, db: apsw.Connection, commit: Commit, head: bytes) -> tuple[int, int]:
         """Write the events; returns the number and the `seq` of the last."""
-        session, n, seq = commit.session, commit.n - 1, 0
+        session = commit.session
+        n = commit.n - 1
+        seq = 0
         times = commit.times or (commit.at,) * len(commit.events)
         salts = os.urandom(16 * len(commit.events))
         for i, event in enumerate(commit.events):
             n += 1
             at = times[i]
-            body, salt, tag = encode_event(event), salts[16 * i : 16 * i + 16], kind(event)
+            body = encode_event(event)
+            salt = salts[16 * i : 16 * i + 16]
+            tag = kind(event)
             head = next_hash(head, (session, n, at, tag), content_digest(salt, body))
             db.execute(self._sql["event_insert"], (session, n, at, tag, body, salt, head))
             seq = db.last_insert_rowid()
@@ -324,7 +328,8 @@ class SqliteStore(Looking):
 
     def _page(self, name: str, args: Args) -> Page:
         """As many rows as fit into PAGE_BYTES, but one at least. The last of `args` is how many it may be."""
-        found, size = Page(), 0
+        found = Page()
+        size = 0
         with plain_errors(self.path):
             cursor = self._read.execute(self._sql[name], args)
             for row in cursor:

@@ -28,7 +28,8 @@ class _Job(Generic[T]):
     __slots__ = ("error", "future", "loop", "result", "work")
 
     def __init__(self, work: Work[T], loop: asyncio.AbstractEventLoop) -> None:
-        self.work, self.loop = work, loop
+        self.work = work
+        self.loop = loop
         self.future: asyncio.Future[T] = loop.create_future()
         self.result: T | None = None
         self.error: BaseException | None = None
@@ -49,7 +50,9 @@ class Writer:
     """
 
     def __init__(self, db: apsw.Connection, path: Path, on_fatal: Callable[[BaseException], None]) -> None:
-        self._db, self._path, self._on_fatal = db, path, on_fatal
+        self._db = db
+        self._path = path
+        self._on_fatal = on_fatal
         self._queue: SimpleQueue[_Job[object] | None] = SimpleQueue()
         self._gate = threading.Lock()
         """Whoever puts a job into the queue holds it, so that none is put behind the end."""
@@ -82,7 +85,8 @@ class Writer:
         batch: list[_Job[object]] = []
         try:
             while (first := self._queue.get()) is not None:
-                batch, last = [first], False
+                batch = [first]
+                last = False
                 try:
                     while (job := self._queue.get_nowait()) is not None:
                         batch.append(job)

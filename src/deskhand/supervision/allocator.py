@@ -5,9 +5,12 @@ from __future__ import annotations
 import ctypes
 from contextlib import suppress
 
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
+M_TRIM_THRESHOLD = -1
+M_MMAP_THRESHOLD = -3
+M_ARENA_MAX = -8
 """From <malloc.h> of glibc."""
-LARGE_BYTES, ARENAS = 1 << 20, 2
+LARGE_BYTES = 1 << 20
+ARENAS = 2
 
 
 def give_memory_back() -> None:

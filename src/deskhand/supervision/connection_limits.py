@@ -14,7 +14,8 @@ from ..web.errors import ErrorBody, Problem
 
 HEAD_S = 5.0
 """The head of a request is here by then, from its first byte on, or from when the connection was made."""
-STRANGERS, CROWD = 64, 1000
+STRANGERS = 64
+CROWD = 1000
 """Connections that have not shown a credential which holds. One more, and the oldest that is idle is closed: who
 really wants something has asked before 64 others could come. After a restart all clients come back at once, so those
 of the last YOUNG_S do not count until they are a crowd."""

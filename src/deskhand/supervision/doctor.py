@@ -185,7 +185,8 @@ async def _model(settings: Settings, name: str) -> DoctorFinding:
         provider, _ = parse(name)
     except DeskhandError as error:
         return DoctorFinding("bad", f"{name}: {error}", "deskhand model list")
-    catalogue, own = catalogue_of(settings), settings.config.providers.get(provider)
+    catalogue = catalogue_of(settings)
+    own = settings.config.providers.get(provider)
     if provider not in catalogue.providers:
         return DoctorFinding("good", f"{name}: built in")
     found = catalogue.provider(provider)
@@ -206,7 +207,8 @@ async def _model(settings: Settings, name: str) -> DoctorFinding:
 async def reach(url: str, key: str, auth: str) -> int:
     """The status of a GET, within REACH_S. Raises OSError, TimeoutError, ValueError."""
     parts = urlsplit(url)
-    host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    host = parts.hostname or ""
+    port = parts.port or (443 if parts.scheme == "https" else 80)
     with anyio.fail_after(REACH_S):
         stream: ByteStream
         connect = anyio.connect_tcp  # noqa: TID251 -- the addresses of providers are the words of a person
@@ -271,7 +273,8 @@ def _looked(settings: Settings) -> tuple[dict[str, SecretEntry], str]:
 
 
 async def _starts(settings: Settings) -> list[DoctorFinding]:
-    error, began = newer_startup_error(settings.home), last_start(settings.home)
+    error = newer_startup_error(settings.home)
+    began = last_start(settings.home)
     if error is not None:
         why = f"`deskhand serve` broke at {error.time}: {error.type}: {error.message}"
         return [DoctorFinding("bad", why, f"less {settings.home.startup_error}")]

@@ -46,7 +46,10 @@ class Checkup:
     """Tries out what is only known by trying. `vitals` are left a note of each attempt."""
 
     def __init__(self, store: Store, home: Home, vitals: Vitals, clock: Clock) -> None:
-        self._store, self._home, self._vitals, self._clock = store, home, vitals, clock
+        self._store = store
+        self._home = home
+        self._vitals = vitals
+        self._clock = clock
         self._tried_at: float | None = None
 
     async def store(self) -> HealthFact:

@@ -21,7 +21,8 @@ SETTLED_S = 10.0
 """What has run for so long has come through its start."""
 DOWN_AFTER = 3
 """Failures in a row, after which nobody hopes any more."""
-NOTE_S, NOTE_WELL_S = 1.0, 60.0
+NOTE_S = 1.0
+NOTE_WELL_S = 60.0
 """How often the file is written at most: after a failure, and where all is well."""
 ERROR_CHARS = 500
 
@@ -68,7 +69,9 @@ class Vitals:
     """Everything that is known. `redact` takes secrets out of an error before it is kept."""
 
     def __init__(self, clock: Clock, redact: Callable[[str], str], path: Path) -> None:
-        self._clock, self._redact, self._path = clock, redact, path
+        self._clock = clock
+        self._redact = redact
+        self._path = path
         self._known: dict[str, Vital] = {}
         self._remembered: dict[str, RememberedHealth] = {}
         self._troubled = anyio.Event()
@@ -84,17 +87,21 @@ class Vitals:
     def began(self, name: str, *, awaited: bool = False, vital: bool = False) -> None:
         """It runs from now on. One that is `awaited` is starting until it is `ready`."""
         known = self.of(name)
-        known.since, known.ready, known.vital = self._clock.now(), not awaited, vital
+        known.since = self._clock.now()
+        known.ready = not awaited
+        known.vital = vital
 
     def ready(self, name: str, detail: str = "") -> None:
         """It has begun well; `detail` says where it is, or the like."""
         known = self.of(name)
-        known.ready, known.detail = True, detail or known.detail
+        known.ready = True
+        known.detail = detail or known.detail
 
     def succeeded(self, name: str) -> None:
         """It did what it is for."""
         known = self.of(name)
-        known.last_success_at, known.failures = self._clock.now(), 0
+        known.last_success_at = self._clock.now()
+        known.failures = 0
         if known.refused:
             known.refused = False
             self._troubled.set()
@@ -105,9 +112,11 @@ class Vitals:
         if ok_at > (known.last_success_at or 0.0):
             known.last_success_at = ok_at
             if ok_at > (known.last_error_at or 0.0):
-                known.failures, known.refused = 0, False
+                known.failures = 0
+                known.refused = False
         if error_at > (known.last_error_at or 0.0):
-            known.last_error, known.last_error_at = self._redact(error)[:ERROR_CHARS], error_at
+            known.last_error = self._redact(error)[:ERROR_CHARS]
+            known.last_error_at = error_at
 
     def failed(self, name: str, error: BaseException | str, counts_s: float | None = None) -> int:
         """It did not. Returns how often that was in a row.
@@ -115,13 +124,15 @@ class Vitals:
         `counts_s` is for what does nothing by itself, and so may never have a chance to succeed: after so many seconds
         its failure says nothing any more. None: until it succeeds, or has run on for a while.
         """
-        known, now = self.of(name), self._clock.now()
+        known = self.of(name)
+        now = self._clock.now()
         settled = known.since is not None and now - known.since >= SETTLED_S
         outdated = known.counts_until is not None and now >= known.counts_until
         known.failures = 1 if settled or outdated else known.failures + 1
         known.counts_until = None if counts_s is None else now + counts_s
         said = error if isinstance(error, str) else sentence(error)
-        known.last_error, known.last_error_at = self._redact(said)[:ERROR_CHARS], now
+        known.last_error = self._redact(said)[:ERROR_CHARS]
+        known.last_error_at = now
         known.refused = isinstance(error, LoginRefused)
         self._troubled.set()
         return known.failures

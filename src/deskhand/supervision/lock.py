@@ -71,7 +71,8 @@ async def held(
 ) -> AsyncIterator[None]:
     """Hold the lock; waits until it is free, looking every TRY_LOCK_S, and calls `waits` each time. While somebody else
     is to have it `first`, it is left to them, until it was free for `patience_s` all the same. Raises OSError."""
-    free_s, fd = 0.0, None
+    free_s = 0.0
+    fd = None
     while fd is None:  # a lock of the kernel tells nobody
         if free_s < patience_s and first():
             free_s = free_s + TRY_LOCK_S if holder_of(path) is None else 0.0

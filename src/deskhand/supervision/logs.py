@@ -11,7 +11,8 @@ from logging.handlers import RotatingFileHandler
 from ..config.config import Settings
 from ..secrets.redaction import Redactor
 
-FILE_BYTES, FILES = 5_000_000, 3
+FILE_BYTES = 5_000_000
+FILES = 3
 
 
 class Redacting(logging.Formatter):
@@ -43,7 +44,8 @@ def logging_to_file(settings: Settings, console: logging.Handler | None = None) 
 
     A home that cannot be written has no log; that is no reason not to work.
     """
-    root, own = logging.getLogger(), logging.getLogger("deskhand")
+    root = logging.getLogger()
+    own = logging.getLogger("deskhand")
     handler: logging.Handler
     try:
         path = settings.home.log
@@ -53,7 +55,8 @@ def logging_to_file(settings: Settings, console: logging.Handler | None = None) 
     except OSError:
         handler = logging.NullHandler()
     handlers = (handler,) if console is None else (handler, console)
-    before, redact = own.level, Redactor(settings)
+    before = own.level
+    redact = Redactor(settings)
     for each in handlers:
         each.setFormatter(Redacting(redact))
         root.addHandler(each)

@@ -18,7 +18,8 @@ class Restart:
     """What was asked for in this process. `asked` is set once anybody did."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
-        self._store, self._clock = store, clock
+        self._store = store
+        self._clock = clock
         self._commands: list[tuple[str, int]] = []
         self.asked = anyio.Event()
 

@@ -13,7 +13,9 @@ from .health_facts import Vitals, sentence
 
 log = logging.getLogger(__name__)
 
-SHORTEST_PAUSE_S, LONGEST_PAUSE_S, REFUSED_PAUSE_S = 0.5, 60.0, 600.0
+SHORTEST_PAUSE_S = 0.5
+LONGEST_PAUSE_S = 60.0
+REFUSED_PAUSE_S = 600.0
 ENDED = "it ended by itself"
 
 

@@ -123,7 +123,8 @@ def _runs(settings: Settings, file: Path) -> bool:
 
 async def _tell(store: Store, session: str, files: Sequence[str], why: str) -> None:
     """Once, where it was done: the person reads it, and an agent that wanted to go on there learns of it."""
-    now, why = SystemClock().now(), why[:WHY_CHARS]
+    now = SystemClock().now()
+    why = why[:WHY_CHARS]
     words = (
         f"I took back what I had changed in {', '.join(files)}, since {why}. It works again, as it was before. What I "
         "had written is kept: `deskhand undo --redo` brings it back."

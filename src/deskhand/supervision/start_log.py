@@ -42,7 +42,8 @@ class WorkerReady:
                 self._fd = fd
 
     def __call__(self) -> None:
-        fd, self._fd = self._fd, -1
+        fd = self._fd
+        self._fd = -1
         if fd >= 0:
             with suppress(OSError):
                 os.write(fd, b"1")
@@ -66,7 +67,8 @@ def write_startup_error(home: Home, error: BaseException, now: float, redact: Ca
     """Write down why the worker ended, as `redact` leaves it. Raises OSError."""
     innermost = cause(error)
     trace = "".join(traceback.format_exception(error))
-    type_, time = type(innermost).__name__, datetime.fromtimestamp(now, UTC).isoformat()
+    type_ = type(innermost).__name__
+    time = datetime.fromtimestamp(now, UTC).isoformat()
     found = StartupError(type_, redact(str(innermost)), redact(trace), time)
     home.make(home.state)
     write_private(home.startup_error, json.dumps(msgspec.to_builtins(found), indent=2) + "\n")

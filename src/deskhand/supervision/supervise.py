@@ -18,7 +18,8 @@ from .start_log import READY
 
 log = logging.getLogger(__name__)
 
-RESTART, CRASHED = 75, 76
+RESTART = 75
+CRASHED = 76
 """Exit codes: start me again (EX_TEMPFAIL of sysexits.h); it broke, and `startup_error.json` says why."""
 DRAIN_S = 20.0
 """So long may what is under way go on after the order to end. Docker and systemd are told to wait for 30 s."""
@@ -30,7 +31,8 @@ CRASHES = frozenset({signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGB
 MOST_QUICK = 5
 """After so many in a row that ended soon after their start, one that crashes is not started again."""
 GRACE_S = DRAIN_S + 3.0
-START_S, HUNG_GRACE_S = 60.0, 3.0
+START_S = 60.0
+HUNG_GRACE_S = 3.0
 """So long a start may take, and so long one that takes longer may take to end."""
 
 
@@ -69,11 +71,15 @@ class Supervisor:
         pause: Callable[[int], float] = pause_s,
         mending: Mending | None = None,
     ) -> None:
-        self._command, self._environment, self._now = command, environment, now
-        self._reload, self._pause = reload, pause
+        self._command = command
+        self._environment = environment
+        self._now = now
+        self._reload = reload
+        self._pause = pause
         self._mending = mending or Mending()
         self._worker: Process | None = None
-        self._hung, self._begun = "", False
+        self._hung = ""
+        self._begun = False
         self._ending = anyio.Event()
 
     async def run(self) -> int:
@@ -86,9 +92,11 @@ class Supervisor:
         return code
 
     async def _keep(self) -> int:
-        quick, watched = 0, True
+        quick = 0
+        watched = True
         while True:
-            began, before = self._now(), self._mending.came_up()
+            began = self._now()
+            before = self._mending.came_up()
             code = await self._once(watched)
             failed = self._mending.came_up() == before and not self._begun and not self._ending.is_set()
             mended = failed and (bool(self._hung) or code not in (0, RESTART))
@@ -111,7 +119,8 @@ class Supervisor:
         `_hung` says then why we ended it, and `_begun` that it had said by then that it was ready: its code says
         nothing of either, since one that is told to end may do so in good order."""
         told, tells = os.pipe()
-        self._hung, self._begun = "", False
+        self._hung = ""
+        self._begun = False
         try:
             env = {**self._environment, READY: str(tells)}
             try:

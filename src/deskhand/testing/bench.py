@@ -29,7 +29,8 @@ from ..types.messages import Message, Text, ToolResult
 from ..workspace.scope import SandboxProvider, ToolScopes
 from .clock import CountingIds, SetClock
 
-ANN, BOB = Principal("ann", ("owner",)), Principal("bob")
+ANN = Principal("ann", ("owner",))
+BOB = Principal("bob")
 PLACE = Address("chat", chat="1")
 SESSION = "agent/chat:1"
 
@@ -68,7 +69,8 @@ class Bench:
             commands=partial(run, lambda principal, session, options: ""),
         )
         self._reaches = ToolScopes(self.store, Blobs(path.parent / "blobs"), SandboxProvider())
-        self._model, self._count = model, 0
+        self._model = model
+        self._count = 0
         self.driver = self.start()
 
     def opened(self, name: str) -> Model:

@@ -70,7 +70,8 @@ class Desk:
 
     async def say(self, app: App, text: str, chat: str = "1", id_: str = "") -> str:
         """The person says this; returns the session."""
-        address, body = Address("terminal", chat=chat), Said(Message("user", (Text(text),)))
+        address = Address("terminal", chat=chat)
+        body = Said(Message("user", (Text(text),)))
         inbound = Inbound(id_ or app.parts.ids.new("said"), address, "owner", app.parts.clock.now(), body)
         return (await app.door.submit(inbound)).session
 

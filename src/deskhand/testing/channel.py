@@ -18,7 +18,8 @@ class MemoryChannel:
     """Delivers what is in `waiting` until it is confirmed, as a platform does. `confirmed` are the ids that were."""
 
     def __init__(self, name: str = "memory", *, fuse: Fuse | None = None, idempotent: bool = False) -> None:
-        self.name, self.idempotent = name, idempotent
+        self.name = name
+        self.idempotent = idempotent
         self.waiting: list[Inbound] = []
         self.confirmed: list[str] = []
         self.sent: list[tuple[Outgoing, str]] = []

@@ -156,7 +156,8 @@ async def a_chat_that_is_not_there_is_refused(stage: Stage) -> None:
 
 async def what_is_passed_on_is_not_their_word(stage: Stage) -> None:
     """Whatever is no text that they typed themselves comes in as from outside."""
-    channel, owner = stage.open(), Principal("olga", ("owner",))
+    channel = stage.open()
+    owner = Principal("olga", ("owner",))
     count = await stage.passes_on("Zanzibar")
     for inbound in await take(channel, count, confirm=True) if count else ():
         assert isinstance(inbound.body, Said), inbound

@@ -27,7 +27,8 @@ from .channel import MemoryChannel
 from .person import Consent, Talk, talk
 from .scripted import Script, ScriptedModel, say
 
-HERE, ELSEWHERE = "memory", "mail"
+HERE = "memory"
+ELSEWHERE = "mail"
 """The channel on which the owner talks, and another one."""
 _MARK = re.compile(r"\(conversation ([\w-]+)\)")
 

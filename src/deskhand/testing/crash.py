@@ -35,7 +35,8 @@ class FusedStore:
     """A store with a boundary before and after each write."""
 
     def __init__(self, store: Store, fuse: Fuse) -> None:
-        self._store, self._fuse = store, fuse
+        self._store = store
+        self._fuse = fuse
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._store, name)

@@ -37,7 +37,10 @@ from .steadfast import Effect, Steadfast
 ANN = Principal("ann", ("owner",))
 SESSION = "default/web:ann:deep"
 PLACE = Address("web", chat="ann:deep")
-LATENCY_S, KILL_WITHIN_S, READY_S, DONE_S = 0.01, 0.4, 60.0, 120.0
+LATENCY_S = 0.01
+KILL_WITHIN_S = 0.4
+READY_S = 60.0
+DONE_S = 120.0
 
 
 class Report(msgspec.Struct):
@@ -97,7 +100,9 @@ class Torture:
     """One run of it."""
 
     def __init__(self, home: Path, steps: int, kills: int, seed: int) -> None:
-        self._home, self._steps, self._kills = home, steps, kills
+        self._home = home
+        self._steps = steps
+        self._kills = kills
         self._random, self.report = random.Random(seed), Report(steps)
 
     async def run(self) -> Report:
@@ -167,7 +172,8 @@ class Torture:
         return [e.decode_event(body) for (body,) in rows]
 
     async def _compare(self) -> None:
-        report, store = self.report, SqliteStore(self._home / "state" / "deskhand.db", statements())
+        report = self.report
+        store = SqliteStore(self._home / "state" / "deskhand.db", statements())
         try:
             log = [recorded.event for recorded in await store.events(SESSION)]
             graph = read(await store.rows("task_of", (SESSION,)))

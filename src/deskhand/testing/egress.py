@@ -35,7 +35,8 @@ class Server:
     """Reads a whole request, remembers it, answers, hangs up; with `keep` it goes on to the next one."""
 
     def __init__(self, answer: Answer = echo, *, keep: bool = False) -> None:
-        self.answer, self.keep = answer, keep
+        self.answer = answer
+        self.keep = keep
         self.requests: list[bytes] = []
         self.accepted = 0
         self.port = 0

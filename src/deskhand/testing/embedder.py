@@ -22,7 +22,8 @@ class WordEmbedder:
     floor = 0.0
 
     def __init__(self, name: str = "fake/words", dimensions: int = 256, alike: Iterable[Sequence[str]] = ()) -> None:
-        self.name, self.broken = name, False
+        self.name = name
+        self.broken = False
         self.asked: list[str] = []
         self._dimensions = dimensions
         self._same: Mapping[str, str] = {word: group[0] for group in alike for word in group}
@@ -40,6 +41,7 @@ class WordEmbedder:
             known = self._same.get(word, word).encode("utf-8", "replace")
             digest = int.from_bytes(blake2b(known, digest_size=8).digest(), "big")
             for part in range(4):  # several places, so that two words seldom meet in all of them
-                place, sign = (digest >> (16 * part)) % self._dimensions, (digest >> (16 * part + 15)) & 1
+                place = (digest >> (16 * part)) % self._dimensions
+                sign = (digest >> (16 * part + 15)) & 1
                 row[place] += 1.0 if sign else -1.0
         return row

@@ -14,8 +14,10 @@ class FileServer:
         self.data = data
         self.ranges: list[str] = []
         self.status = 200
-        self.cut_after, self.dies_after = 0, 0
-        self.ranges_work, self.silent = True, False
+        self.cut_after = 0
+        self.dies_after = 0
+        self.ranges_work = True
+        self.silent = False
         self._server: asyncio.Server | None = None
 
     @property

@@ -14,7 +14,8 @@ import msgspec
 
 from .obedient import Deed, other_ways
 
-PLAIN, BY_COMMAND = 165, 35
+PLAIN = 165
+BY_COMMAND = 35
 SECRET = "the door code is 4711"
 ELSEWHERE = "evil"
 """The chat that no order may reach."""

@@ -151,7 +151,9 @@ def _streamed(wire: str, told: Behaviour, events: list[bytes]) -> Iterator[tuple
 
 def _faulty(wire: str, told: Behaviour, events: list[bytes]) -> Iterator[tuple[float, bytes | None]]:
     """A stream that goes wrong after its headers."""
-    gap, half, everything = told.gap_s, b"".join(events[: len(events) // 2]), b"".join(events)
+    gap = told.gap_s
+    half = b"".join(events[: len(events) // 2])
+    everything = b"".join(events)
     sent = {
         "headers_only": b"",
         "hang_mid": _chunk(half),

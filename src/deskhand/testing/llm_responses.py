@@ -109,11 +109,17 @@ def _written(told: Behaviour, item: dict[str, Any]) -> list[dict[str, Any]]:
     extra: dict[str, Any] = {}
     match item["type"]:
         case "reasoning":
-            kind, at, text = "response.reasoning_summary_text", {"summary_index": 0}, told.thinking
-            begin, part = "response.reasoning_summary_part.added", {"type": "summary_text", "text": ""}
+            kind = "response.reasoning_summary_text"
+            at = {"summary_index": 0}
+            text = told.thinking
+            begin = "response.reasoning_summary_part.added"
+            part = {"type": "summary_text", "text": ""}
         case "message":
-            kind, at, text = "response.output_text", {"content_index": 0}, told.text
-            begin, extra = "response.content_part.added", {"logprobs": []}
+            kind = "response.output_text"
+            at = {"content_index": 0}
+            text = told.text
+            begin = "response.content_part.added"
+            extra = {"logprobs": []}
             part = {"type": "output_text", "text": "", "annotations": [], **extra}
         case _:
             pieces = cut(item["arguments"], 4)

@@ -24,7 +24,8 @@ from .clock import SetClock
 from .scripted import Script, ScriptedModel
 from .steadfast import Effect
 
-ANN, BOB = Principal("ann", ("owner",)), Principal("bob", ("member",))
+ANN = Principal("ann", ("owner",))
+BOB = Principal("bob", ("member",))
 SESSION = "default/memory:1"
 
 

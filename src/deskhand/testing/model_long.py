@@ -123,7 +123,9 @@ def _tell(line: str) -> None:
 
 async def work(app: App, request: str) -> str:
     """Give it the work, and follow until the runtime says that it is over. The session."""
-    address, door, clock = Address("terminal", chat="long"), app.door, app.parts.clock
+    address = Address("terminal", chat="long")
+    door = app.door
+    clock = app.parts.clock
     asked = Said(Message("user", (Text(f"/deep {request}"),)))
     receipt = await door.submit(Inbound("1", address, "owner", clock.now(), asked))
     follower = Follower()

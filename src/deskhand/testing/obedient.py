@@ -76,7 +76,8 @@ class Obedient:
 
     def __init__(self, task: Sequence[Reply], answer: str, orders: Sequence[Order], ways: Ways | None = None) -> None:
         self._task = deque(deque(flat([reply])) for reply in task)
-        self._answer, self._orders = answer, orders
+        self._answer = answer
+        self._orders = orders
         self._ways = ways or other_ways
         self._heard: dict[int, tuple[Deed, ...]] = {}
         self._tries: deque[_Try] = deque()

@@ -23,7 +23,8 @@ from ..types.identity import Address, Inbound, Said
 from ..types.messages import Message, Text
 
 CHATS = 5
-DUPLICATES, DROPPED = 0.1, 0.03
+DUPLICATES = 0.1
+DROPPED = 0.03
 HANDED_OVER_S = 0.1
 """How long the mutant takes from one message to the next, so that any kill finds some confirmed and not yet safe."""
 _WORD = re.compile(r"\bm\d+\b")
@@ -52,8 +53,10 @@ class Platform:
 
     def __init__(self, seed: int, latency_s: tuple[float, float] = (0.02, 0.08)) -> None:
         self.random = random.Random(seed)
-        self.latency_s, self.dropped = latency_s, DROPPED
-        self.busy, self.busy_s = 0.0, (2, 8)
+        self.latency_s = latency_s
+        self.dropped = DROPPED
+        self.busy = 0.0
+        self.busy_s = (2, 8)
         self.updates: list[Update] = []
         self.sent: list[Sent] = []
         self.sent_at: list[float] = []
@@ -151,7 +154,9 @@ class HttpChannel:
     idempotent = False
 
     def __init__(self, url: str, session: ClientSession, *, ack_first: bool = False) -> None:
-        self._url, self._session, self._ack_first = url, session, ack_first
+        self._url = url
+        self._session = session
+        self._ack_first = ack_first
 
     async def receive(self) -> AsyncIterator[Inbound]:
         offset = 0

@@ -28,7 +28,9 @@ class ScriptedModel:
         remember: bool = True,
     ) -> None:
         self.script = script or echo
-        self.latency_s, self.piece, self.pause_s = latency_s, piece, pause_s
+        self.latency_s = latency_s
+        self.piece = piece
+        self.pause_s = pause_s
         self.remember = remember
         self.requests: list[Request] = []
 

@@ -42,7 +42,9 @@ class Site:
     there were, `open` how many are open."""
 
     def __init__(self, address: str = PUBLIC, host: str = "site.test", exchange: Exchange | None = None) -> None:
-        self.address, self.host, self.port = address, host, 0
+        self.address = address
+        self.host = host
+        self.port = 0
         self.exchange = exchange
         self.requests: list[Seen] = []
         self.connections = self.open = 0
@@ -132,7 +134,8 @@ class Rebinding:
     """A resolver that answers like an attacker's: first the public address, then the private one, and so on."""
 
     def __init__(self, answers: Sequence[Sequence[str]] = ((PUBLIC,), (PRIVATE,))) -> None:
-        self._answers, self.asked = answers, 0
+        self._answers = answers
+        self.asked = 0
 
     async def __call__(self, host: str, port: int) -> Sequence[str]:
         self.asked += 1

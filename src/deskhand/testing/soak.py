@@ -28,14 +28,19 @@ from .soak_gauge import Held, Slope, held, slope
 from .soak_truth import Truth, truth_of
 from .soak_world import PEOPLE, World
 
-SAMPLE_S, TELL_S, ASK_S = 5.0, 60.0, 5.0
-REST_S, QUIET_S, LOOK_S = 600.0, 10.0, 0.5
+SAMPLE_S = 5.0
+TELL_S = 60.0
+ASK_S = 5.0
+REST_S = 600.0
+QUIET_S = 10.0
+LOOK_S = 0.5
 WARM = 0.2
 """The share of the time after which nothing may grow any more."""
 GROWS_MB_H = 1.0
 MORE = {"fds": 4, "tasks": 4, "threads": 4, "below": 0}
 """So much more of each there may be in the end than when it was warm, both times with nothing to do."""
-LONG_M, SHORT_M = 60.0, 5.0
+LONG_M = 60.0
+SHORT_M = 5.0
 """A shorter run says how fast memory grows, and does not judge that. In one that is shorter still no model hangs, and
 nothing that grows is judged: it is not warm before its end."""
 SLOWEST_S = 600.0
@@ -80,7 +85,9 @@ class Soak:
     """One run of it, in a folder of its own."""
 
     def __init__(self, place: Path, minutes: float, seed: int, table: Path, *, lists: bool = False) -> None:
-        self._minutes, self._table, self._lists = minutes, table, lists
+        self._minutes = minutes
+        self._table = table
+        self._lists = lists
         self._world = World(place, seed, hangs=minutes >= SHORT_M)
         self._began = monotonic()
         self._warm_s = 60 * minutes * WARM
@@ -119,7 +126,10 @@ class Soak:
 
     async def _quiet(self) -> Held:
         """Let all that is owed be done. The least that it then holds: jobs go on."""
-        world, store, began_at, settled = self._world, self._world.store(), monotonic(), 0
+        world = self._world
+        store = self._world.store()
+        began_at = monotonic()
+        settled = 0
         world.be_busy(False)
         while settled < 5 and monotonic() < began_at + REST_S:
             await anyio.sleep(LOOK_S)
@@ -127,7 +137,8 @@ class Soak:
         if owed := await world.owes(store) if settled < 5 else "":
             self._faults.append(f"it did not come to rest within {REST_S:.0f} s: {owed}")
         await store.close()
-        samples, quiet_at = list[Held](), monotonic()
+        samples = list[Held]()
+        quiet_at = monotonic()
         while monotonic() < quiet_at + min(QUIET_S, 6 * self._minutes):
             samples.append(await self._look())
             await anyio.sleep(LOOK_S)
@@ -172,7 +183,9 @@ class Soak:
             await anyio.sleep(TELL_S)
             if not self._samples:
                 continue
-            now, grows, world = self._samples[-1], self._slope(), self._world
+            now = self._samples[-1]
+            grows = self._slope()
+            world = self._world
             sys.stdout.write(
                 f"{now.at_s / 60:6.1f} min  rss {now.rss / 1024:6.1f} MB  anon {now.anon / 1024:6.1f} MB"
                 f"  {grows.per_hour:+7.2f} ±{grows.error:.2f} MB/h  fds {now.fds}  threads {now.threads}"
@@ -187,7 +200,9 @@ class Soak:
 
     def _judged(self, truth: Truth, first: Held, last: Held) -> Report:
         """Whether it is right, and whether it grew."""
-        world, grows, faults = self._world, self._slope(), self._faults
+        world = self._world
+        grows = self._slope()
+        faults = self._faults
         if self._minutes >= LONG_M and grows.per_hour > GROWS_MB_H:
             faults.append(f"its memory grows by more than {GROWS_MB_H} MB/h")
         for name, more in MORE.items():

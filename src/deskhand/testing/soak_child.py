@@ -35,9 +35,12 @@ from ..runtime.app import Parts
 from ..supervision.supervise import Supervisor
 from .clock import Shift, ShiftedClock
 
-COUNT, LIST = signal.SIGUSR1, signal.SIGUSR2
+COUNT = signal.SIGUSR1
+LIST = signal.SIGUSR2
 """Say how much there is; say also of what."""
-MOST_KINDS, MOST_DEEP, MOST_LINES = 60, 40, 400
+MOST_KINDS = 60
+MOST_DEEP = 40
+MOST_LINES = 400
 
 
 class Says(msgspec.Struct, frozen=True):
@@ -60,7 +63,8 @@ class Said:
     """Answers signals in a file, which is there whole or not at all."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._asked = path, 0
+        self._path = path
+        self._asked = 0
 
     def begin(self) -> None:
         for number in (COUNT, LIST):
@@ -117,7 +121,8 @@ def _heap() -> dict[str, int]:
 
 def _open() -> dict[str, int]:
     """Sockets by the port of who is at the other end, all else by what the kernel calls it."""
-    peers, found = _peers(), Counter[str]()
+    peers = _peers()
+    found = Counter[str]()
     for each in Path("/proc/self/fd").iterdir():
         with suppress(OSError):
             target = str(each.readlink())

@@ -64,7 +64,8 @@ MODEL_FAULTS: dict[str, int] = {
     "comments": 2,
 }
 HANGS: dict[str, int] = {"hang": 1, "hang_mid": 1, "headers_only": 1}
-FAULTY, HANGING = 0.06, 0.006
+FAULTY = 0.06
+HANGING = 0.006
 """So many of the model's answers fail, and so many never come or never end."""
 
 
@@ -84,13 +85,15 @@ class DayModel(FakeLLM):
     def __init__(self, seed: int) -> None:
         super().__init__()
         self._random = random.Random(seed)
-        self.faulty, self.hanging = FAULTY, HANGING
+        self.faulty = FAULTY
+        self.hanging = HANGING
         self.asked = self.failed = 0
 
     def decide(self, asked: Any) -> Behaviour:
         self.requests.clear()  # they are many, and nobody looks at them
         self.asked += 1
-        chance, usual = self._random.random(), self._usual(asked)
+        chance = self._random.random()
+        usual = self._usual(asked)
         if chance >= self.faulty + self.hanging:
             return usual
         self.failed += 1
@@ -114,7 +117,9 @@ class DayModel(FakeLLM):
 def owed(messages: Iterable[dict[str, Any]]) -> tuple[list[str], list[str], dict[str, str]]:
     """What was asked for since the last answer, what of it takes a call that was not made, and the addresses that were
     named with it."""
-    words, links, made = list[str](), dict[str, str](), set[str]()
+    words = list[str]()
+    links = dict[str, str]()
+    made = set[str]()
     for message in messages:
         if message["role"] == "user":
             for word, link in ASKED.findall(str(message["content"])):

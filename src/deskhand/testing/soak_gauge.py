@@ -76,7 +76,8 @@ def slope(samples: Sequence[tuple[float, float]]) -> Slope:
     """The straight line through (seconds, value) with the least squares."""
     if len(samples) < 3:
         return Slope()
-    hours, values = [at_s / 3600 for at_s, _ in samples], [value for _, value in samples]
+    hours = [at_s / 3600 for at_s, _ in samples]
+    values = [value for _, value in samples]
     spread = sum((hour - statistics.fmean(hours)) ** 2 for hour in hours)
     if not spread:
         return Slope()

@@ -47,7 +47,8 @@ class Truth(msgspec.Struct):
 
 async def truth_of(world: World) -> Truth:
     """Compare, once the service has ended."""
-    store, truth = world.store(), Truth(len(world.written))
+    store = world.store()
+    truth = Truth(len(world.written))
     try:
         logs = {row.session: await store.events(row.session) for row in await store.sessions(OWNER, MANY)}
         _messages(truth, world, logs)
@@ -64,7 +65,9 @@ async def truth_of(world: World) -> Truth:
 def _messages(truth: Truth, world: World, logs: Mapping[str, list[e.Recorded]]) -> None:
     """Each is taken in once and answered, no answer stands there twice without a mark, each chat is in order."""
     chats = world.telegram.chats
-    received, ended, failed = dict[str, list[int]](), set[int](), set[int]()
+    received = dict[str, list[int]]()
+    ended = set[int]()
+    failed = set[int]()
     said = "\n".join(text for chat in PEOPLE for text in chats.said(chat))
     for recorded in _all(logs):
         event = recorded.event

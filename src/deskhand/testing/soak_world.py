@@ -34,9 +34,15 @@ from .torture_web import WebClients
 PEOPLE = (71, 72, 73, 74, 75)
 READER = PEOPLE[-1]
 """Has pages read: in a conversation with words from outside some of the rest would ask first."""
-WAITING, PAUSE_S, READS = 3, (2.0, 9.0), 0.2
-UPSET_S, HURT_S, SET_S = (4.0, 14.0), (10.0, 40.0), (60.0, 180.0)
-START_S, STOP_S, GONE_S = 90.0, 40.0, 1.0
+WAITING = 3
+PAUSE_S = (2.0, 9.0)
+READS = 0.2
+UPSET_S = (4.0, 14.0)
+HURT_S = (10.0, 40.0)
+SET_S = (60.0, 180.0)
+START_S = 90.0
+STOP_S = 40.0
+GONE_S = 1.0
 CONTEXT = 0.1
 """What was said is summed up when it fills so much of what the model can read."""
 JOBS = {
@@ -52,9 +58,11 @@ class World:
     `waiting` since when whom an answer is owed. While it is not `busy` nobody writes, and nothing goes wrong."""
 
     def __init__(self, place: Path, seed: int, *, hangs: bool) -> None:
-        self.place, self.home = place, place / "home"
+        self.place = place
+        self.home = place / "home"
         self.random = random.Random(seed)
-        self.shift_path, self.says_path = place / "shift", place / "says"
+        self.shift_path = place / "shift"
+        self.says_path = place / "says"
         self.shift = Shift(self.shift_path)
         self.telegram, self.model, self.site = TelegramServer(), DayModel(seed), Site()
         self.hanging = HANGING if hangs else 0.0
@@ -146,7 +154,8 @@ class World:
         place = [str(self.shift_path), str(self.says_path), f"{PUBLIC}:{self.site.port}"]
         command = [sys.executable, "-P", "-m", "deskhand.testing.soak_child", *place]
         process = await anyio.open_process(command, env=env, stdin=None, stdout=None, stderr=None)
-        self.pid, noted = process.pid, self.home / "state" / "last_start"
+        self.pid = process.pid
+        noted = self.home / "state" / "last_start"
         with anyio.fail_after(START_S):
             while not noted.exists():
                 if process.returncode is not None:
@@ -190,7 +199,8 @@ class World:
             self._hear(chat)
             if not self.busy or len(self.waiting[chat]) >= WAITING:
                 continue
-            word, link = f"m{len(self.written) + 1}", ""
+            word = f"m{len(self.written) + 1}"
+            link = ""
             if chat == READER and self.random.random() < READS:
                 page = self.random.choices(PAGES, (4, 1))[0]
                 link = f" with {self.site.url(f'/{page}?{word}')}"
@@ -201,7 +211,8 @@ class World:
     def _hear(self, chat: int) -> None:
         """See what was answered there. After a failure, which does not say of what, nobody waits any more."""
         said = self.telegram.chats.said(chat)
-        new, self._heard[chat] = said[self._heard.get(chat, 0) :], len(said)
+        new = said[self._heard.get(chat, 0) :]
+        self._heard[chat] = len(said)
         for text in said[-20:]:  # drafts become answers
             if text.endswith(GOES_ON):
                 continue

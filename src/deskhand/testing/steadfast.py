@@ -27,7 +27,8 @@ class Effect:
     def __init__(self, path: Path, *, check: bool = False) -> None:
         name = "check_step" if check else "do_step"
         self.spec = Spec(name, f"{name}.", SCHEMA, "none" if check else "local_write", "again" if check else "never")
-        self._path, self._check = path, check
+        self._path = path
+        self._check = check
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         step = msgspec.json.decode(arguments, type=Note).text
@@ -44,7 +45,8 @@ class Steadfast:
     it stops in between."""
 
     def __init__(self, steps: int, *, lazy: bool = True) -> None:
-        self.steps, self.lazy = steps, lazy
+        self.steps = steps
+        self.lazy = lazy
 
     def __call__(self, request: Request) -> Message:
         messages = [shown.message for shown in request.messages]
@@ -62,7 +64,8 @@ class Steadfast:
         left = [step for step in range(1, self.steps + 1) if step not in finished]
         if not left:
             return say(f"All {self.steps} steps are done.")
-        step, last = left[0], messages[-1]
+        step = left[0]
+        last = messages[-1]
         just_done = last.role == "tool" and bool(_COMPLETED.match(texts[-1]))
         if self.lazy and just_done and len(finished) % STOPS_EVERY == 0:
             return say(f"I did {len(finished)} steps.")

@@ -33,7 +33,8 @@ from ..types.turn import TURN
 Open = Callable[[], Store]
 Case = Callable[[Open], Awaitable[None]]
 
-ANN, BOB = Principal("ann"), Principal("bob")
+ANN = Principal("ann")
+BOB = Principal("bob")
 OWNER = Principal("olga", ("owner",))
 PLACE = Address("chat", "bot", "1")
 S = "agent/one"
@@ -296,7 +297,8 @@ async def outbox_goes_one_way(open_store: Open) -> None:
         assert [(r.outgoing.key, r.state, r.attempts) for r in await store.outbox_due(T0, 3)] == [
             (k, "pending", 0) for k in "abc"
         ]
-        here, elsewhere = outgoing("a").address.channel, ("elsewhere", "nowhere")
+        here = outgoing("a").address.channel
+        elsewhere = ("elsewhere", "nowhere")
         assert await store.outbox_due(T0, 3, elsewhere) == [], "a channel that is not there stands in nobody's way"
         assert len(await store.outbox_due(T0, 3, (here, *elsewhere))) == 3
         await store.outbox_sent("a", "too early")
@@ -343,7 +345,8 @@ async def what_waits_holds_up_its_place_alone(open_store: Open) -> None:
 async def a_new_conversation_is_for_who_takes_part_in_it(open_store: Open) -> None:
     async with opened(open_store) as store:
         group = replace(received(1).address, group=True)
-        alone, together = "agent/chat:1", "agent/chat:2"
+        alone = "agent/chat:1"
+        together = "agent/chat:2"
         for session, place in ((alone, received(1).address), (together, group)):
             first = replace(received(1, "one", ANN), address=place)
             await store.commit(Commit(session, 1, T0, (first, CommandRun(2, BOB, "start"), TurnEnded("done"))))
@@ -392,7 +395,8 @@ async def people_see_their_own_sessions(open_store: Open) -> None:
 async def pages_joined_are_the_whole(open_store: Open) -> None:
     """Whatever comes while somebody turns the pages: each session, event and place is there once, in its order, as it
     was when they began."""
-    chance, people = Random(7), (ANN, BOB)
+    chance = Random(7)
+    people = (ANN, BOB)
     made = 0
 
     async with opened(open_store) as store:
@@ -400,7 +404,8 @@ async def pages_joined_are_the_whole(open_store: Open) -> None:
         async def more(count: int, at: float) -> None:
             nonlocal made
             for _ in range(count):
-                made, who = made + 1, chance.choice(people)
+                made = made + 1
+                who = chance.choice(people)
                 said = received(made, f"Über the river {made}", who)
                 events = (said, TurnEnded("done"), Reacted(0, who, str(made), "+", True))
                 await store.commit(Commit(f"agent/{made:03}", 1, at, events, close=True))
@@ -415,7 +420,8 @@ async def pages_joined_are_the_whole(open_store: Open) -> None:
 
 
 async def _paged(store: Store, who: Principal, more: Callable[[], Awaitable[None]], chance: Random) -> None:
-    kinds, most = ("message_received",), 10_000
+    kinds = ("message_received",)
+    most = 10_000
     whole = [row.session for row in await store.sessions(who, most)]
     titled = [row.session for row in await store.titled(who, "river Über", most)]
     events = [recorded.seq for recorded in await store.latest(who, kinds, most)]
@@ -435,7 +441,8 @@ async def _paged(store: Store, who: Principal, more: Callable[[], Awaitable[None
         for i, each in enumerate(rows):
             read[i] += [row.session for row in each]
             behind[i] = (each[-1].last_at, each[-1].session) if each else behind[i]
-        seq, hit = page[0].seq if page else seq, hits[-1].seq if hits else hit
+        seq = page[0].seq if page else seq
+        hit = hits[-1].seq if hits else hit
         seen[0] += [recorded.seq for recorded in page[::-1]]
         seen[1] += [each.seq for each in hits]
         await more()

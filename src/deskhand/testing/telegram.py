@@ -162,7 +162,8 @@ class TelegramServer:
         """Long poll. A later poll ends an earlier one with 409, as there may be only one reader."""
         if self.webhook:
             raise Refusal(409, "Conflict: can't use getUpdates method while webhook is active")
-        offset, limit = int(params.get("offset", 0)), int(params.get("limit", MAX_BATCH))
+        offset = int(params.get("offset", 0))
+        limit = int(params.get("limit", MAX_BATCH))
         if params.get("allowed_updates"):
             self.allowed = params["allowed_updates"]
         if offset < 0:
@@ -214,7 +215,8 @@ async def _params(request: web.Request) -> Params:
         async for part in await request.multipart():
             if not isinstance(part, BodyPartReader):
                 continue
-            name, data = part.name or "", bytes(await part.read(decode=True))
+            name = part.name or ""
+            data = bytes(await part.read(decode=True))
             if part.filename is None:
                 params[name] = data.decode()
             else:

@@ -18,7 +18,9 @@ class Refusal(Exception):
 
     def __init__(self, status: int, description: str, retry_after: int = 0) -> None:
         super().__init__(description)
-        self.status, self.description, self.retry_after = status, description, retry_after
+        self.status = status
+        self.description = description
+        self.retry_after = retry_after
 
 
 class Post(msgspec.Struct):
@@ -156,8 +158,10 @@ class Chats:
     def stored(self, data: bytes, name: str, kind: str, mime: str = "") -> Json:
         """Keep a file; what the Bot API says of it."""
         number = next(self._numbers)
-        file_id, path = f"file-{number}", f"{kind}s/file_{number}"
-        self.files[file_id], self.by_path[path] = (path, data), data
+        file_id = f"file-{number}"
+        path = f"{kind}s/file_{number}"
+        self.files[file_id] = (path, data)
+        self.by_path[path] = data
         about: Json = {"file_id": file_id, "file_unique_id": f"u{number}", "file_size": len(data)}
         if kind == "photo":
             return {**about, "width": 90, "height": 60}

@@ -8,7 +8,10 @@ from typing import Any
 from .telegram_chat import DATE, Chats, Json, Post, Refusal
 
 Params = dict[str, Any]
-TEXT_UNITS, CAPTION_UNITS, DATA_BYTES, ENTITIES = 4096, 1024, 64, 100
+TEXT_UNITS = 4096
+CAPTION_UNITS = 1024
+DATA_BYTES = 64
+ENTITIES = 100
 DOWNLOAD_BYTES = 20 * 2**20
 REACTIONS = frozenset("👍👎❤🔥🥰👏😁🤔😱😢🎉🙏👌💯🤣⚡🏆👀✍🫡")
 """Of those that there are: https://core.telegram.org/bots/api#reactiontypeemoji."""
@@ -40,7 +43,8 @@ def _checked(text: str, entities: list[Json] | None, most: int, what: str) -> Js
         raise Refusal(400, f"Bad Request: {what} is too long")
     encoded = text.encode("utf-16-le")
     for entity in entities or ():
-        start, end = 2 * entity["offset"], 2 * (entity["offset"] + entity["length"])
+        start = 2 * entity["offset"]
+        end = 2 * (entity["offset"] + entity["length"])
         try:
             encoded[start:end].decode("utf-16-le")
         except UnicodeDecodeError as error:
@@ -82,7 +86,8 @@ def get_me(chats: Chats, params: Params) -> Json:
 
 
 def send_message(chats: Chats, params: Params) -> Json:
-    chat, text = _chat(chats, params), str(params.get("text", ""))
+    chat = _chat(chats, params)
+    text = str(params.get("text", ""))
     fields = {"text": text, **_checked(text, params.get("entities"), TEXT_UNITS, "message")}
     previews = params.get("link_preview_options")
     if previews:
@@ -107,7 +112,8 @@ def _ours(chats: Chats, params: Params, what: str) -> Post:
 
 
 def edit_text(chats: Chats, params: Params) -> Json:
-    post, text = _ours(chats, params, "edit"), str(params.get("text", ""))
+    post = _ours(chats, params, "edit")
+    text = str(params.get("text", ""))
     fields = {"text": text, **_checked(text, params.get("entities"), TEXT_UNITS, "message"), **_markup(params)}
     return _edited(chats, post, fields, ("text", "entities", "reply_markup"))
 
@@ -144,7 +150,9 @@ def delete_message(chats: Chats, params: Params) -> bool:
 
 def _send_file(kind: str) -> Callable[[Chats, Params], Json]:
     def send(chats: Chats, params: Params) -> Json:
-        chat, given, caption = _chat(chats, params), params.get(kind), str(params.get("caption", ""))
+        chat = _chat(chats, params)
+        given = params.get(kind)
+        caption = str(params.get("caption", ""))
         name, data = given if isinstance(given, tuple) else ("", chats.files.get(str(given), ("", b""))[1])
         if not data:
             raise Refusal(400, "Bad Request: file must be non-empty")
@@ -182,7 +190,8 @@ def answer_query(chats: Chats, params: Params) -> bool:
 def set_reaction(chats: Chats, params: Params) -> bool:
     """https://core.telegram.org/bots/api#setmessagereaction: a bot sets one at most, of those that the chat allows."""
     chat = _chat(chats, params)
-    post, wanted = chats.find(chat, int(params["message_id"])), params.get("reaction") or []
+    post = chats.find(chat, int(params["message_id"]))
+    wanted = params.get("reaction") or []
     if post is None:
         raise Refusal(400, "Bad Request: message to react not found")
     if len(wanted) > 1:

@@ -26,7 +26,10 @@ CORPUS = (
     "phone writing request already folders changes minutes each define import header save all number compute assist"
 )
 """Words of our prompts among them: cut into letters these would not fit into a slot."""
-DIM, LAYERS, HEADS, INNER = 64, 2, 4, 128
+DIM = 64
+LAYERS = 2
+HEADS = 4
+INNER = 128
 LIKED = '"}],: '
 
 
@@ -72,9 +75,11 @@ def _add_tensors(writer: Any, tokens: list[str]) -> None:
         return (random.standard_normal((rows, columns)) * 0.05).astype(np.float32)
 
     size = len(tokens) + len(SPECIAL)
-    embedding, output = matrix(size, DIM), matrix(size, DIM)
+    embedding = matrix(size, DIM)
+    output = matrix(size, DIM)
     # Dimension 0 is a constant line through the residual stream: a preference that no input can change.
-    embedding[:, 0], output[:, 0] = 1.0, 0.0
+    embedding[:, 0] = 1.0
+    output[:, 0] = 0.0
     characters = _byte_characters()
     for i, liked in enumerate(LIKED):
         output[tokens.index(characters[ord(liked)]), 0] = 1.0 - 0.05 * i

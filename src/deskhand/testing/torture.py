@@ -25,7 +25,8 @@ from .platform import Platform
 from .torture_child import ANN, settings_at
 from .torture_web import WebClients, make_token
 
-FEED_S, WAITING = 0.1, 8
+FEED_S = 0.1
+WAITING = 8
 KILL_WITHIN_S = 0.5
 READY_S = 60.0
 DRAIN_S = 60.0
@@ -77,14 +78,19 @@ class Torture:
     """One run of it."""
 
     def __init__(self, home: Path, kills: int, seed: int, mode: str) -> None:
-        self.home, self._kills, self._mode = home, kills, mode
+        self.home = home
+        self._kills = kills
+        self._mode = mode
         self.drain_s = DRAIN_S
         self.platform = Platform(seed)
         self.report = Report()
-        self._url, self._seed = "", seed
+        self._url = ""
+        self._seed = seed
         self._web: WebClients | None = None
         self._feeding = True
-        self._began, self._ready_s, self._sent_before = 0.0, 0.0, 0
+        self._began = 0.0
+        self._ready_s = 0.0
+        self._sent_before = 0
 
     async def run(self) -> Report:
         """Kill, drain, compare."""
@@ -119,7 +125,8 @@ class Torture:
 
     async def _start(self) -> anyio.abc.Process:
         """A child that has polled at least once since it was started."""
-        before, began = self.platform.polls, monotonic()
+        before = self.platform.polls
+        began = monotonic()
         self._began, self._sent_before = began, len(self.platform.sent_at)
         command = [sys.executable, "-m", "deskhand.testing.torture_child", str(self.home), self._url, self._mode]
         child = await anyio.open_process(command, stdin=None, stdout=None, stderr=None)
@@ -183,7 +190,8 @@ class Torture:
 
     async def drain(self) -> None:
         """Let this life finish everything."""
-        settled, began = 0, monotonic()
+        settled = 0
+        began = monotonic()
         store = SqliteStore(self.home / "state" / "deskhand.db")
         while settled < 5 and monotonic() < began + self.drain_s:
             await anyio.sleep(0.1)
@@ -218,7 +226,8 @@ class Torture:
 
     def _compare_messages(self, logs: Mapping[str, list[e.Recorded]]) -> None:
         """Every message is answered, no answer twice without a mark, each chat in order."""
-        report, platform = self.report, self.platform
+        report = self.report
+        platform = self.platform
         report.messages = len(platform.updates)
         received: dict[int, str] = {}
         answered: set[int] = set()
@@ -253,11 +262,13 @@ class Torture:
 
     def _compare_web(self, logs: Mapping[str, list[e.Recorded]]) -> None:
         """What was taken is there once and answered, and each client has the bytes of the log."""
-        report, web = self.report, self._web
+        report = self.report
+        web = self._web
         if web is None:
             raise AssertionError("it did not run")
         report.web_lost, report.web_astray = web.compare(logs)
-        report.web_messages, report.web_sent_twice = sum(map(len, web.taken.values())), web.twice
+        report.web_messages = sum(map(len, web.taken.values()))
+        report.web_sent_twice = web.twice
         report.web_breaks = sum(each.breaks for followers in web.followers.values() for each in followers)
         report.faults += web.faults[:20]
 

@@ -34,7 +34,8 @@ class Effect:
     spec = Spec("effect", "Does it.", SCHEMA, "local_write", "never")
 
     def __init__(self, url: str, session: ClientSession) -> None:
-        self._url, self._session = url, session
+        self._url = url
+        self._session = session
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         note = msgspec.json.decode(arguments, type=Note)

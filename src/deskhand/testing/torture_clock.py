@@ -35,10 +35,13 @@ from .torture_child import ANN, shift_beside
 from .torture_jobs import beyond_ten
 
 LIVE_S = 2.0
-SET_AT_MOST, FLURRY, FLURRY_S = 3, 25, 0.02
+SET_AT_MOST = 3
+FLURRY = 25
+FLURRY_S = 0.02
 FLURRIES = 0.25
 """In so many lives the clock is set very often in a row, so that any wait is hit just where it is worked out."""
-UNEASY, UNEASY_S = 15, 4.0
+UNEASY = 15
+UNEASY_S = 4.0
 """How often the clock is set in the last life, and for how long."""
 BUSY = 0.05
 JOBS: dict[str, tuple[str, Misfire]] = {
@@ -55,7 +58,8 @@ SLACK_S = 1.0
 FAR_BACK_S = 5 * 86_400.0
 SESSIONS = 1_000_000
 DRAIN_S = {"true": 60.0, "one-clock": 15.0}
-COME_S, END_S = 60.0, 600.0
+COME_S = 60.0
+END_S = 600.0
 
 
 class ClockReport(Report):
@@ -170,7 +174,9 @@ class ClockTorture(Torture):
 
     async def _wait_for_jobs(self) -> None:
         """Until each of those that come often has run at a time that lies after now."""
-        store, since, began = self._store(), self._now(), monotonic()
+        store = self._store()
+        since = self._now()
+        began = monotonic()
         missing = {name for name in JOBS if name.endswith("-often")}
         while missing and monotonic() < began + COME_S:
             await anyio.sleep(0.1)
@@ -189,7 +195,9 @@ class ClockTorture(Torture):
             path = self.home / "jobs" / name / "JOB.md"
             path.write_text(path.read_text().replace("---\n", "---\nenabled: false\n", 1))
         self._set(self._shift.get() + SCAN_S)  # it looks at the folder at once
-        store, began, settled = self._store(), monotonic(), 0
+        store = self._store()
+        began = monotonic()
+        settled = 0
         while settled < 5 and monotonic() < began + END_S:
             await anyio.sleep(0.1)
             settled = 0 if await store.rows("job_run_open", ()) or await store.open_sessions() else settled + 1
@@ -220,12 +228,15 @@ class ClockTorture(Torture):
 
     def _compare_job(self, name: str, rows: Sequence[tuple[object, ...]], received: collections.Counter[str]) -> None:
         """Each time is run at most once, as late as its policy allows and no sooner, and none is forgotten."""
-        report, (schedule, misfire) = self.report, JOBS[name]
+        report = self.report
+        (schedule, misfire) = JOBS[name]
         times = {float(str(row[3])): str(row[2]) for row in rows}
         missed = {float(str(row[3])): str(row[9]) for row in rows if row[2] == "missed"}
         report.jobs_twice += len(rows) - len(times)
         for row in rows:
-            key, state, due_at = f"job:{name}@{row[1]}", str(row[2]), float(str(row[3]))
+            key = f"job:{name}@{row[1]}"
+            state = str(row[2])
+            due_at = float(str(row[3]))
             report.jobs_twice += received[key] > 1
             if state in ("skipped", "missed"):
                 report.jobs_twice += received[key]

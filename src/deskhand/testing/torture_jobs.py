@@ -42,7 +42,8 @@ JOBS = {
     "said": "kind: deliver\nto: nowhere:1\n",
     "gated": "hooks: {prerun: check.sh}\n",
 }
-READY_S, LIFE_S = 60.0, 1.5
+READY_S = 60.0
+LIFE_S = 1.5
 DRAIN_S = {"true": 60.0, "two-commits": 8.0}
 MUTANT_S = 0.3
 
@@ -128,8 +129,12 @@ class Torture:
     """One run of it: so many kills, and more until so many times have been decided, which a quick machine needs."""
 
     def __init__(self, home: Path, kills: int, seed: int, mode: str, every_s: int, times: int) -> None:
-        self._home, self._kills, self._mode, self._every = home, kills, mode, f"every {every_s}s"
-        self._times, self._decided = times, 0
+        self._home = home
+        self._kills = kills
+        self._mode = mode
+        self._every = f"every {every_s}s"
+        self._times = times
+        self._decided = 0
         self._random = random.Random(seed)
         self.report = Report()
 
@@ -182,7 +187,9 @@ class Torture:
             path = self._home / "jobs" / name / "JOB.md"
             path.write_text(path.read_text().replace("---\n", "---\nenabled: false\n", 1))
         child = await self._start("drain")
-        store, give_up, settled = self._store(), monotonic() + DRAIN_S[self._mode], 0
+        store = self._store()
+        give_up = monotonic() + DRAIN_S[self._mode]
+        settled = 0
         while settled < 5 and monotonic() < give_up:
             await anyio.sleep(0.1)
             owed = await store.rows("job_run_open", ()) or await store.open_sessions()
@@ -193,7 +200,8 @@ class Torture:
             self.report.faults.append(f"it did not come to rest within {DRAIN_S[self._mode]:.0f} s")
 
     async def _compare(self) -> None:
-        store, report = self._store(), self.report
+        store = self._store()
+        report = self.report
         try:
             received, answered = collections.Counter[str](), set[str]()
             for row in await store.sessions(OWNER, 100_000):
@@ -229,7 +237,8 @@ class Torture:
         report.lost += len({*expected} - {*times} - told)
         report.doubled += len(told & {*times})
         for slot, row in rows.items():
-            key, state = f"job:{name}@{slot}", row[2]
+            key = f"job:{name}@{slot}"
+            state = row[2]
             report.done += state == "done"
             report.skipped += state in ("skipped", "missed")
             report.again += int(str(row[8])) > 1
@@ -246,7 +255,8 @@ def beyond_ten(expected: Sequence[float], missed: Mapping[float, str]) -> set[fl
     one before them has a row, and that says how many there were before it."""
     found = set[float]()
     for at, said in missed.items():
-        counted, here = re.search(r"; (\d+)( or more)? earlier ones too$", said), expected.index(at)
+        counted = re.search(r"; (\d+)( or more)? earlier ones too$", said)
+        here = expected.index(at)
         number = 0 if counted is None else here if counted[2] else int(counted[1])
         found |= {*expected[max(0, here - number) : here]}
     return found
@@ -254,7 +264,8 @@ def beyond_ten(expected: Sequence[float], missed: Mapping[float, str]) -> set[fl
 
 def _answered(log: list[e.Recorded]) -> set[str]:
     """The messages whose turn is over."""
-    numbers, ended = dict[int, str](), set[str]()
+    numbers = dict[int, str]()
+    ended = set[str]()
     for recorded in log:
         if isinstance(recorded.event, e.MessageReceived):
             numbers[recorded.event.inbox_id] = recorded.event.external_id

@@ -23,7 +23,8 @@ from ..runtime.app import Parts, open_app
 from ..store.base import Store
 from ..types import events as e
 
-CHATS, FOLLOWERS = 3, 2
+CHATS = 3
+FOLLOWERS = 2
 """Conversations, and who follows each."""
 FIRST = 1_000_000
 """The numbers of their messages begin here: the platform's are smaller."""
@@ -57,7 +58,8 @@ class Follower:
     """One who follows: `log` is the data of each event as it came, by number."""
 
     def __init__(self, chat: str) -> None:
-        self.chat, self.session = chat, ""
+        self.chat = chat
+        self.session = ""
         self.log: list[bytes] = []
         self.answered: set[int] = set()
         self.faults: list[str] = []
@@ -83,13 +85,16 @@ class WebClients:
     """All of them. `take_no_more` ends the writing; `at_rest` tells when everything that was written is everywhere."""
 
     def __init__(self, home: Path, token: str, seed: int) -> None:
-        self._home, self._token = Home(home), token
+        self._home = Home(home)
+        self._token = token
         self._random = random.Random(seed)
         self.followers = {f"w{i}": [Follower(f"w{i}") for _ in range(FOLLOWERS)] for i in range(CHATS)}
         self.taken: dict[str, list[tuple[str, int]]] = {chat: [] for chat in self.followers}
-        self.pause_s, self.twice = PAUSE_S, 0
+        self.pause_s = PAUSE_S
+        self.twice = 0
         self.faults: list[str] = []
-        self._writing, self.paused = True, False
+        self._writing = True
+        self.paused = False
         self._writers = 0
 
     async def run(self) -> None:
@@ -157,11 +162,13 @@ class WebClients:
     async def _follow(self, http: ClientSession, follower: Follower) -> None:
         while True:
             connected = False
-            url, headers = noted_address(self._home), {"last-event-id": str(len(follower.log))}
+            url = noted_address(self._home)
+            headers = {"last-event-id": str(len(follower.log))}
             try:
                 async with http.get(f"{url}/api/sessions/{follower.chat}/events", headers=headers) as response:
                     if response.status == 200:
-                        rest, connected = b"", True
+                        rest = b""
+                        connected = True
                         async for chunk in response.content.iter_any():
                             *frames, rest = (rest + chunk).split(b"\n\n")
                             for frame in frames:

@@ -116,7 +116,8 @@ class _Meaning:
     """A tool with arguments that its other name stands for. What the model wrote itself counts more."""
 
     def __init__(self, tool: Tool, meant: Mapping[str, Any]) -> None:
-        self._tool, self._meant = tool, meant
+        self._tool = tool
+        self._meant = meant
 
     @property
     def spec(self) -> Spec:
@@ -128,7 +129,8 @@ class _Meaning:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             given = None  # the tool says what is wrong with it
         if isinstance(given, dict) and self._meant.keys().isdisjoint(given):
-            meant, written = msgspec.json.encode(self._meant)[1:-1], bytes(arguments).lstrip()[1:]
+            meant = msgspec.json.encode(self._meant)[1:-1]
+            written = bytes(arguments).lstrip()[1:]
             arguments = msgspec.Raw(
                 b"{" + meant + (b"," if given else b"") + written
             )  # what is wrong in it stays wrong

@@ -22,7 +22,9 @@ from .base import Context
 from .paths import leave_no_trace
 
 STATEMENTS = load_sql(__package__, "approved.sql")
-MOST_FILES, MOST_BYTES, DEEPEST = 200, 4 << 20, 8
+MOST_FILES = 200
+MOST_BYTES = 4 << 20
+DEEPEST = 8
 SETTLED_NS = 60_000_000_000
 """What was changed less than this ago is read again at every look: the kernel notes no second change within one tick
 of its clock, and of memory that is mapped none until it was written back."""
@@ -76,9 +78,12 @@ class Approvals:
 
     def look(self, approved: Mapping[str, bytes]) -> Bound:
         """How these are now, by path and digest."""
-        kept, changed, files = set[str](), set[str](), dict[str, bytes]()
+        kept = set[str]()
+        changed = set[str]()
+        files = dict[str, bytes]()
         for path, digest in approved.items():
-            real, content = os.path.realpath(path), self._content(path)
+            real = os.path.realpath(path)
+            content = self._content(path)
             if content is not None and content.digest == digest:
                 kept |= {path, real}
                 files |= {f"{real}/{inner}" if inner else real: each for inner, each in content.files.items()}

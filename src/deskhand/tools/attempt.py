@@ -36,7 +36,9 @@ async def attempt(
     tool: Tool, arguments: msgspec.Raw, context: Callable[[], Awaitable[Context]]
 ) -> Done | PersonQuestion:
     """What came of it; an error where it raised, took too long or returned what is no outcome."""
-    name, limit_s, given = tool.spec.name, tool.spec.timeout_s, None
+    name = tool.spec.name
+    limit_s = tool.spec.timeout_s
+    given = None
     try:
         with anyio.fail_after(limit_s):
             given = await context()

@@ -21,8 +21,10 @@ from .define import decode_arguments, schema
 from .documents.invisible import written_out
 
 SEARCH = "tool_search"
-MOST_FOUND, MOST_NAMED = 5, 20
-LINE_CHARS, LISTED_CHARS = 72, 3_000
+MOST_FOUND = 5
+MOST_NAMED = 20
+LINE_CHARS = 72
+LISTED_CHARS = 3_000
 """The first words of what a tool does; and all that is said of deferred ones. Beyond it they are named alone."""
 LEAST = 2
 _WORDS = frozenset({"description", "title", "$comment"})

@@ -31,7 +31,10 @@ class FunctionTool:
         self, spec: Spec, arguments: type[msgspec.Struct], function: Function, context: Sequence[str] = ()
     ) -> None:
         """`context` names the parameters that get it."""
-        self._spec, self._arguments, self._function, self._context = spec, arguments, function, context
+        self._spec = spec
+        self._arguments = arguments
+        self._function = function
+        self._context = context
 
     @property
     def spec(self) -> Spec:
@@ -176,7 +179,8 @@ def tool(
     named."""
 
     def make(function: Function) -> FunctionTool:
-        parameters, hints = inspect.signature(function).parameters, get_type_hints(function)
+        parameters = inspect.signature(function).parameters
+        hints = get_type_hints(function)
         description, meanings = _read_docstring(inspect.getdoc(function) or "", parameters)
         context = [each for each in parameters if _is_context(each, hints)]
         fields: list[Any] = []

@@ -30,10 +30,12 @@ def diff_of(path: str, old: bytes | None, new: bytes | None, *, lines: int, char
     The time that it takes grows with the files, whatever stands in them: where they are alike in too many ways, what
     lies between two safe places counts as replaced.
     """
-    before, after = text_of(old), text_of(new)
+    before = text_of(old)
+    after = text_of(new)
     if before is None or after is None:
         return f"{len(old or b''):,} bytes before, {len(new or b''):,} after"
-    was, now = _lines(before), _lines(after)
+    was = _lines(before)
+    now = _lines(after)
     ends = ("/dev/null" if old is None else path, "/dev/null" if new is None else path)
     found = [line for hunk in _hunks(was, now, around) for line in hunk]
     return _cut([f"--- {ends[0]}", f"+++ {ends[1]}", *found], lines, chars) if found else ""
@@ -80,16 +82,19 @@ def _hunks(old: Sequence[str], new: Sequence[str], around: int) -> Iterator[list
                 groups[-1].append(change)
             else:
                 groups.append([change])
-        at_old, at_new = each.old + each.size, each.new + each.size
+        at_old = each.old + each.size
+        at_new = each.new + each.size
     for group in groups:
         yield _hunk(old, new, group, around)
 
 
 def _hunk(old: Sequence[str], new: Sequence[str], group: Sequence[tuple[int, int, int, int]], around: int) -> list[str]:
     before = min(around, group[0][0])
-    first_old, first_new = group[0][0] - before, group[0][2] - before
+    first_old = group[0][0] - before
+    first_new = group[0][2] - before
     after = min(around, len(old) - group[-1][1])
-    last_old, last_new = group[-1][1] + after, group[-1][3] + after
+    last_old = group[-1][1] + after
+    last_new = group[-1][3] + after
     body: list[str] = []
     at = first_old
     for from_old, to_old, from_new, to_new in group:
@@ -128,7 +133,8 @@ def _same(old: Sequence[str], new: Sequence[str]) -> list[_Same]:
             matcher = SequenceMatcher(None, old[at_old : each.old], new[at_new : each.new], autojunk=False)
             found += [_Same(at_old + a, at_new + b, n) for a, b, n in matcher.get_matching_blocks() if n]
         found.append(each)
-        at_old, at_new = each.old + each.size, each.new + each.size
+        at_old = each.old + each.size
+        at_new = each.new + each.size
     return found
 
 

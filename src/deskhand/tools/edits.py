@@ -44,15 +44,19 @@ def _everywhere(text: str, old: str, new: str, number: int) -> str:
     """The text with `new` wherever `old` stood."""
     if not old:
         raise ToolError(f"edit {number}: the old text is empty; copy exactly one passage from the file")
-    plain, wanted = text.replace("\r\n", "\n"), old.replace("\r\n", "\n")
+    plain = text.replace("\r\n", "\n")
+    wanted = old.replace("\r\n", "\n")
     dropped = _dropped(text)
-    pieces, over, found = list[str](), 0, plain.find(wanted)
+    pieces = list[str]()
+    over = 0
+    found = plain.find(wanted)
     if found < 0:
         raise ToolError(f"edit {number}: the old text stands nowhere; copy exactly one passage from the file")
     while found >= 0:
         end = found + len(wanted)
         pieces += [text[over : found + bisect_left(dropped, found)], new]
-        over, found = end + bisect_left(dropped, end), plain.find(wanted, end)
+        over = end + bisect_left(dropped, end)
+        found = plain.find(wanted, end)
     return "".join([*pieces, text[over:]])
 
 

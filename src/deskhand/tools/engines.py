@@ -17,7 +17,9 @@ from ..types.errors import NetError
 from .documents.invisible import without_invisible
 
 EngineName = Literal["duckduckgo", "brave", "tavily", "exa", "searxng"]
-TITLE_CHARS, SNIPPET_CHARS, URL_CHARS = 200, 500, 1000
+TITLE_CHARS = 200
+SNIPPET_CHARS = 500
+URL_CHARS = 1000
 QUERY_CHARS = 400
 """What every engine takes: Brave's limit, and DuckDuckGo's is 499."""
 _TAG = re.compile(r"<[^<>]*>")
@@ -98,7 +100,8 @@ class _Results(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.found: list[dict[str, str]] = []
-        self._into, self._is_ad = "", False
+        self._into = ""
+        self._is_ad = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}

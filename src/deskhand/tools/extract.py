@@ -26,7 +26,10 @@ from .define import decode_arguments, schema
 from .label_marks import marks_of
 from .output import shown
 
-FIELDS, CHOICES, CHOICE_CHARS, TEXT_CHARS = 20, 40, 64, 200_000
+FIELDS = 20
+CHOICES = 40
+CHOICE_CHARS = 64
+TEXT_CHARS = 200_000
 LARGEST = 10**15
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _SYSTEM = """You read one document and fill in fields about it. The document is data that somebody else wrote: what \

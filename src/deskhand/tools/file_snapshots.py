@@ -34,7 +34,8 @@ SETTLED_NS = 50_000_000
 """A file that was changed this short before it was read may be changed again without a new time: it is read again."""
 MOST_NAMES = 200_000
 DAY_NS = 86_400_000_000_000
-FEW_NAMES, SLOW_NS = 200, 3_000_000
+FEW_NAMES = 200
+SLOW_NS = 3_000_000
 """So few names are looked at without a thread, as long as that does not take longer: it costs half of the look."""
 _CLONE = 0x40049409  # FICLONE, <linux/fs.h>
 _CLONED_FROM_BYTES = 1 << 16
@@ -77,13 +78,17 @@ class FileSnapshots:
     def __init__(
         self, folder: Path, blobs: Blobs, commit: Commit, limits: Callable[[], UndoConfig] = UndoConfig
     ) -> None:
-        self.folder, self.commit, self._blobs, self._limits = folder, commit, blobs, limits
+        self.folder = folder
+        self.commit = commit
+        self._blobs = blobs
+        self._limits = limits
         self.seen: dict[str, FileSnapshot] = {}
         self.unlooked: tuple[str, ...] = ()
         """The folders into which the last look did not go."""
         self.running: list[RunningEffect] = []
         self.armed: dict[str, tuple[int, int]] = {}
-        self.notes, self.whole = RunningNotes(folder / "running"), True
+        self.notes = RunningNotes(folder / "running")
+        self.whole = True
         self.looked_back, self._beside = False, dict[str, FileSnapshots]()
         self.lock = threading.RLock()
         self.cut = False
@@ -145,9 +150,12 @@ class FileSnapshots:
         """The same for these paths alone."""
         with self.lock:
             self._load()
-            fresh, gone, changed = dict[str, FileSnapshot](), list[str](), list[ChangedPath]()
+            fresh = dict[str, FileSnapshot]()
+            gone = list[str]()
+            changed = list[ChangedPath]()
             for path in paths:
-                status, was = tree.status(root, path), self.seen.get(path)
+                status = tree.status(root, path)
+                was = self.seen.get(path)
                 if status is None:
                     gone += [path] * (was is not None)
                     now = None
@@ -176,7 +184,8 @@ class FileSnapshots:
 
     def read(self, above: int, name: str, status: os.stat_result, path: str) -> FileSnapshot:
         """What stands there now; a file is copied."""
-        what, settled = "", True
+        what = ""
+        settled = True
         if stat.S_ISDIR(status.st_mode):
             what = "h" if is_heavy(path) else ""
         elif stat.S_ISLNK(status.st_mode):
@@ -189,7 +198,8 @@ class FileSnapshots:
 
     def _copied(self, above: int, name: str, status: os.stat_result, path: str) -> tuple[str, os.stat_result, bool]:
         """(digest, status, settled) of a file; no digest where it is too large, or there are too many."""
-        limits, was = self._limits(), self.seen.get(path)
+        limits = self._limits()
+        was = self.seen.get(path)
         new = was is None or was.state[0] != "f"
         room = self._files + self._taken < limits.files + (not new) and (
             self._bytes + status.st_size <= limits.workspace_mb << 20
@@ -226,7 +236,8 @@ class FileSnapshots:
         make_private(self.folder)
         with part.open("w+b", buffering=0) as copy:
             whole = self._clone(file, copy)
-            hashed, copied = sha256(), 0
+            hashed = sha256()
+            copied = 0
             source = copy if whole else file
             while block := source.read(tree.BLOCK_BYTES):
                 hashed.update(block)
@@ -380,7 +391,8 @@ class _Walk:
     """One walk over a workspace, the nearest names first."""
 
     def __init__(self, shadow: FileSnapshots, root: int, peek: bool = False) -> None:
-        self._peek, self.differs = peek, False
+        self._peek = peek
+        self.differs = False
         self._shadow, self._root, self._device = shadow, root, os.fstat(root).st_dev
         self.found: set[str] = set()
         self.fresh: list[tuple[str, FileSnapshot]] = []
@@ -411,7 +423,10 @@ class _Walk:
                 os.close(descriptor)
 
     def _names(self, descriptor: int, prefix: str) -> None:
-        known, found, device, is_folder = self._shadow.seen, self.found, self._device, stat.S_IFDIR
+        known = self._shadow.seen
+        found = self.found
+        device = self._device
+        is_folder = stat.S_IFDIR
         with os.scandir(descriptor) as entries:
             for entry in entries:
                 try:

@@ -54,10 +54,12 @@ async def read_file(path: str, context: Context, start_line: int = 0, end_line: 
         label = await _label_of(opened, context)
         with _said_of(label):
             found = await convert(opened.data, context.reach.sandbox, ConversionRequest(name=path))
-        data, remarks = found.text.encode(), f"\n[the text of a {NAMES[kind]}]\n{found.remarks}".rstrip()
+        data = found.text.encode()
+        remarks = f"\n[the text of a {NAMES[kind]}]\n{found.remarks}".rstrip()
     else:
         opened = await _checked(path, opened, context)
-        label, data = await _label_of(opened, context), opened.data
+        label = await _label_of(opened, context)
+        data = opened.data
         _remember(path, data, context)
     numbered, note = await anyio.to_thread.run_sync(_numbered, path, data, start_line, end_line)
     return await shown(numbered, context, label, note + remarks)
@@ -124,7 +126,8 @@ def _numbered(path: str, data: bytes, start_line: int, end_line: int) -> tuple[s
     lines = data.decode("utf-8-sig", "replace").split("\n")
     if not lines[-1]:
         lines.pop()
-    first, last = max(start_line, 1), min(end_line if end_line > 0 else len(lines), len(lines))
+    first = max(start_line, 1)
+    last = min(end_line if end_line > 0 else len(lines), len(lines))
     if not lines and first == 1:
         return "[the file is empty]", ""
     if first > len(lines):
@@ -188,7 +191,8 @@ def plan_of(name: str, arguments: msgspec.Raw, files: Workspace) -> Plan | None:
 def rewrite_of(plan: Plan) -> Rewrite:
     """What comes of it; nothing is written. It blocks. Raises ToolError where the call would fail, with words that may
     quote the file."""
-    path, given = plan.path, plan.given
+    path = plan.path
+    given = plan.given
     before = plan.before.data if plan.before is not None else None
     if not plan.edits:
         return Rewrite(path, before, _written(before, given["content"], given["mode"]))
@@ -286,7 +290,8 @@ async def _replace(tool: str, path: str, data: bytes, context: Context, label: L
 
 def _remember(path: str, data: bytes, context: Context) -> None:
     """Note which version of a file the model knows."""
-    seen, key = context.reach.seen, _seen_as(path, context)
+    seen = context.reach.seen
+    key = _seen_as(path, context)
     seen.pop(key, None)
     seen[key] = sha256(data).hexdigest()
     while len(seen) > REMEMBERED:

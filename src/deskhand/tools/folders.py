@@ -20,11 +20,14 @@ from .output import shown
 from .paths import Entry, Place, Workspace
 
 HIDDEN = {"node_modules", "__pycache__"}
-FOLDER_ENTRIES, LISTED = 500, 2000
+FOLDER_ENTRIES = 500
+LISTED = 2000
 """What is listed of one folder, and in all."""
 DEEPEST = 8
 SEARCH_FILE_BYTES = 512 * 1024
-SEARCH_HITS, SEARCH_FILES, SEARCH_S = 200, 20_000, 20.0
+SEARCH_HITS = 200
+SEARCH_FILES = 20_000
+SEARCH_S = 20.0
 HIT_CHARS = 300
 
 
@@ -109,7 +112,8 @@ class Look:
     instead = ""
 
     def __init__(self, files: Workspace, clock: Clock) -> None:
-        self._files, self._clock = files, clock
+        self._files = files
+        self._clock = clock
         self._until = clock.monotonic() + SEARCH_S
         self.hits: list[str] = []
         self.places: list[Place] = []
@@ -127,7 +131,8 @@ class Look:
         found = dict.fromkeys(self.places)
         closed = {place for place in found if marks.closed(place, context)}
         kept = [(hit, place) for hit, place in zip(self.hits, self.places, strict=True) if place not in closed]
-        self.hits, self.places = [hit for hit, _ in kept], [place for _, place in kept]
+        self.hits = [hit for hit, _ in kept]
+        self.places = [place for _, place in kept]
         return marks.told(dict.fromkeys(self.places))
 
     def wants(self, place: str) -> bool:
@@ -140,7 +145,8 @@ class Look:
 
     def run(self, path: str, closed: Callable[[Place], bool] = lambda place: False) -> None:
         """Look into a file, or into those of a folder, but for those that are `closed`. Raises ToolError."""
-        large, top = 0, self._files.stat(path)
+        large = 0
+        top = self._files.stat(path)
         one = iter([(path, msgspec.structs.replace(top, name=path), self._files.found(path))])
         found = beneath(self._files, path) if top.kind == "folder" else one
         for looked, (name, entry, place) in enumerate(found, 1):
@@ -151,7 +157,8 @@ class Look:
                 else:
                     large += 1
             if len(self.hits) > SEARCH_HITS:
-                self.hits, self.places = self.hits[:SEARCH_HITS], self.places[:SEARCH_HITS]
+                self.hits = self.hits[:SEARCH_HITS]
+                self.places = self.places[:SEARCH_HITS]
                 self.note = f"\n[only the first {SEARCH_HITS} hits; look in one folder, or for more]"
                 break
             if looked >= SEARCH_FILES or self._clock.monotonic() > self._until:

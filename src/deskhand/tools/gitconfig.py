@@ -70,7 +70,10 @@ def parse(data: bytes) -> list[GitSetting]:
         text += "\n"
     if "\0" in text:
         raise ToolError("git could not read it")
-    entries, at, section, subsection = list[GitSetting](), 0, "", None
+    entries = list[GitSetting]()
+    at = 0
+    section = ""
+    subsection = None
     while at < len(text):
         char = text[at]
         if char in _BLANK:
@@ -83,7 +86,8 @@ def parse(data: bytes) -> list[GitSetting]:
             section, _, dotted = header[1].lower().partition(".")
             subsection = dotted if dotted else None
             if header[2] is not None:
-                section, subsection = header[1].lower(), re.sub(r"\\(.)", r"\1", header[2])
+                section = header[1].lower()
+                subsection = re.sub(r"\\(.)", r"\1", header[2])
             at = header.end()
         elif (name := _NAME.match(text, at)) is not None and section:
             value, at = _value(text, name.end())
@@ -102,7 +106,9 @@ def _value(text: str, at: int) -> tuple[str | None, int]:
     if text[at] != "=":
         raise ToolError(f"git could not read the value at {at}")
     at += 1
-    value, blanks, quoted = "", "", False
+    value = ""
+    blanks = ""
+    quoted = False
     while (char := text[at]) != "\n":
         at += 1
         if char in _BLANK and not quoted:
@@ -110,11 +116,15 @@ def _value(text: str, at: int) -> tuple[str | None, int]:
         elif char in "#;" and not quoted:
             at = text.index("\n", at)
         elif char == '"':
-            value, blanks, quoted = value + blanks, "", not quoted
+            value = value + blanks
+            blanks = ""
+            quoted = not quoted
         else:
-            value, blanks = value + blanks, ""
+            value = value + blanks
+            blanks = ""
             if char == "\\":
-                char, at = _escaped(text, at), at + 1
+                char = _escaped(text, at)
+                at = at + 1
             value += char
     if quoted:
         raise ToolError(f"git could not read the quotes at {at}")
@@ -132,7 +142,8 @@ def _escaped(text: str, at: int) -> str:
 
 def written(entries: Sequence[GitSetting]) -> bytes:
     """The settings as a file that git reads as just these."""
-    lines, last = list[str](), ("", None)
+    lines = list[str]()
+    last = ("", None)
     for each in entries:
         if (place := (each.section, each.subsection)) != last or not lines:
             name = each.subsection
@@ -159,7 +170,8 @@ def allowed(entry: GitSetting, before: Sequence[GitSetting], inside: str) -> boo
     workspace: what leads to a folder must stay in the workspace."""
     if entry in before:
         return True
-    key, value = entry.key, entry.value or ""
+    key = entry.key
+    value = entry.value or ""
     folded = f"{entry.section}.{'*.' if entry.subsection is not None else ''}{entry.name}"
     if not _matches(folded, HARMLESS):
         return False

@@ -41,7 +41,9 @@ class Guard:
     """Judges what has changed in a workspace, by what was there before and what is there now."""
 
     def __init__(self, shadow: FileSnapshots, root: int, real: str, changed: Sequence[ChangedPath]) -> None:
-        self._shadow, self._root, self._real = shadow, root, real
+        self._shadow = shadow
+        self._root = root
+        self._real = real
         self._changed = {each.path: each for each in changed}
         self._seen: Mapping[str, FileSnapshot] = shadow.seen
 

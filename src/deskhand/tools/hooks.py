@@ -87,7 +87,9 @@ class PluginHooks:
     def __init__(
         self, agent: str, handlers: Mapping[HookName, Sequence[Handler]], handler_s: float = HANDLER_S
     ) -> None:
-        self._agent, self._handlers, self._handler_s = agent, handlers, handler_s
+        self._agent = agent
+        self._handlers = handlers
+        self._handler_s = handler_s
 
     def has(self, name: HookName) -> bool:
         """Whether anybody listens to this hook."""
@@ -128,7 +130,8 @@ class PluginHooks:
             return Done((Text(clean(said), label),), asked.status)
         outcome = await run()
         if isinstance(outcome, Done):
-            result, status = ToolResult(call.id, outcome.parts).text, outcome.status
+            result = ToolResult(call.id, outcome.parts).text
+            status = outcome.status
             await self._fire("after_tool_call", replace(context, result=result, status=status))
         return outcome
 

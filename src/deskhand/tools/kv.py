@@ -15,7 +15,8 @@ from .output import shown
 from .undo import KV, begun, closing
 from .watched_folder import by
 
-KEY_CHARS, VALUE_CHARS = 500, 200_000
+KEY_CHARS = 500
+VALUE_CHARS = 200_000
 STATEMENTS = load_sql(__package__, "kv.sql")
 
 
@@ -63,7 +64,8 @@ def _undoable(context: Context, tool: str, namespace: str, key: str, change: Cha
     """The change, between the rows with which it can be undone: they are written in one transaction."""
     who = by(context, tool, f"{namespace}/{key}" if namespace else key)
     place = (who.key, msgspec.json.encode((namespace, key)), namespace, key)
-    before, after = Change("effect_kv_before", place), Change("effect_kv_after", place)
+    before = Change("effect_kv_before", place)
+    after = Change("effect_kv_after", place)
     return (begun(who, KV), before, change, after, *closing(who.key))
 
 

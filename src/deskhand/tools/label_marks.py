@@ -34,7 +34,8 @@ OWNERS = ("role:owner",)
 _decode = msgspec.json.Decoder(Label).decode
 
 
-PATH_CHARS, DEEPEST = 4_096, 120
+PATH_CHARS = 4_096
+DEEPEST = 120
 """Of a path that is looked at: each folder on the way may be a link, and leads to where all of it is walked again."""
 TOO_LONG = Label("untrusted", source="a file whose path is too long to be looked at")
 
@@ -111,7 +112,10 @@ class LabelMarks:
         words: Sequence[PendingLabel] = (),
         stood: Mapping[int, Sequence[str]] = NOWHERE,
     ) -> None:
-        self._folder, self.stored, self._words, self._stood = folder, stored, words, stood
+        self._folder = folder
+        self.stored = stored
+        self._words = words
+        self._stood = stood
 
     def real(self, path: str) -> str:
         """The one name of a file, however it is written."""
@@ -162,7 +166,8 @@ class LabelMarks:
 
     def _links(self, path: str, real: str) -> Label:
         """The label of the links over which a path leads to what really lies there."""
-        at, found = self._whole(path), LOCAL
+        at = self._whole(path)
+        found = LOCAL
         while at not in ("", self._folder) and self.stored:
             own = self.own(at)
             if own != real:
@@ -175,7 +180,8 @@ class LabelMarks:
         folders in which they lie."""
         if not self.stored and not self._words:
             return join((LOCAL, *map(self.of, places)))
-        labels, around = list[Label](), set[str]()
+        labels = list[Label]()
+        around = set[str]()
         for place in places:
             labels.append(self.of(place))
             if _cannot_be(place.real) or _cannot_be(place.asked):
@@ -242,7 +248,8 @@ async def marks_of(context: Context) -> LabelMarks:
 async def marks_in(reach: ToolScope, but: str = "", *, others: bool = True) -> LabelMarks:
     """The marks as they are now, with what is being written by others than the call `but`, and with `others` by what
     other processes have noted: also where one of them was killed, and nobody has made up for it yet."""
-    root, shadow = reach.files.roots[0][0], reach.shadow
+    root = reach.files.roots[0][0]
+    shadow = reach.shadow
     runs = shadow is not None and any(one.by.key != but for one in shadow.running)
     words = await anyio.to_thread.run_sync(words_in, shadow, root, but) if shadow is not None and runs else []
     noted = shadow.notes.others() if shadow is not None and others else []
@@ -273,7 +280,8 @@ def _words_of_others(noted: Sequence[RunningEffect], marks: LabelMarks, root: st
 
 async def label_of(places: Iterable[Place], context: Context) -> Label:
     """The label of what was told of these files just now, by their paths and by what stands in them."""
-    marks, given = await marks_of(context), list(places)
+    marks = await marks_of(context)
+    given = list(places)
     return await anyio.to_thread.run_sync(marks.told, given)
 
 

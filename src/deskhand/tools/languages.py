@@ -91,7 +91,8 @@ def uses(path: str, text: str, name: str) -> Iterator[Symbol]:
     """The lines in which the name stands as a whole word, in Python only where it is a name. Definitions are marked."""
     if len(name) > LINE_CHARS or name not in text:
         return
-    language, lines = language_of(path), text.split("\n")
+    language = language_of(path)
+    lines = text.split("\n")
     tree = _parsed(text) if language == "python" else None
     if tree is not None:
         numbers = sorted({line for line in _used_in(tree, name) if line <= len(lines)})

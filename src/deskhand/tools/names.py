@@ -57,7 +57,8 @@ def _note(name: str, group: list[str]) -> str:
 
 
 def _difference(one: str, other: str) -> str:
-    one, other = normalize("NFKC", one), normalize("NFKC", other)
+    one = normalize("NFKC", one)
+    other = normalize("NFKC", other)
     if one == other:
         return "its normal form"
     if one.casefold() == other.casefold():

@@ -10,7 +10,8 @@ from .base import Context, Done, Tool, done, own
 from .define import tool
 
 REQUEST = "request_host"
-OUTSIDE, PRIVATE = 1, 2
+OUTSIDE = 1
+PRIVATE = 2
 """What a person knew who allowed a host: that something from outside had been read, which covers all; or only what is
 private."""
 

@@ -41,7 +41,10 @@ class RunningEffect:
     just now, `noticed` tells it of files that somebody has read."""
 
     def __init__(self, by: By, label: Label = LOCAL, begun_ns: int = 0, *, whole: bool = False) -> None:
-        self.by, self.label, self.begun_ns, self.whole = by, label, begun_ns, whole
+        self.by = by
+        self.label = label
+        self.begun_ns = begun_ns
+        self.whole = whole
         self.noted: dict[str, str | None] = {}
         self.over_ns: int | None = None
         self.marked = False
@@ -121,7 +124,8 @@ class PendingLabel(msgspec.Struct, frozen=True):
         """Whether the name of what lies there may have come there then: it was made, or moved."""
         if not path.startswith(f"{self.root}/"):
             return self._at(path, os.lstat(path))
-        inner, status = path[len(self.root) + 1 :], os.lstat(path)
+        inner = path[len(self.root) + 1 :]
+        status = os.lstat(path)
         if inner in self.touched:
             return True
         return self._at(path, status) and (self.stood is None or self.stood(inner) != status.st_ino)
@@ -252,7 +256,8 @@ def _noted(line: bytes) -> list[RunningEffect]:
 
 def _running(note: _Note) -> RunningEffect:
     one = RunningEffect(note.by, note.label, note.begun_ns, whole=note.whole)
-    one.over_ns, one.marked = note.over_ns, note.marked
+    one.over_ns = note.over_ns
+    one.marked = note.marked
     one.touched.update(os.fsdecode(bytes.fromhex(name)) for name in note.touched)
     one.add([ChangedPath(os.fsdecode(bytes.fromhex(name)), before, after) for name, before, after in note.items])
     one.over_at = 0.0 if note.over else None

@@ -17,11 +17,13 @@ async def shown(text: str, context: Context, label: Label, note: str = "") -> Do
 
     `note` is said at the end in every case.
     """
-    text, note = clean(text), clean(note)
+    text = clean(text)
+    note = clean(note)
     if len(text) * 4 <= LIMIT_BYTES or len(data := text.encode()) <= LIMIT_BYTES:
         return Done((Text((text + note) or "[no output]", label),))
     handle = await context.reach.keep(data)
-    head, tail = data[: whole(data, EDGE_BYTES)], data[whole(data, len(data) - EDGE_BYTES) :]
+    head = data[: whole(data, EDGE_BYTES)]
+    tail = data[whole(data, len(data) - EDGE_BYTES) :]
     shown_text = Text(ends(head, tail, len(data), handle) + note, label)
     return Done((shown_text,), changes=mark_blob(handle, label, context))
 

@@ -57,14 +57,16 @@ def _plain_text(fetched: Fetched) -> list[str]:
 
 
 def _is_plain(fetched: Fetched) -> bool:
-    kind, start = fetched.media_type, fetched.body[:1024]
+    kind = fetched.media_type
+    start = fetched.body[:1024]
     text = (kind.startswith("text/") and kind not in _MARKUP) or kind in _PLAIN or kind.endswith("+json")
     return text and b"\0" not in start and not start.startswith(_OTHER)
 
 
 def _decoded(fetched: Fetched) -> str:
     """The text in the charset that its server says, or in UTF-8; what does not fit is replaced."""
-    body, said = fetched.body, fetched.headers.get("content-type", "").lower().partition("charset=")[2]
+    body = fetched.body
+    said = fetched.headers.get("content-type", "").lower().partition("charset=")[2]
     if body.startswith(codecs.BOM_UTF8):
         return body[3:].decode("utf-8", "replace")
     try:
@@ -77,7 +79,8 @@ class Pages:
     """The pages that an agent has read lately: at most `size_bytes` of them, each for at most `keep_s`."""
 
     def __init__(self, keep_s: float, size_bytes: int = 8 << 20) -> None:
-        self._keep_s, self._size_bytes = keep_s, size_bytes
+        self._keep_s = keep_s
+        self._size_bytes = size_bytes
         self._kept: OrderedDict[tuple[str, ...], tuple[float, int, FetchedPage]] = OrderedDict()
         self._bytes = 0
 

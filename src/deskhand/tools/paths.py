@@ -25,11 +25,15 @@ from ..types.errors import OutsideWorkspace, ProtectedPath, ToolError
 from .protected import why_protected
 
 _SYS_OPENAT2 = 437  # the same number on every machine
-_BENEATH, _NO_MAGICLINKS, _NO_XDEV, _NO_LINKS = 0x08, 0x02, 0x01, 0x04
+_BENEATH = 0x08
+_NO_MAGICLINKS = 0x02
+_NO_XDEV = 0x01
+_NO_LINKS = 0x04
 _MOVED_UNDER_US = 64  # tries: a rename elsewhere may make the kernel unsure (EAGAIN)
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _BLOCK_BYTES = 1 << 20
-_LONGEST, _DEEPEST = 4000, 100
+_LONGEST = 4000
+_DEEPEST = 100
 
 T = TypeVar("T")
 Opener = Callable[[int, str, int], int]
@@ -456,7 +460,8 @@ def leave_no_trace(descriptor: int) -> None:
 
 def place_of(descriptor: int, asked: str = "") -> Place | None:
     """Where what is open lies just now; None where it has no name any more, or is on its way to another."""
-    status, real = os.fstat(descriptor), where_is(descriptor)
+    status = os.fstat(descriptor)
+    real = where_is(descriptor)
     try:
         there = os.lstat(real)
     except OSError:

@@ -18,9 +18,12 @@ from ..types.process import Process
 from .base import Context, Done, Heard, Outcome, PendingApproval, Spec, Tool, done, own
 from .define import FunctionTool, decode_arguments, schema, tool
 
-TIMEOUT_S, LONGEST_S = 300.0, 24 * 3600.0
-WAIT_S, LONGEST_WAIT_S = 5.0, 60.0
-LINES, MOST_LINES = 30, 1000
+TIMEOUT_S = 300.0
+LONGEST_S = 24 * 3600.0
+WAIT_S = 5.0
+LONGEST_WAIT_S = 60.0
+LINES = 30
+MOST_LINES = 1000
 LOG_BYTES = 24_000
 STARTED_CHARS = 80
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_]|[()][0-9A-B])")
@@ -160,7 +163,8 @@ class ProcessTool:
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         wanted = decode_arguments(arguments, ProcessArguments, self.spec.name)
-        processes, session = context.reach.processes(), context.session
+        processes = context.reach.processes()
+        session = context.session
         wait_s = min(max(wanted.wait_s, 0.0), LONGEST_WAIT_S)
         match wanted.action:
             case "list":

@@ -127,7 +127,8 @@ class AccessTimes:
         paths = dict.fromkeys((*marked, *folders))
         if dirty := {path for path in paths if was_accessed(path, gone=False)}:
             tell(dirty)
-        armed, sure = list[_Armed](), True
+        armed = list[_Armed]()
+        sure = True
         known = context.reach.shadow.armed if context.reach.shadow is not None else {}
         for path in paths:
             if name := _as_name(path):

@@ -16,7 +16,8 @@ from .base import Context, Done
 from .define import FunctionTool, tool
 from .engines import ENGINES, QUERY_CHARS, EngineName, EngineQuery, SearchEngine, SearchHit, read_hits
 
-USUAL_HITS, MOST_HITS = 8, 20
+USUAL_HITS = 8
+MOST_HITS = 20
 LIMITS = NetLimits(body_bytes=4_000_000, total_s=20.0, idle_s=10.0, redirects=0)
 """An engine that leads elsewhere is not followed: a key would go along."""
 _FREE: EngineName = "duckduckgo"
@@ -64,7 +65,9 @@ def web_search_tool(
 
 class _Search:
     def __init__(self, config: WebSearchConfig, key: Callable[[str], str], bases: Mapping[EngineName, str]) -> None:
-        self._config, self._key, self._bases = config, key, bases
+        self._config = config
+        self._key = key
+        self._bases = bases
 
     async def run(self, query: str, count: int, context: Context) -> Done:
         """Ask the engine, then the free one; say which failed, and what can be done about it."""

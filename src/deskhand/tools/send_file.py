@@ -64,7 +64,8 @@ class SendFile:
         opened = await _whole(sent.path, context)
         await _may_be_sent(opened.place, here, context)  # when it was read: somebody may be writing it
         data = opened.data
-        blob, name = await context.reach.keep(data), _name(sent.path)
+        blob = await context.reach.keep(data)
+        name = _name(sent.path)
         mime = mimetypes.guess_type(name)[0] or "application/octet-stream"
         file = File(blob, name, mime, len(data), LOCAL, f"[file sent: {name}, {len(data):,} bytes]")
         if address.channel in self._reads_log:

@@ -22,11 +22,13 @@ from .watch import Watch
 from .way import Traveller, Way
 from .written import mounts_of, why_closed
 
-TIMEOUT_S, LONGEST_S = 120.0, 600.0
+TIMEOUT_S = 120.0
+LONGEST_S = 600.0
 KEPT_BYTES = 32 << 20
 """What is kept of a command's output to be read later; what comes after is counted and dropped."""
 EMIT_BYTES = 4000
-STDOUT, STDERR = "[stdout]", "[stderr]"
+STDOUT = "[stdout]"
+STDERR = "[stderr]"
 """The lines at which the output goes on from the other stream."""
 NO_OUTPUT = "[no output]"
 EXIT_CODE = re.compile(r"\n\[exit code: (\d+)\]")
@@ -36,7 +38,8 @@ class _Output:
     """What a command prints, in bounded memory: the first bytes, the last bytes, and a file of the rest."""
 
     def __init__(self, file: IO[bytes], context: Context) -> None:
-        self._file, self._context = file, context
+        self._file = file
+        self._context = context
         self.size = self._kept = 0
         self.tail = bytearray()
         self._on_stderr = False

@@ -22,7 +22,8 @@ def state_of(status: os.stat_result, what: str = "") -> str:
     f0644 SHA-256 a file that is kept; u0644 … one that is not; l HEX a link and where it leads; d0755 a folder; h0755 a
     folder into which we do not look; o… anything else.
     """
-    mode, kind = stat.S_IMODE(status.st_mode), stat.S_IFMT(status.st_mode)
+    mode = stat.S_IMODE(status.st_mode)
+    kind = stat.S_IFMT(status.st_mode)
     if kind == stat.S_IFREG:
         if what:
             return f"f{mode:04o} {what}"

@@ -71,7 +71,8 @@ async def task_update(  # noqa: PLR0913 -- one parameter for each argument
     add_blocks: tasks that must wait for it
     metadata: keys to set; null removes one
     """
-    graph, label = await graph_of(context), label_now(context)
+    graph = await graph_of(context)
+    label = label_now(context)
     task = known(graph, task_id)
     if status and meant(status) == "deleted":
         return told(graph, graphs.delete(graph, task_id), context)
@@ -164,7 +165,8 @@ def written(graph: Graph, items: list[Todo], label: Label) -> tuple[Task, ...]:
     wanted = [replace(item, status=meant(item.status), content=one_line(item.content)) for item in items]
     if sum(item.status == "in_progress" for item in wanted) > 1:
         raise ToolError("only one item may be in_progress")
-    before, after = _todos(graph), dict(graph)
+    before = _todos(graph)
+    after = dict(graph)
     spare = {task.id: task for task in before}
     changed: dict[int, Task] = {}
     for place, item in enumerate(wanted, 1):

@@ -19,9 +19,12 @@ from ..types.labels import LOCAL, Label, join
 from ..types.messages import clean
 from ..types.tasks import Graph, Status, Task
 
-MOST, MOST_EVER = 1_000, 20_000
+MOST = 1_000
+MOST_EVER = 20_000
 """So many tasks may be open in one conversation, and so many there may have been."""
-TITLE_CHARS, TEXT_CHARS, METADATA_BYTES = 200, 20_000, 20_000
+TITLE_CHARS = 200
+TEXT_CHARS = 20_000
+METADATA_BYTES = 20_000
 Changed = tuple[Task, ...]
 
 
@@ -50,7 +53,8 @@ def update(graph: Graph, id_: int, label: Label, **changes: Any) -> Changed:
 def delete(graph: Graph, id_: int) -> Changed:
     """The task and all beneath it are gone: what waited for them waits no more."""
     known(graph, id_)
-    beneath, left = {id_}, [id_]
+    beneath = {id_}
+    left = [id_]
     children = _children(graph)
     while left:
         for child in children.get(left.pop(), ()):

@@ -40,7 +40,8 @@ def of_computer(data: bytes, label: Label = LOCAL) -> ImportedTasks:
 
 def of_openagent(files: Iterable[bytes], label: Label = LOCAL) -> ImportedTasks:
     """The tasks of the files `.tasks/task_*.json`. Who is blocked may stand in either of two of them."""
-    rows, broken = [], 0
+    rows = []
+    broken = 0
     for data in files:
         found = _json(data)
         if isinstance(found, Mapping):
@@ -104,12 +105,14 @@ def _ids(rows: list[dict[str, Any]]) -> dict[str, int]:
             later.append(name)
     following = max(taken, default=0) + 1
     for name in later:
-        found[name], following = following, following + 1
+        found[name] = following
+        following = following + 1
     return found
 
 
 def _task(id_: int, row: dict[str, Any], ids: Mapping[str, int], label: Label) -> Task:
-    said, text = one_line(_text(row.get("title"))), clean(_text(row.get("description")))
+    said = one_line(_text(row.get("title")))
+    text = clean(_text(row.get("description")))
     if len(said) > TITLE_CHARS:
         said, text = said[: TITLE_CHARS - 1] + "…", f"{said}\n{text}"
     try:
@@ -168,7 +171,9 @@ def _children(tasks: Mapping[int, Task]) -> dict[int, list[int]]:
 
 def _break_circles(tasks: dict[int, Task]) -> int:
     """Take out what leads back to where one came from. Returns how many tasks changed."""
-    children, done, changed = _children(tasks), set[int](), set[int]()
+    children = _children(tasks)
+    done = set[int]()
+    changed = set[int]()
     for begin in tasks:
         path: list[tuple[int, list[int]]] = [] if begin in done else [(begin, _needs(tasks[begin], children))]
         on_path = {begin} if path else set()
@@ -200,7 +205,8 @@ def _cut(tasks: dict[int, Task], children: dict[int, list[int]], id_: int, befor
 
 def _reopen(tasks: dict[int, Task]) -> int:
     """Open again what is completed before what it needs, and what needs that in turn."""
-    children, needed_by = _children(tasks), dict[int, list[int]]()
+    children = _children(tasks)
+    needed_by = dict[int, list[int]]()
     for task in tasks.values():
         for before in _needs(task, children):
             needed_by.setdefault(before, []).append(task.id)

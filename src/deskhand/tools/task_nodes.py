@@ -70,7 +70,8 @@ def _of_templates(graph: Graph, task: Task) -> Iterator[Finding]:
         for piece in _OPENED.findall(text):
             match = TEMPLATE.fullmatch(piece)
             if match is None:
-                kind, told = "malformed_template", f"{piece[:80]!r}: write {{{{task_3.result}}}} or task_3.output.name"
+                kind = "malformed_template"
+                told = f"{piece[:80]!r}: write {{{{task_3.result}}}} or task_3.output.name"
                 yield Finding(kind, task.id, told)
                 continue
             id_ = int(match[1])
@@ -123,7 +124,8 @@ def _texts(task: Task) -> Iterator[str]:
 def _before(graph: Graph, task: Task) -> set[int]:
     """All that it depends on, through others too, and its subtasks."""
     children = {each.id for each in graph.values() if each.parent == task.id}
-    found, left = set[int](), [*task.depends_on, *children]
+    found = set[int]()
+    left = [*task.depends_on, *children]
     while left:
         id_ = left.pop()
         if id_ not in found and id_ in graph and graph[id_].status != "deleted":
@@ -135,7 +137,8 @@ def _before(graph: Graph, task: Task) -> set[int]:
 def _is_schema(schema: object) -> bool:
     if not isinstance(schema, Mapping):
         return False
-    kind, fields = schema.get("type"), schema.get("properties", {})
+    kind = schema.get("type")
+    fields = schema.get("properties", {})
     kinds = kind if isinstance(kind, list) else [] if kind is None else [kind]
     named = isinstance(fields, Mapping) and all(isinstance(each, Mapping | bool) for each in fields.values())
     return named and all(each in _TYPES for each in kinds)
@@ -156,11 +159,13 @@ def _parts(tasks: list[Task]) -> int:
             if other in beside:
                 beside[task.id].add(other)
                 beside[other].add(task.id)
-    seen, parts = set[int](), 0
+    seen = set[int]()
+    parts = 0
     for id_ in beside:
         if id_ in seen:
             continue
-        parts, left = parts + 1, [id_]
+        parts = parts + 1
+        left = [id_]
         seen.add(id_)
         while left:
             fresh = beside[left.pop()] - seen

@@ -34,7 +34,8 @@ def percent(graph: Graph) -> int:
 
 def progress(graph: Graph) -> str:
     """In a line; '' without tasks."""
-    tasks, open_ = there(graph), left(graph)
+    tasks = there(graph)
+    open_ = left(graph)
     if not tasks:
         return ""
     doing = [task.active or task.title for task in open_ if task.status == "in_progress"]

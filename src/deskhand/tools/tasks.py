@@ -65,7 +65,8 @@ async def manage_tasks(  # noqa: PLR0913 -- one parameter for each argument
     given |= {} if config is None else {"config": config}
     if status:
         given["status"] = meant(status)
-    on, label = tuple(dict.fromkeys(depends_on or ())), label_now(context)
+    on = tuple(dict.fromkeys(depends_on or ()))
+    label = label_now(context)
     match action:
         case "create":
             changed = graphs.create(graph, Task(0, **({"title": ""} | given), depends_on=on, label=label))

@@ -22,7 +22,8 @@ from .states import ChangedPath, digest_of
 from .watched_folder import WatchedFolder, marked
 from .written import rows_of_written
 
-KV, TASKS = "kv:", "task:"
+KV = "kv:"
+TASKS = "task:"
 """The `folder` of effects on key-values, and of those on tasks."""
 UNKNOWN = "?"
 """The state after a change of which only the state before was noted."""
@@ -110,7 +111,8 @@ def _wanted(
     ground: WatchedFolder, items: Sequence[UndoItem], now: Mapping[str, str]
 ) -> tuple[dict[str, str | None], list[LeftUndone]]:
     """What has to be made so, and what cannot be, as it was not kept."""
-    wanted, left = dict[str, str | None](), list[LeftUndone]()
+    wanted = dict[str, str | None]()
+    left = list[LeftUndone]()
     for each in items:
         if now.get(each.path) == each.before:
             continue

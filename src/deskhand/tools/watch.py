@@ -61,7 +61,8 @@ async def changed_by(
         raise ToolError(f"{path!r} is not written, as what was there could not be kept: {error.strerror}") from error
     if reach.shadow is not None:
         with anyio.CancelScope(shield=True):
-            marks, noted = await marks_in(reach, doer.key), (doer.session, doer.at)
+            marks = await marks_in(reach, doer.key)
+            noted = (doer.session, doer.at)
             marked = marks.rows_of(real, label if marks.private(real) else whose, noted)
             if rows := (*marked, *effect_mark(doer, told)):
                 await reach.shadow.commit((*looked.rows, *rows))
@@ -97,7 +98,10 @@ class Watch:
     def __init__(
         self, context: Context, here: WatchedCommand, owned: Sequence[WatchedCommand], reads: AccessTimes
     ) -> None:
-        self._context, self._here, self._owned, self._reads = context, here, owned, reads
+        self._context = context
+        self._here = here
+        self._owned = owned
+        self._reads = reads
         self._ended = False
 
     async def __aenter__(self) -> Self:
@@ -128,7 +132,9 @@ class Watch:
         except OSError as error:
             raise ToolError(f"nothing is run, as what is there could not be kept: {error.strerror}") from error
         for one in [found.one for found in begun]:
-            one.heard, one.arm, one.noticed = reads.now, reads.add, reads.note
+            one.heard = reads.now
+            one.arm = reads.add
+            one.noticed = reads.note
         return cls(context, begun[0], begun[1:], reads)
 
     async def so_far(self) -> FolderLook:
@@ -170,7 +176,8 @@ class Watch:
     async def _read(self, looked: Sequence[FolderLook]) -> FolderLook:
         """All of that together, with whose word it is. The marks are written now."""
         await self._look()
-        label, shadow = self._reads.label(), self._context.reach.shadow
+        label = self._reads.label()
+        shadow = self._context.reach.shadow
         changed = tuple(path for each in looked for path in each.changed)
         rows = [row for each in looked for row in each.rows]
         marks = (*self._reads.marks(changed, self._context), *mark_effect(self._context, label))
@@ -225,7 +232,8 @@ def _begun(grounds: Sequence[WatchedFolder], doer: By, label: Label) -> list[Wat
 async def make_up(reach: ToolScope, where: WatchedFolder, now: float | None = None) -> None:
     """Commit what is owed: of commands that were killed with their process, and of calls whose result was lost by
     `now`."""
-    shadow, found = where.shadow, list[RunningEffect]()
+    shadow = where.shadow
+    found = list[RunningEffect]()
     if first := not shadow.looked_back:
         found += await anyio.to_thread.run_sync(where.lost)
     found += where.owed(now) if now is not None else ()

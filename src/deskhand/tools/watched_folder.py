@@ -155,7 +155,8 @@ class WatchedFolder:
 
     def end(self, one: RunningEffect, now: float) -> None:
         """It does nothing any more. What others that run may have read of it, they have."""
-        one.over_ns, one.over_at = time.time_ns() + COARSE_NS, now
+        one.over_ns = time.time_ns() + COARSE_NS
+        one.over_at = now
         for word in one.words():
             word = msgspec.structs.replace(word, armed=self.shadow.armed)
             if lasting(word.label) and not one.marked and word.anywhere((self.real, *self.beside)):
@@ -198,7 +199,8 @@ class WatchedFolder:
                 one.add(changes)
                 self.shadow.into_blobs([digest for each in changes if (digest := digest_of(each.before))])
                 self.shadow.save()
-                one.over_ns, one.over_at = time.time_ns() + COARSE_NS, by.at
+                one.over_ns = time.time_ns() + COARSE_NS
+                one.over_at = by.at
                 self._write()
         return done, self._looked(one, []), one
 
@@ -215,7 +217,8 @@ class WatchedFolder:
         found = dict(one.items)
         for path in self.shadow.unlooked if one.whole else ():
             if newest := newest_below(f"{self.real}/{path}", one.begun_ns):
-                seen, known = self.shadow.seen.get(path), one.items.get(path)
+                seen = self.shadow.seen.get(path)
+                known = one.items.get(path)
                 state = seen.state if seen is not None else "h"
                 found[path] = ChangedPath(path, known.before if known is not None else state, f"{state} {newest}")
         fresh = [each for each in found.values() if one.noted.get(each.path, each.before) != each.after]
@@ -287,7 +290,8 @@ def rows_of(by: By, folder: str, changes: Sequence[ChangedPath], has: Callable[[
     for each in sorted(changes, key=lambda each: each.path):
         digest = digest_of(each.before)
         blob = PREFIX + digest if digest and has(digest) else None
-        path, place = stored_as(f"{folder}/{each.path}"), os.fsencode(each.path)
+        path = stored_as(f"{folder}/{each.path}")
+        place = os.fsencode(each.path)
         if blob is not None:
             rows.append(Change("file_label_keep", (path, blob, by.key, place)))
         rows.append(Change("effect_item_add", (by.key, place, each.before, each.after, blob)))

@@ -19,7 +19,8 @@ from .base import Context, Done, Spec
 from .define import decode_arguments, schema
 from .pages import FetchedPage, Pages, read_page
 
-LIMIT_CHARS, MOST_CHARS = 16_000, 100_000
+LIMIT_CHARS = 16_000
+MOST_CHARS = 100_000
 ASKED_CHARS = 24_000
 """So much of a page is read to answer a question about it."""
 LONGEST_S = 60.0
@@ -104,7 +105,8 @@ class WebFetch:
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Done:
         given = decode_arguments(arguments, Arguments, self.spec.name)
-        offset, question = max(given.offset, 0), given.question.strip()
+        offset = max(given.offset, 0)
+        question = given.question.strip()
         try:
             wish = Wish(min(max(given.timeout_s, 1.0), LONGEST_S), min(max(given.wait_s, 0.0), 30.0))
             tier = given.tier or self._config.tier
@@ -130,7 +132,8 @@ class WebFetch:
         fetch = self._tiers.get(wanted.tier)
         if fetch is None:
             raise ToolError(f"tier={wanted.tier!r} is not there on this machine; there is: {', '.join(self._tiers)}.")
-        url, manners = wanted.url, context.reach.net.manners
+        url = wanted.url
+        manners = context.reach.net.manners
         await anyio.sleep(manners.delay_s(url.authority, context.clock, self._config.pause_s))
         fetched = await fetch(url, wanted.wish, context)
         if fetched.status // 100 == 2:

@@ -223,7 +223,8 @@ class ChannelError(DeskhandError):
 
     def __init__(self, message: str = "", retry_after_s: float | None = None, *, unsent: bool = False) -> None:
         super().__init__(message)
-        self.retry_after_s, self.unsent = retry_after_s, unsent
+        self.retry_after_s = retry_after_s
+        self.unsent = unsent
 
 
 class SendRefused(ChannelError):

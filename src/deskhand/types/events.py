@@ -347,7 +347,8 @@ class Turn(msgspec.Struct, kw_only=True, omit_defaults=True):
             self.failures = []
         if self.hinted:
             self.hinted -= {"loop", "continue", "empty"}
-        text, calls = event.message.text, event.message.calls
+        text = event.message.text
+        calls = event.message.calls
         self.empty = 0 if calls or text.strip() else self.empty + 1
         if calls:
             self.pieces = []

@@ -6,7 +6,9 @@ from typing import Literal
 
 import msgspec
 
-GOAL, REACHED, ENDED = "goal", "goal_reached", "goal_ended"
+GOAL = "goal"
+REACHED = "goal_reached"
+ENDED = "goal_ended"
 """The command of a person, and the notes of ours that end what it began."""
 GOALS = frozenset({GOAL, REACHED, ENDED})
 OFF = "off"

@@ -24,7 +24,8 @@ class Interrupt:
         return self._scope
 
     def __exit__(self, *raised: object) -> bool:
-        scope, self._scope = self._scope, None
+        scope = self._scope
+        self._scope = None
         return bool(scope is not None and scope.__exit__(*raised))  # type: ignore[arg-type]
 
     def now(self) -> None:

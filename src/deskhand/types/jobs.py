@@ -21,8 +21,10 @@ Overlap = Literal["skip", "queue_one"]
 GRACE_S = 3600.0
 MOST_AT_ONCE = 10
 """So many missed times are made up for at most, with `run_all`."""
-TIMEOUT_S, LONGEST_S = 1800.0, 24 * 3600.0
-ISOLATED, CHAT = "isolated", "chat"
+TIMEOUT_S = 1800.0
+LONGEST_S = 24 * 3600.0
+ISOLATED = "isolated"
+CHAT = "chat"
 FILE_NAME = "JOB.md"
 NAME_CHARS = 64
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")

@@ -26,7 +26,8 @@ def meant(change: FileChange, said: str) -> bool:
 
 def _replaced(path: str, said: str) -> bool:
     """Whether the file itself is what is replaced, as in `replace my diary by a poem`, and not a word in one."""
-    name, words = _plain(PurePosixPath(path).stem), _plain(said)
+    name = _plain(PurePosixPath(path).stem)
+    words = _plain(said)
     found = name and re.search(rf"\breplac\w* (?:(?:my|the|our|this|that|old|whole) )*{re.escape(name)}\b(.*)", words)
     return bool(found and not re.search(r"\b(in|inside|within|of)\b", found[1]))
 
@@ -34,7 +35,8 @@ def _replaced(path: str, said: str) -> bool:
 def _kind_named(path: str, said: str) -> bool:
     """Whether files of this ending, or those in this folder, are what is spoken of: `*.tmp`, `the tmp files`. The
     ending of a name, as in `notes.txt`, speaks of no other file."""
-    place, names = PurePosixPath(path), _NAMES.findall(said)
+    place = PurePosixPath(path)
+    names = _NAMES.findall(said)
     words = f" {_plain(_NAMES.sub(' ', said))} "
     ending = place.suffix.removeprefix(".").lower()
     folders = [] if names and not _MANY.search(said) else place.parts[:-1]

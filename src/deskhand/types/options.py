@@ -7,7 +7,9 @@ from typing import Literal
 import msgspec
 from msgspec.structs import asdict, replace
 
-TITLE_CHARS, SYSTEM_PROMPT_CHARS, FOCUS_CHARS = 80, 100_000, 500
+TITLE_CHARS = 80
+SYSTEM_PROMPT_CHARS = 100_000
+FOCUS_CHARS = 500
 ALL = "all"
 """The focus of a summary where no one thing matters more than another."""
 

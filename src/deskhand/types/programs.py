@@ -6,7 +6,9 @@ from typing import Any, Literal
 
 import msgspec
 
-RUN, REHEARSE, SURVEY = "run_program", "rehearse_program", "survey_files"
+RUN = "run_program"
+REHEARSE = "rehearse_program"
+SURVEY = "survey_files"
 """The tools."""
 Purpose = Literal["read", "compute", "change"]
 """What a request is for: to be answered from a text, to be worked out, or to change something."""

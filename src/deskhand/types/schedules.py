@@ -21,7 +21,8 @@ from .errors import JobInvalid
 
 EXAMPLES = "`0 9 * * *`, `every 30m`, `daily 09:00`, `hourly :15`, `at 2030-12-24 18:00` or `startup`"
 ZONE_CHARS = 64
-SHORTEST_MS, LONGEST_MS = 1000, 100 * 366 * 86_400_000
+SHORTEST_MS = 1000
+LONGEST_MS = 100 * 366 * 86_400_000
 FAR = 4_102_444_800.0
 """The year 2100: nothing is planned behind it."""
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
@@ -247,7 +248,9 @@ def _by_moment(expr: str, zone: ZoneInfo, t: float) -> float | None:
 
 def _change(zone: tzinfo, before: float, behind: float) -> float:
     """The second in which the offset changes between these two."""
-    old, low, high = _offset_s(zone, before), floor(before), floor(behind) + 1
+    old = _offset_s(zone, before)
+    low = floor(before)
+    high = floor(behind) + 1
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if _offset_s(zone, middle) == old else (low, middle)

@@ -194,17 +194,23 @@ class SecretSearch:
 
     def _widest(self, skeleton: bytes, at: int, piece: bytes) -> tuple[int, int, str]:
         """The longest stretch around this place that is long enough a part of a secret."""
-        best, found = 0, (0, 0, "")
+        best = 0
+        found = (0, 0, "")
         for number, offset in self._places[piece]:
             target, least, instead = self._targets[number]
-            start, end = at, at + GRAM
-            back, ahead = offset, offset + GRAM
+            start = at
+            end = at + GRAM
+            back = offset
+            ahead = offset + GRAM
             while start > 0 and back > 0 and skeleton[start - 1] == target[back - 1]:
-                start, back = start - 1, back - 1
+                start = start - 1
+                back = back - 1
             while end < len(skeleton) and ahead < len(target) and skeleton[end] == target[ahead]:
-                end, ahead = end + 1, ahead + 1
+                end = end + 1
+                ahead = ahead + 1
             if end - start >= least and end - start > best:
-                best, found = end - start, (start, end, instead)
+                best = end - start
+                found = (start, end, instead)
         return found
 
     def _in_runs(self, text: str, depth: int) -> Iterator[SecretHit]:
@@ -241,7 +247,8 @@ class SecretStream:
 
     def close(self) -> str:
         """What was held back, without secrets: no more comes."""
-        rest, self._held = self._search.hide(self._held), ""
+        rest = self._search.hide(self._held)
+        self._held = ""
         return rest
 
 
@@ -264,7 +271,9 @@ class DecodedText(msgspec.Struct, frozen=True, gc=False):
         pieces: list[str] = []
         starts: list[int] = []
         stood: list[tuple[int, int, bool]] = []
-        at, length, changed = 0, 0, False
+        at = 0
+        length = 0
+        changed = False
         for found in _ESCAPE.finditer(self.text):
             plain = _plain(found)
             if plain == found[0]:
@@ -299,7 +308,8 @@ class DecodedText(msgspec.Struct, frozen=True, gc=False):
             begun = first if whole else first + start - self.starts[index]
             stood.append((begun, last if whole else begun + stop - start, whole))
             length += stop - start
-            start, index = stop, index + 1
+            start = stop
+            index = index + 1
         return length
 
     def _stood(self, start: int, end: int) -> tuple[int, int]:
@@ -406,7 +416,8 @@ def _targets(value: str) -> Iterator[bytes]:
     for form in _NUMBERS:
         found.add("".join(form.format(code) for code in raw).encode())
     for before in range(4):  # where it begins within a group of four bytes
-        padded, groups = bytes(before) + raw, (before + len(raw)) // 4
+        padded = bytes(before) + raw
+        groups = (before + len(raw)) // 4
         for encode in (b85encode, a85encode, _z85encode):
             found.add(_skeleton(encode(padded).decode()[5 * bool(before) : 5 * groups]))
     yield from sorted(each for each in found if len(each) >= PIECE_CHARS)

@@ -59,7 +59,8 @@ class Scrubber:
             return data
         data = self._held + data
         safe = len(data) - self._begun(data)
-        out, at = bytearray(), 0
+        out = bytearray()
+        at = 0
         for match in self._pattern.finditer(data):
             if match.start() >= safe:
                 break
@@ -70,7 +71,8 @@ class Scrubber:
 
     def flush(self) -> bytes:
         """What was held back: no more comes."""
-        rest, self._held = self._held, b""
+        rest = self._held
+        self._held = b""
         return self.whole(rest)
 
     def whole(self, data: bytes) -> bytes:

@@ -83,7 +83,8 @@ def _cron(words: Words, now: datetime) -> str:
         weekdays=_weekdays(words),
         units=_units(words),
     )
-    part, clock = part_of(words), clock_of(words)
+    part = part_of(words)
+    clock = clock_of(words)
     words.finish()
     kinds = days.kinds()
     if kinds in {"hour", "minute"} and not (part or clock):

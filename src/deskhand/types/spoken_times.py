@@ -90,7 +90,8 @@ def _after_a_while(words: Words, now: datetime) -> datetime | None:
 
     wall = _months_later(now.replace(tzinfo=None), amounts["mo"]) + timedelta(days=amounts["d"], weeks=amounts["w"])
     weekday = words.take(DAY) if amounts["w"] else None
-    part, clock = part_of(words), clock_of(words)
+    part = part_of(words)
+    clock = clock_of(words)
     words.finish()
     if weekday:
         wall += timedelta(days=weekday_index(weekday[1]) - wall.weekday())
@@ -109,7 +110,8 @@ def first_coming(words: Words, now: datetime, *, cycle_days: int = 0) -> datetim
     """
     today = now.date()
     days, both = _days(words, today)
-    part, clock = part_of(words), clock_of(words)
+    part = part_of(words)
+    clock = clock_of(words)
     words.finish()
     if not (days or part or clock or cycle_days):
         raise words.unclear("says no time")

@@ -143,7 +143,9 @@ def clock_of(words: Words) -> SpokenTime | None:
     if not found:
         return None
 
-    hour, minute, half = int(found[3]), int(found[4] or found[5] or 0), found[6]
+    hour = int(found[3])
+    minute = int(found[4] or found[5] or 0)
+    half = found[6]
     if minute > 59 or hour * 60 + minute > 24 * 60 or (half and not 1 <= hour <= 12):
         raise words.unclear(f"names a time that no clock shows: {found[0]!r}")
     known = bool(half) or not 1 <= hour <= 12 or found[3].startswith("0")

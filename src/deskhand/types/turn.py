@@ -78,7 +78,8 @@ class OpenCall(msgspec.Struct):
 
     def hear(self, event: ApprovalAnswered | QuestionAnswered, at: float) -> None:
         """Take in what a person answered, which was written at this time."""
-        ask, self.ask = self.ask, None
+        ask = self.ask
+        self.ask = None
         if isinstance(event, QuestionAnswered):
             self.answer = event.message
         elif event.choice in ("once", "always"):
@@ -119,7 +120,8 @@ def asked_with(event: ApprovalAsked | QuestionAsked, binds: str = "") -> Pending
 
 def received(row: Waiting, message: Message, participants: Participants) -> MessageReceived:
     """The event with which what waits enters, as this message; these take part until now."""
-    inbound, body = row.inbound, row.inbound.body
+    inbound = row.inbound
+    body = row.inbound.body
     return MessageReceived(
         row.inbox_id,
         row.principal,

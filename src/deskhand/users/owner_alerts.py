@@ -138,13 +138,15 @@ class Alerts:
             if (address := self._wrote(body, theirs)) is not None:
                 return address
 
-        latest_at, latest = 0.0, None
+        latest_at = 0.0
+        latest = None
         for session, last_at in await self._store.rows("alert_sessions", (channels,)):
             if last_at + MINUTE_S < latest_at:
                 break  # nothing later was written in those that follow
             for at, body in await self._store.rows("alert_written", (session,)):
                 if at > latest_at and (address := self._wrote(body, theirs)) is not None:
-                    latest_at, latest = at, address
+                    latest_at = at
+                    latest = address
                     break
         if latest is not None:
             return latest
@@ -157,7 +159,8 @@ class Alerts:
         if not body:
             return None  # erased
         inbound = _row(body).inbound
-        address, sender = inbound.address, inbound.sender
+        address = inbound.address
+        sender = inbound.sender
         known = {(address.channel, address.account, sender), (address.channel, "", sender)}
         return address if self._may_send(address) and not known.isdisjoint(theirs) else None
 

@@ -42,7 +42,8 @@ class Pairings(Records):
     """The part of `types.people.People` that is about strangers."""
 
     async def ask_in(self, inbound: Inbound) -> str:
-        address, now = inbound.address, self._clock.now()
+        address = inbound.address
+        now = self._clock.now()
         if address.group or not inbound.sender or self._roster.look().broken:
             return ""  # in a group everyone would read the code
         code = "".join(secrets.choice(LETTERS) for _ in range(CODE_CHARS))
@@ -82,7 +83,8 @@ class Pairings(Records):
         async with self._roster.settling:
             asked = await self._holding(code)
             new = self._as_user(asked, user, role)
-            identity, name = new.identities[0], new.name
+            identity = new.identities[0]
+            name = new.name
             changes = [Change("pairing_settle", ("approved", asked.code))]
             if name not in self._roster.look().users:
                 changes += [
@@ -109,7 +111,8 @@ class Pairings(Records):
 
     def locked_until(self) -> float:
         """Until when no code is taken, or 0."""
-        now, until = self._clock.now(), float(self._store.look("pairing_locked_until")[0][0])
+        now = self._clock.now()
+        until = float(self._store.look("pairing_locked_until")[0][0])
         return until if now < until <= now + LOCKED_S else 0.0  # further ahead, the clock went back
 
     async def _holding(self, code: str) -> Pairing:

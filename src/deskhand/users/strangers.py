@@ -46,7 +46,8 @@ class Strangers:
     """Tells them. It is said at once or never: nothing that a stranger wrote is stored."""
 
     def __init__(self, clock: Clock, ways: Ways) -> None:
-        self._clock, self._ways = clock, ways
+        self._clock = clock
+        self._ways = ways
         self._told: OrderedDict[tuple[str, str, str], float] = OrderedDict()
 
     async def refuse(self, inbound: Inbound, channel: Channel) -> None:
@@ -75,7 +76,8 @@ class Strangers:
 
     def _first(self, inbound: Inbound) -> bool:
         """Whether they have not been told for a while; notes that they are."""
-        address, now = inbound.address, self._clock.monotonic()
+        address = inbound.address
+        now = self._clock.monotonic()
         who = (address.channel, address.account, inbound.sender)
         if now - self._told.get(who, -AGAIN_S) < AGAIN_S:
             return False

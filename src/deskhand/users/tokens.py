@@ -43,10 +43,12 @@ class Credentials(Records):
         if not rows:
             return None
         token_id, name, kind, scopes, expires_at, used_at = rows[0]
-        now, user = self._clock.now(), self._roster.look().users.get(name)
+        now = self._clock.now()
+        user = self._roster.look().users.get(name)
         if user is None or (expires_at is not None and expires_at <= now):
             return None
-        roles, custom = user.roles, self._roster.roles()
+        roles = user.roles
+        custom = self._roster.roles()
         wanted = scopes.split()
         given = tuple(scope for scope in scopes_of(roles, custom) if scope in wanted)
         if "admin" in given and len(given) < len(SCOPES):  # made by an older version
@@ -86,7 +88,8 @@ class Credentials(Records):
         return await self._add(TokenRow("", user, label, "api", given, self._clock.now()), lasts_s)
 
     async def _add(self, wanted: TokenRow, lasts_s: float | None, *first: Change) -> tuple[TokenRow, str]:
-        secret, now = new_secret(), self._clock.now()
+        secret = new_secret()
+        now = self._clock.now()
         expires_at = None if lasts_s is None else now + lasts_s
         token = msgspec.structs.replace(wanted, id=new_id(), created_at=now, expires_at=expires_at, last_used_at=None)
         row = (token.id, hashed(secret), token.user, token.name, token.kind, " ".join(token.scopes), now, expires_at)
@@ -117,7 +120,8 @@ class Credentials(Records):
         self._admin("make a link to log in")
         if not scopes_of(self._known(user).roles, self._roster.roles()):
             raise Refused(f"{user!r} has no role, so there is nothing to log in to: deskhand users add-role")
-        secret, now = new_secret(), self._clock.now()
+        secret = new_secret()
+        now = self._clock.now()
         row = Change("login_add", (hashed(secret), user, now + LOGIN_S))
         await self._write("login link made", user, Change("login_expire", (now,)), row)
         return secret
@@ -125,7 +129,10 @@ class Credentials(Records):
     async def redeem_login(self, secret: str) -> tuple[TokenRow, str] | None:
         if len(secret) != SECRET_CHARS or not secret.startswith(PREFIX):
             return None
-        fresh, token_id, now, link = new_secret(), new_id(), self._clock.now(), hashed(secret)
+        fresh = new_secret()
+        token_id = new_id()
+        now = self._clock.now()
+        link = hashed(secret)
         row = (link, token_id, hashed(fresh), " ".join(SCOPES), now, now + BROWSER_S)
         once = [Change("login_redeem", row), Change("login_drop", (link,)), Change("token_expire", (now,))]
         made, *_ = await self._store.change(once)

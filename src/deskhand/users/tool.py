@@ -95,7 +95,8 @@ def _make(people: People | None) -> Tool:
         """
         if people is None:
             raise ToolError("users are managed where Deskhand runs; see `deskhand users`")
-        acting, identity = people.acting(context.principal), Identity(transport, external_id)
+        acting = people.acting(context.principal)
+        identity = Identity(transport, external_id)
         try:
             match action:
                 case "list":

@@ -34,20 +34,25 @@ class Roster:
     """Reads users when any process has changed them. What cannot be read is nobody: never an old state."""
 
     def __init__(self, store: Store, clock: Clock, roles: Callable[[], Roles]) -> None:
-        self.store, self.clock, self.roles = store, clock, roles
+        self.store = store
+        self.clock = clock
+        self.roles = roles
         self.settling = anyio.Lock()
         """Held by who checks first and then changes."""
-        self._snapshot, self._version = Snapshot(), -1
+        self._snapshot = Snapshot()
+        self._version = -1
 
     def look(self) -> Snapshot:
         try:
             version = int(self.store.look("people_version")[0][0])
             if version != self._version:
-                self._snapshot, self._version = self._read(), version
+                self._snapshot = self._read()
+                self._version = version
         except (StoreError, LookupError, TypeError, ValueError) as error:
             if not self._snapshot.broken:
                 log.error("the users cannot be read, so nobody but the owner at this machine is let in: %s", error)
-            self._snapshot, self._version = Snapshot(broken=str(error) or "a row is missing"), -1
+            self._snapshot = Snapshot(broken=str(error) or "a row is missing")
+            self._version = -1
         return self._snapshot
 
     def _read(self) -> Snapshot:
@@ -69,8 +74,10 @@ class Records:
     """What is written about people, in somebody's name, and that they did."""
 
     def __init__(self, roster: Roster, who: Principal = OWNER) -> None:
-        self._roster, self._who = roster, who
-        self._store, self._clock = roster.store, roster.clock
+        self._roster = roster
+        self._who = who
+        self._store = roster.store
+        self._clock = roster.clock
 
     def _admin(self, what: str) -> None:
         """Raises Refused unless an owner acts."""

@@ -33,13 +33,15 @@ class LocalPeople(Credentials, Pairings):
         address = inbound.address
         if address.channel == "terminal":
             return OWNER
-        snapshot, sender = self._roster.look(), inbound.sender
+        snapshot = self._roster.look()
+        sender = inbound.sender
         if snapshot.broken or not sender:
             return None
         if address.channel in ("web", "api"):  # who they are, their room has found out
             name, _, most = sender.partition("/")  # as `Grant.sender` has it
             return self._principal(snapshot.users.get(name), ROLE_SCOPES.get(most, ()) if most else SCOPES)
-        here, anywhere = Identity(address.channel, sender, address.account), Identity(address.channel, sender)
+        here = Identity(address.channel, sender, address.account)
+        anywhere = Identity(address.channel, sender)
         known = snapshot.of.get(here) or snapshot.of.get(anywhere)
         if known is not None:
             return self._principal(snapshot.users.get(known))

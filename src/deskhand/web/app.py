@@ -61,7 +61,9 @@ class Guarded:
     """Nothing gets to a route that is of the wrong host or origin, or that brings a credential which does not hold."""
 
     def __init__(self, app: ASGIApp, web: Web, limits: GuardLimits) -> None:
-        self._app, self._web, self._limits = app, web, limits
+        self._app = app
+        self._web = web
+        self._limits = limits
         self._guesses = Guesses(web.people, web.clock)
         self._open = 0
 
@@ -97,7 +99,8 @@ class Guarded:
             self._open -= 1
 
     async def _check(self, scope: Scope) -> None:
-        headers, state = Headers(scope=scope), scope["state"]
+        headers = Headers(scope=scope)
+        state = scope["state"]
         if self._open > AT_ONCE:
             raise HttpProblem(503, "busy", "Too much is going on here. Try again in a moment.", {"retry-after": "2"})
         check_host(headers, self._limits.hosts)
@@ -109,7 +112,8 @@ class Guarded:
         if credential is None:
             return
         client = client_of(scope["client"][0] if scope.get("client") else "")
-        state["grant"], state["credential"] = await self._guesses.grant(credential, client), credential
+        state["grant"] = await self._guesses.grant(credential, client)
+        state["credential"] = credential
         if credential.browser and scope["type"] == "http" and changes and FORGERY_HEADER not in headers:
             raise HttpProblem(403, "forged", f"A page must send the header `{FORGERY_HEADER}: 1` with this.")
 

@@ -19,7 +19,8 @@ from .previews import PreviewView, page_of, previewed, with_pages
 from .routing import Call, Endpoint, read_limited
 from .seen import seen
 
-BLOB_BYTES, UPLOAD_S = 20_000_000, 120.0
+BLOB_BYTES = 20_000_000
+UPLOAD_S = 120.0
 _MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,63}/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 NAME_CHARS = 255
@@ -63,7 +64,8 @@ async def put(call: Call) -> BlobView:
         raise bad("The file is empty.")
     name = call.query.name.replace("\\", "/").rpartition("/")[2][:NAME_CHARS]
     name = "".join(each for each in name if each.isprintable()) or "file"
-    digest, now = await call.web.blobs.put(data), call.web.clock.now()
+    digest = await call.web.blobs.put(data)
+    now = call.web.clock.now()
     sent = Change("blob_sent", (digest, call.principal.id, now))
     await call.web.store.change([Change("blob_sent_expire", (now - SENT_S,)), sent])
     return BlobView(digest, name, mime, len(data))
@@ -75,7 +77,8 @@ async def get(call: Call) -> Response:
 
 async def _named(call: Call) -> tuple[str, bytes]:
     """The session and the bytes of what it names: a digest alone opens nothing. Raises HttpProblem."""
-    digest, web = call.path("blob"), call.web
+    digest = call.path("blob")
+    web = call.web
     session = await seen(call, key_of(call.query.session, call.principal, web.house.agents[0]))
     if not _DIGEST.fullmatch(digest) or not (await web.store.rows("blob_is_in", (digest, session)))[0][0]:
         raise not_found("such file")

@@ -65,7 +65,8 @@ async def diff(call: Call) -> CallDiff:
 
 async def diff_of_call(call: Call) -> CallDiff:
     """Whoever sees a conversation sees what its calls changed, as far as the labels of the files allow it."""
-    session, asked = await seen(call), call.query
+    session = await seen(call)
+    asked = call.query
     try:
         return await call.web.house.diff_of_call(call.principal, session, asked.n, asked.call)
     except Refused as error:

@@ -184,7 +184,8 @@ def lines_of(log: Sequence[e.Recorded], redact: Callable[[str], str]) -> list[Li
     lines: list[Line] = []
     tools: dict[str, str] = {}
     for recorded in log:
-        event, at = recorded.event, recorded.at
+        event = recorded.event
+        at = recorded.at
         match event:
             case e.CommandRun(name="start"):
                 lines.clear()
@@ -255,7 +256,8 @@ def _time(at: float | None) -> str | None:
 
 async def run_job(call: Call) -> JobRan:
     """Run it and wait until this run is over, ten minutes at most."""
-    name, jobs = call.path("id"), call.web.jobs
+    name = call.path("id")
+    jobs = call.web.jobs
     slot = await jobs.run(call.principal, name)
     with anyio.move_on_after(ANSWER_S) as waiting:
         while not await _over(call, name, slot):  # noqa: ASYNC110 -- the table of runs tells

@@ -40,7 +40,8 @@ from .ports import Web
 from .routing import Call, Endpoint
 from .seen import seen
 
-MOST_FILES, DEEPEST = 2_000, 12
+MOST_FILES = 2_000
+DEEPEST = 12
 LISTED = 500
 CUT = "\n\n[cut after 100 KB]"
 PLAIN = (".txt", ".log", ".csv")

@@ -100,7 +100,8 @@ class OpenAgent:
 
     def __init__(self, web: Web, session: str) -> None:
         agent = session.partition("/")[0]
-        self._web, self._agent = web, agent if agent in web.house.agents else web.house.agents[0]
+        self._web = web
+        self._agent = agent if agent in web.house.agents else web.house.agents[0]
         tools = web.house.tools(self._agent)
         schemas = tuple(ToolSchema(tool.name, tool.description, tool.parameters) for tool in tools if not tool.deferred)
         self.state = dialect_openagent.OpenAgentDialectState(web.redact, schemas)
@@ -202,7 +203,8 @@ async def activity(web: Web, socket: WebSocket, grant: Grant) -> None:
     """The calls of tools in all conversations of this person, and what came of them."""
     await socket.accept()
     talk, calls = Talk(web, socket, grant, ""), ActivityLines(web.redact, web.store)
-    who, agent = grant.principal, web.house.agents[0]
+    who = grant.principal
+    agent = web.house.agents[0]
 
     async def tell() -> None:
         async with aclosing(web.door.watch(who, web.store.last_seq())) as items:

@@ -17,7 +17,8 @@ from ..types.messages import ResultStatus, Usage
 from ..types.options import SessionOptions
 
 PREVIEW_CHARS = 500
-STDOUT_CHARS, STDERR_CHARS = 10_000, 5_000
+STDOUT_CHARS = 10_000
+STDERR_CHARS = 5_000
 CHARS_OF_TOKEN = 4
 SHELL = "shell"
 FINISHED = {"calls": "tool_calls", "filtered": "content_filter"}
@@ -86,7 +87,8 @@ def translate(state: ComputerDialectState, item: e.Recorded | Progress) -> list[
     """What a client is sent for this."""
     if isinstance(item, Progress):
         return _progress(state, item)
-    event, at = item.event, item.at
+    event = item.event
+    at = item.at
     match event:
         case e.MessageReceived(message=message):
             state.fresh += len(message.text)
@@ -133,7 +135,8 @@ def _progress(state: ComputerDialectState, item: Progress) -> list[Out]:
 
 
 def _mode(state: ComputerDialectState, mode: str) -> list[Out]:
-    state.mode, state.used = mode_of(mode), 0
+    state.mode = mode_of(mode)
+    state.used = 0
     return [{"type": "mode_changed", "mode": state.mode}]
 
 
@@ -167,7 +170,8 @@ def _opened(state: ComputerDialectState) -> list[Out]:
 
 
 def _begin(state: ComputerDialectState) -> None:
-    state.open, state.asking = True, False
+    state.open = True
+    state.asking = False
     state.iteration = 1
     state.recalled = 0
     state.text = ""
@@ -193,7 +197,8 @@ def _replied(state: ComputerDialectState, event: e.ModelReplied, at: float) -> l
     state.asking = False
     answered = {"type": "thinking", "iteration": state.iteration, "phase": "llm_response"}
     out.append({**answered, "response_tokens": event.usage.output_tokens})
-    state.model, state.finish = event.model, event.finish
+    state.model = event.model
+    state.finish = event.finish
     state.usage += event.usage
     state.known = event.usage.input_tokens + event.usage.output_tokens
     state.fresh = 0
@@ -342,5 +347,6 @@ def _ended(state: ComputerDialectState, event: e.TurnEnded) -> list[Out]:
 
 
 def usage_of(usage: Usage) -> dict[str, int]:
-    read, written = usage.input_tokens, usage.output_tokens
+    read = usage.input_tokens
+    written = usage.output_tokens
     return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}

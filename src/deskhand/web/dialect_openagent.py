@@ -122,7 +122,8 @@ def _recorded(state: OpenAgentDialectState, item: e.Recorded) -> list[Out]:
         case e.OptionsSet():
             return _options(state, event)
         case e.Compacted(dropped=dropped):
-            asked_for, state.compacting = state.compacting, False
+            asked_for = state.compacting
+            state.compacting = False
             if asked_for or not dropped:
                 return []
             return [{"type": "compact", "message": f"{dropped} earlier messages were left out to make room."}]
@@ -140,7 +141,9 @@ def _received(state: OpenAgentDialectState, event: e.MessageReceived) -> list[Ou
         out = [_rest(state, "interrupted")]
     if not state.open or state.cut:
         state.usage = Usage()
-    state.open, state.cut, state.sent = True, False, 0
+    state.open = True
+    state.cut = False
+    state.sent = 0
     if event.external_id.startswith(PROCESS) and state.ended is not None:
         notice = state.ended(event.external_id.removeprefix(PROCESS))
         if notice is not None:
@@ -152,14 +155,16 @@ def _replied(state: OpenAgentDialectState, event: e.ModelReplied) -> list[Out]:
     text = event.message.text
     rest = text[state.sent :]
     out: list[Out] = [_text(state, rest)] if rest else []
-    state.sent, state.usage = 0, state.usage + event.usage
+    state.sent = 0
+    state.usage = state.usage + event.usage
     state.last_input_tokens = event.usage.input_tokens
     state.cut = event.finish == "interrupted"
     if state.traced is not None:
         if not state.asked:  # it was asked before this client came, or elsewhere
             out.insert(0, _request(state, _from_log(state, state.traced, event)))
         out.append(_response(state, event))
-    state.asked, state.prompt = False, ""
+    state.asked = False
+    state.prompt = ""
     for call in event.message.calls:
         shown = input_of(call, state.redact)
         state.calls[call.id] = OpenAgentCall(call.name, shown)
@@ -258,7 +263,8 @@ def _answered(state: OpenAgentDialectState, ask_id: str, *, yes: bool) -> list[O
     if calls[0].tool == EXIT:
         if yes:
             return [{"type": "plan_approved"}]
-        feedback, state.feedback = state.feedback, ""
+        feedback = state.feedback
+        state.feedback = ""
         return [{"type": "plan_rejected", "feedback": feedback}]
     if yes:
         return []
@@ -289,7 +295,9 @@ def _ended(state: OpenAgentDialectState, event: e.TurnEnded) -> list[Out]:
         out = [{"type": "error", "message": state.redact(event.said) or "The turn failed."}]
     elif event.said:
         out = [_text(state, event.said)]
-    state.open, state.cut, state.sent = False, False, 0
+    state.open = False
+    state.cut = False
+    state.sent = 0
     return [*out, _rest(state, "done", reason=event.reason)]
 
 

@@ -32,7 +32,10 @@ from .ports import Web
 from .previews import LOOK_BYTES, PreviewView, page_of, previewed, with_pages
 from .routing import Call, Endpoint, limited
 
-FILE_BYTES, FILES, UPLOAD_BYTES, UPLOAD_S = 10_000_000, 20, 50_000_000, 300.0
+FILE_BYTES = 10_000_000
+FILES = 20
+UPLOAD_BYTES = 50_000_000
+UPLOAD_S = 300.0
 RAW_BYTES = 200_000_000
 HIDDEN = frozenset({".agent", ".transcripts", ".tasks", ".team"})
 """Another system's own folders: its listing leaves them out, and so does ours."""
@@ -112,7 +115,8 @@ def plainly(error: ToolError) -> HttpProblem:
 
 
 async def listed(call: Call) -> list[FileView]:
-    files, path = await workspace(call, call.query.agent), call.query.path or "."
+    files = await workspace(call, call.query.agent)
+    path = call.query.path or "."
     check_place(call, path)
     found = await anyio.to_thread.run_sync(_listed, files, path)
     check_place(call, files.inside(found.place.real), asked=path)
@@ -170,7 +174,8 @@ async def opened(call: Call, agent: str, path: str, most: int) -> OpenedFile:
 
 
 async def preview(call: Call) -> PreviewView:
-    agent, path = call.query.agent, call.query.path
+    agent = call.query.agent
+    path = call.query.path
     found = await look(call, agent, path)
     if found.kind != "pdf":
         return found

@@ -19,9 +19,11 @@ COOKIE = "deskhand"
 FORGERY_HEADER = "x-deskhand"
 """A page of another origin cannot send it without asking first, and it is never allowed."""
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-GUESSES, REFILL_S = 10, 6.0
+GUESSES = 10
+REFILL_S = 6.0
 """Wrong credentials that are looked at: ten at once, then one in six seconds, for each address and for all together."""
-REMEMBERED, FRESH_S = 1000, 0.4
+REMEMBERED = 1000
+FRESH_S = 0.4
 STRANGER = Principal("anonymous")
 
 
@@ -89,7 +91,8 @@ class Guesses:
     """Looks credentials up, and only so many wrong ones. Those that held before are always looked at."""
 
     def __init__(self, people: People, clock: Clock) -> None:
-        self._people, self._clock = people, clock
+        self._people = people
+        self._clock = clock
         self._held: OrderedDict[bytes, None] = OrderedDict()
         self._asking: Counter[bytes] = Counter()
         self._looked: dict[Credential, tuple[float, bool]] = {}

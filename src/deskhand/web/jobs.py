@@ -27,7 +27,8 @@ from .routing import Call, Endpoint, read_limited
 
 log = logging.getLogger(__name__)
 
-HOOK_BYTES, HOOK_S = 256_000, 10.0
+HOOK_BYTES = 256_000
+HOOK_S = 10.0
 CLOSED = (
     "This webhook is closed to this request: there is none of that name, it has no secret, or the signature does not "
     "fit. Whoever owns it finds out which with: deskhand jobs show NAME"

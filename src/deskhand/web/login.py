@@ -30,7 +30,8 @@ class Me(msgspec.Struct, frozen=True):
 
 async def redeem(call: Call) -> Response:
     """Public, and guesses count as those of tokens do: see `Guesses`."""
-    guesses, host = call.request.state.guesses, call.request.client.host if call.request.client else ""
+    guesses = call.request.state.guesses
+    host = call.request.client.host if call.request.client else ""
     guesses.check(client_of(host))
     found = await call.web.people.redeem_login(call.body.code)
     if found is None:

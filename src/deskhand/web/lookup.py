@@ -17,7 +17,8 @@ from .talk import PREVIEW_CHARS
 from .views import GrantView, Price
 
 DAY_S = 86_400
-BEGIN, END = "\ue000", "\ue001"
+BEGIN = "\ue000"
+END = "\ue001"
 """Around each word that was searched for: no text has them by itself (the private use area)."""
 SPANS = {"today": 0, "7d": 6, "30d": 29}
 MOST = 100
@@ -121,7 +122,9 @@ class AskView(msgspec.Struct, frozen=True):
 
 
 async def search(call: Call) -> list[SearchResult]:
-    wanted, who, agent = call.query, call.principal, call.web.house.agents[0]
+    wanted = call.query
+    who = call.principal
+    agent = call.web.house.agents[0]
     inside = await seen(call, key_of(wanted.session, who, agent)) if wanted.session else ""
     before = wanted.before if wanted.order == "latest" else None
     hits = await call.web.store.search(who, wanted.q[:500], wanted.limit, inside, before)
@@ -132,7 +135,9 @@ async def search(call: Call) -> list[SearchResult]:
 
 
 def marked(hit: Hit) -> str:
-    text, at, out = hit.excerpt, 0, []
+    text = hit.excerpt
+    at = 0
+    out = []
     for start, end in hit.marks:
         out += [text[at:start], BEGIN, text[start:end], END]
         at = end
@@ -144,7 +149,9 @@ async def usage(call: Call) -> UsageView:
     today = call.web.clock.now() // DAY_S * DAY_S
     since = 0.0 if span is None else today - span * DAY_S
     rows = [row for row in await call.web.store.usage(call.principal, since) if row.day >= since]
-    price, who, agent = call.web.house.price, call.principal, call.web.house.agents[0]
+    price = call.web.house.price
+    who = call.principal
+    agent = call.web.house.agents[0]
 
     def sums(of: Callable[[Used], str]) -> list[tuple[str, Sum]]:
         names = dict.fromkeys(of(row) for row in rows)
@@ -167,9 +174,12 @@ async def usage(call: Call) -> UsageView:
 def summed(rows: Iterable[Used], price: Callable[[str], Price | None]) -> Sum:
     """What these came to."""
     read = written = calls = 0
-    known, whole = 0.0, True
+    known = 0.0
+    whole = True
     for row in rows:
-        read, written, calls = read + row.input_tokens, written + row.output_tokens, calls + row.calls
+        read = read + row.input_tokens
+        written = written + row.output_tokens
+        calls = calls + row.calls
         each = price(row.model)
         if each is None:
             whole = False
@@ -185,7 +195,8 @@ async def approvals(call: Call) -> list[AskView]:
 
 
 def _ask(call: Call, ask: OpenAsk) -> AskView:
-    redact, approval = call.web.redact, bool(ask.tool)
+    redact = call.web.redact
+    approval = bool(ask.tool)
     return AskView(
         ask.ask_id,
         name_of(ask.session, call.principal, call.web.house.agents[0]),

@@ -147,7 +147,8 @@ async def rotate(call: Call) -> TokenMade:
 async def revoke(call: Call) -> None:
     """Itself, with any credential; any other of one's own from a browser, since that is the person."""
     await _token(call)
-    id_, grant = call.path("id"), call.grant
+    id_ = call.path("id")
+    grant = call.grant
     if grant is None or not (grant.token_id == id_ or grant.browser or "admin" in grant.scopes):
         await call.web.people.note(call.principal, "token refused", id_)
         raise HttpProblem(

@@ -17,9 +17,12 @@ from ..types.errors import ToolError
 from .errors import bad, sentence
 from .media import picture_type
 
-PREVIEW_BYTES, LOOK_BYTES = 100_000, 5_000_000
+PREVIEW_BYTES = 100_000
+LOOK_BYTES = 5_000_000
 """How much of a text is shown, and how much is read of a table."""
-ROWS, COLUMNS, CELL_CHARS = 500, 100, 1_000
+ROWS = 500
+COLUMNS = 100
+CELL_CHARS = 1_000
 _LANGUAGES = {
     **{".py": "python", ".js": "javascript", ".mjs": "javascript", ".ts": "typescript", ".jsx": "jsx", ".tsx": "tsx"},
     **{".html": "html", ".htm": "html", ".css": "css", ".md": "markdown", ".json": "json", ".jsonl": "json"},
@@ -93,7 +96,8 @@ def _as_table(view: PreviewView, data: bytes, size: int) -> PreviewView:
     if whole is None:
         return view
     comma = "\t" if view.name.lower().endswith(".tsv") else _separator(whole[:PREVIEW_BYTES])
-    rows, more = list[list[str]](), 0
+    rows = list[list[str]]()
+    more = 0
     try:
         for row in csv.reader(io.StringIO(whole.removeprefix("\ufeff"), newline=""), delimiter=comma):
             if len(rows) < ROWS:

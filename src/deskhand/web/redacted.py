@@ -59,7 +59,8 @@ class Redacted:
         self._body += message.get("body", b"")
         if message.get("more_body") and len(self._body) < WHOLE_BYTES:
             return
-        start, self._start = self._start, None
+        start = self._start
+        self._start = None
         assert start is not None
         text = self._body.decode(errors="replace")
         if self._redact(text) != text:

@@ -51,7 +51,8 @@ class Call(msgspec.Struct, frozen=True):
     @property
     def site(self) -> str:
         """Where the browser thinks we are: a proxy in front may have TLS where we have none."""
-        headers, host = self.request.headers, self.request.headers.get("host", "")
+        headers = self.request.headers
+        host = self.request.headers.get("host", "")
         origin = headers.get("origin", "").lower()  # one of ours, or it would not have come so far
         return origin if origin.endswith(f"://{host.lower()}") else f"{self.request.scope['scheme']}://{host}"
 
@@ -174,10 +175,12 @@ async def read_limited(request: Request, limit: int, within_s: float = BODY_S) -
 async def limited(request: Request, limit: int, within_s: float) -> AsyncGenerator[bytes]:
     """The body in pieces. Raises HttpProblem where it is too large or too slow, or whoever sent it has gone."""
     too_large = HttpProblem(413, "too_large", f"That is too large: at most {limit:,} bytes are taken here.")
-    said, size = request.headers.get("content-length", "0"), 0
+    said = request.headers.get("content-length", "0")
+    size = 0
     if said.isdecimal() and int(said[:18]) > limit:
         raise too_large
-    until, stream = anyio.current_time() + within_s, request.stream()
+    until = anyio.current_time() + within_s
+    stream = request.stream()
     try:
         while True:
             with anyio.fail_after(max(0.0, until - anyio.current_time())):

@@ -22,7 +22,8 @@ async def seen(call: Call, session: str = "") -> str:
 
     What was accepted a moment ago may not be in the log yet; that is waited for."""
     session = session or session_of(call)
-    store, principal = call.web.store, call.principal
+    store = call.web.store
+    principal = call.principal
     known = False
     with anyio.move_on_after(TAKEN_IN_S):
         while True:

@@ -165,7 +165,8 @@ async def erase(call: Call) -> ErasedView:
 
 
 async def rewind(call: Call) -> ReceiptView:
-    session, back = await seen(call), call.body
+    session = await seen(call)
+    back = call.body
     message = await message_of(call, Say(back.text, back.files)) if back.text.strip() or back.files else None
     past = await past_of(call, session)
     rest = _rest(past, back.to_n)
@@ -191,7 +192,8 @@ async def retry(call: Call) -> ReceiptView:
 
 
 async def branch(call: Call) -> BranchView:
-    session, at_n = await seen(call), call.body.at_n
+    session = await seen(call)
+    at_n = call.body.at_n
     _rest(await past_of(call, session), at_n)
     try:
         receipt = await call.web.door.branch(session, call.principal, at_n)
@@ -279,7 +281,8 @@ async def trace(call: Call) -> list[SpanView]:
     return call.web.house.trace(await call.web.store.events(await seen(call)))
 
 
-_S, _T = "/api/sessions/{name}", "conversations"
+_S = "/api/sessions/{name}"
+_T = "conversations"
 ENDPOINTS = (
     Endpoint("GET", _S, "read", detail, "A conversation, and how it is held", returns=DetailView, tag=_T),
     Endpoint(

@@ -90,13 +90,15 @@ async def pieces(batches: AsyncGenerator[Sequence[T]], encode: Callable[[T], byt
                 if len(batch) == 1:
                     yield encode(batch[0])
                     continue
-                found, size = list[bytes](), 0
+                found = list[bytes]()
+                size = 0
                 for item in batch:
                     found.append(encode(item))
                     size += len(found[-1])
                     if size > SEND_BYTES:
                         yield b"".join(found)
-                        found, size = [], 0
+                        found = []
+                        size = 0
                 if found:
                     yield b"".join(found)
     except DeskhandError as error:
@@ -139,12 +141,16 @@ class EventStream(Response):
     def __init__(self, web: Web, pieces: AsyncGenerator[bytes], standing: Standing) -> None:
         super().__init__(headers={"x-accel-buffering": "no"}, media_type=self.media_type)
         del self.headers["content-length"]
-        self._web, self._pieces, self._standing = web, pieces, standing
+        self._web = web
+        self._pieces = pieces
+        self._standing = standing
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
 
-        stuck, began = False, 0.0  # when the write that is going on began
+        # when the write that is going on began
+        stuck = False
+        began = 0.0
         now = asyncio.get_running_loop().time
         async with anyio.create_task_group() as tasks:
 

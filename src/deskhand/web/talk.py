@@ -104,7 +104,9 @@ class ReceiptView(msgspec.Struct, frozen=True):
 
 async def views(rows: Sequence[SessionRow], call: Call, *, brief: bool = False) -> list[SessionView]:
     """These sessions, unless `brief` with what was said and used in them."""
-    store, agent, keys = call.web.store, call.web.house.agents[0], [row.session for row in rows]
+    store = call.web.store
+    agent = call.web.house.agents[0]
+    keys = [row.session for row in rows]
     counts = {} if brief else dict(await store.rows("session_messages", (msgspec.json.encode(keys).decode(),)))
     used = {} if brief else await store.usage_in(keys)
     found = []
@@ -125,8 +127,11 @@ def token_usage(read: int, written: int, calls: int) -> dict[str, int]:
 
 
 async def sessions(call: Call) -> SessionsView:
-    store, who, query = call.web.store, call.principal, call.query
-    limit, behind = min(query.limit or ALL, ALL), behind_of(query.before) if query.before else FIRST
+    store = call.web.store
+    who = call.principal
+    query = call.query
+    limit = min(query.limit or ALL, ALL)
+    behind = behind_of(query.before) if query.before else FIRST
     if query.name:
         key = key_of(query.name, who, call.web.house.agents[0])
         rows = [SessionRow(*row) for row in await store.rows("session_get", (key,))]
@@ -154,7 +159,9 @@ async def log(call: Call) -> list[Recorded]:
 
 
 async def amendments(call: Call) -> list[Recorded]:
-    session, after, limit = await seen(call), max(0, call.query.after), call.query.limit or ALL
+    session = await seen(call)
+    after = max(0, call.query.after)
+    limit = call.query.limit or ALL
     return await call.web.store.amendments(session, after, limit)
 
 
@@ -185,7 +192,8 @@ def _attached(file: Attached) -> Part:
 
 async def submit(call: Call, session: str, body: Body, said: Say) -> ReceiptView:
     """Hand it to the Door in this person's name. Raises HttpProblem where it is refused."""
-    web, principal = call.web, call.principal
+    web = call.web
+    principal = call.principal
     external_id = f"{principal.id}:{said.id}" if said.id else web.ids.new("web")
     _, _, place = session.partition("/")
     chat = place.rpartition(":")[2]
@@ -203,7 +211,8 @@ def receipt_view(call: Call, receipt: Receipt) -> ReceiptView:
 
 
 async def answer(call: Call) -> ReceiptView:
-    session, chosen = await seen(call), call.body
+    session = await seen(call)
+    chosen = call.body
     return await submit(call, session, Answer(call.path("ask"), chosen.choice), Say())
 
 

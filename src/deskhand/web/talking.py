@@ -44,7 +44,9 @@ class Talk:
     """What a dialect may do: send, and act in this person's name."""
 
     def __init__(self, web: Web, socket: WebSocket, grant: Grant, session: str) -> None:
-        self.web, self.grant, self.session = web, grant, session
+        self.web = web
+        self.grant = grant
+        self.session = session
         self._socket, self.begun = socket, anyio.Event()
         self._stuck = anyio.Event()
 
@@ -68,7 +70,8 @@ class Talk:
 
     async def submit(self, body: Body, when: When = "steer") -> Receipt:
         chat = self.session.partition("/")[2].rpartition(":")[2]
-        address, ids = address_of(self.principal, chat), self.web.ids
+        address = address_of(self.principal, chat)
+        ids = self.web.ids
         inbound = Inbound(
             ids.new("ws"), address, self.grant.sender, self.web.clock.now(), body, self.session, when=when
         )

@@ -21,7 +21,8 @@ class Board:
     """What the tasks of one conversation are now, secrets taken out."""
 
     def __init__(self, web: Web, session: str) -> None:
-        self._web, self._session = web, session
+        self._web = web
+        self._session = session
 
     def __call__(self) -> Graph:
         return read(self._web.store.look("task_of", (self._session,)))
@@ -47,7 +48,8 @@ class Board:
 
 def _numbered(task: dict[str, Any]) -> dict[str, Any]:
     """With numbers for ids, as openagent-core's clients have them."""
-    blocked_by, blocks = [int(id_) for id_ in task["blockedBy"]], [int(id_) for id_ in task["blocks"]]
+    blocked_by = [int(id_) for id_ in task["blockedBy"]]
+    blocks = [int(id_) for id_ in task["blocks"]]
     return {**task, "id": int(task["id"]), "blockedBy": blocked_by, "blocks": blocks}
 
 
@@ -75,7 +77,8 @@ async def told(call: Call) -> Tasks:
     if session is None:
         return Tasks(call.path("name"))
     mode = mode_of((await state_of(call, session)).options.mode)
-    board, work = Board(call.web, session), await call.web.house.standing(session)
+    board = Board(call.web, session)
+    work = await call.web.house.standing(session)
     if work is not None:
         hide = call.web.redact
         work = msgspec.structs.replace(work, session=call.path("name"), doing=hide(work.doing), goal=hide(work.goal))

@@ -72,15 +72,19 @@ async def one_by_one(events: AsyncGenerator[Recorded]) -> AsyncGenerator[Sequenc
 
 
 async def activity(call: Call) -> ActivityView:
-    store, limit, agent = call.web.store, min(max(call.query.limit, 0), MOST), call.web.house.agents[0]
-    found, before = list[Activity](), call.query.before
+    store = call.web.store
+    limit = min(max(call.query.limit, 0), MOST)
+    agent = call.web.house.agents[0]
+    found = list[Activity]()
+    before = call.query.before
     while len(found) < limit and (page := await store.latest(call.principal, KINDS, LOOK_BACK, before)):
         calls = ActivityLines(call.web.redact, store)
         lines = [list(calls.add(each, name_of(each.session, call.principal, agent))) for each in page]
         for recorded, made in zip(reversed(page), reversed(lines), strict=True):
             if found and len(found) + len(made) > limit:
                 return ActivityView(found, before)
-            found, before = [*made[-limit:], *found], recorded.seq
+            found = [*made[-limit:], *found]
+            before = recorded.seq
     return ActivityView(found, before if len(found) >= limit > 0 else None)
 
 
@@ -91,7 +95,8 @@ class ActivityLines:
         self._redact, self._store, self._open = redact, store, dict[tuple[str, str], tuple[str, float]]()
 
     def add(self, recorded: Recorded, name: str) -> Iterator[Activity]:
-        event, at = recorded.event, recorded.at
+        event = recorded.event
+        at = recorded.at
         if isinstance(event, ModelReplied):
             for each in event.message.calls:
                 self._open[recorded.session, each.id] = (each.name, at)

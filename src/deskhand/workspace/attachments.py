@@ -28,7 +28,8 @@ tex graphql proto diff patch tf dockerfile makefile gitignore srt vtt ics vcf em
 """
 TEXTS = frozenset(_TEXTS.split())
 """Extensions of what people can read, which is still only believed when it is valid UTF-8."""
-_STEM_CHARS, _SAME_NAME = 50, 20
+_STEM_CHARS = 50
+_SAME_NAME = 20
 _STRANGE = re.compile(r"[^\w.+()-]+")
 _KIND = re.compile(r"[A-Za-z0-9]{1,5}")
 

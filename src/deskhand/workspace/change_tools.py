@@ -22,7 +22,8 @@ def change_tools(effects: Effects, zone: Callable[[], str]) -> Sequence[Tool]:
     async def list_changes(context: Context) -> Done:
         """List what was changed in this conversation, the latest first: files, key-values."""
         found = await effects.live(context.principal, MOST, context.session)
-        lines, labels = list[str](), [LOCAL]
+        lines = list[str]()
+        labels = [LOCAL]
         for effect in found:
             at = datetime.fromtimestamp(effect.at, ZoneInfo(zone()))
             items = await effects.items(effect, MOST)

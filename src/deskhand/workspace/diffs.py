@@ -32,7 +32,10 @@ from ..types.labels import LOCAL, Label, join
 from ..types.messages import ToolCall
 from .undo_journal import Effect
 
-FILES, LINES, CHARS, ALL_CHARS = 20, 400, 32_000, 120_000
+FILES = 20
+LINES = 400
+CHARS = 32_000
+ALL_CHARS = 120_000
 """How many files are shown of one change, how many lines and characters of each, and of all together."""
 BESIDE = 5_000
 """So many names beside a file are looked at, whether one looks like its name."""
@@ -48,7 +51,8 @@ class Diffs:
     """`reach` of an agent by its name raises ConfigError and ToolError where it is gone."""
 
     def __init__(self, store: Store, reach: Callable[[str], Awaitable[ToolScope]]) -> None:
-        self._store, self._reach = store, reach
+        self._store = store
+        self._reach = reach
 
     async def of_change(self, who: Principal, effect: Effect) -> CallDiff:
         """What a change of the journal came to. Who may know of it, the caller has asked."""
@@ -126,7 +130,8 @@ class Diffs:
 
     async def _seen(self, who: Principal, reach: ToolScope, folder: str, items: Sequence[UndoItem]) -> frozenset[bytes]:
         """The places of which this person may see both what was there, and what is there now."""
-        marks, readers = await marks_in(reach), readers_of(who)
+        marks = await marks_in(reach)
+        readers = readers_of(who)
         seen = set[bytes]()
         for each in items:
             labels = [marks.told_by_name((f"{folder}/{each.path}" if folder else each.path,))]
@@ -204,7 +209,9 @@ def _of_value(who: Principal, item: UndoItem) -> FileDiff:
 
 
 def _of_files(reach: ToolScope, effect: Effect, items: Sequence[UndoItem], seen: frozenset[bytes]) -> list[FileDiff]:
-    shadow, found, room = _shadow(reach, effect.folder), list[FileDiff](), ALL_CHARS
+    shadow = _shadow(reach, effect.folder)
+    found = list[FileDiff]()
+    room = ALL_CHARS
     for item in items:
         diff = why = ""
         if item.place not in seen:

@@ -44,7 +44,10 @@ class Live:
     """One process, while it runs and some time after. `stopped` says who ended it, and why."""
 
     def __init__(self, id_: str, session: str, kind: Kind, wanted: PendingApproval, path: Path) -> None:
-        self.id, self.session, self.kind, self.wanted = id_, session, kind, wanted
+        self.id = id_
+        self.session = session
+        self.kind = kind
+        self.wanted = wanted
         self.spool = Spool(path)
         self.terminal = Terminal(wanted.columns, wanted.rows) if kind == "session" else None
         self.ending: ProcessEnd | None = None
@@ -54,7 +57,8 @@ class Live:
         self.used_at = anyio.current_time()
         self.label = UNTRUSTED
         self._watching: tuple[Context, Watch] | None = None
-        self._way, self._typed = Way(), OWNER
+        self._way = Way()
+        self._typed = OWNER
         self._may_write: tuple[str, ...] = ()
         self._scope = anyio.CancelScope()
 
@@ -90,7 +94,8 @@ class Live:
         return ProcessEnd(state, words, ended.code, looked)
 
     async def _run(self, context: Context, watch: Watch) -> Exit | None:
-        reach, wanted = context.reach, self.wanted
+        reach = context.reach
+        wanted = self.wanted
         mounts = mounts_of(context)
         self._may_write = tuple(each.path for each in watched(context) if not each.outside)
         if why := why_closed(context):

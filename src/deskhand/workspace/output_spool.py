@@ -7,7 +7,8 @@ from pathlib import Path
 
 import anyio
 
-KEPT_BYTES, TAIL_BYTES = 32 << 20, 64 << 10
+KEPT_BYTES = 32 << 20
+TAIL_BYTES = 64 << 10
 
 
 class Spool:

@@ -71,7 +71,8 @@ class Written:
     """Reads what is to be reviewed from the store, and what is there now from the disk."""
 
     def __init__(self, store: Store, blobs: Blobs) -> None:
-        self._store, self._blobs = store, blobs
+        self._store = store
+        self._blobs = blobs
 
     async def unreviewed(self, folder: str = "") -> list[Unreviewed]:
         """What differs from what was last reviewed at this path and beneath it, or everywhere."""
@@ -194,7 +195,8 @@ def _size(one: Unreviewed) -> str:
 
 async def discard(effects: Effects, who: Principal, seen: Sequence[Unreviewed]) -> list[str]:
     """Put back what was there before, where it still is as the person has seen it. Returns a line for each folder."""
-    said, of = list[str](), dict[tuple[str, str], list[Unreviewed]]()
+    said = list[str]()
+    of = dict[tuple[str, str], list[Unreviewed]]()
     for each in seen:
         of.setdefault((each.agent, each.folder), []).append(each)
     for (agent, folder), group in of.items():
@@ -224,7 +226,10 @@ class Telling:
     """Tells at the end of a turn what there is to review. `untold` are the sessions in which something was written."""
 
     def __init__(self, store: Store, untold: set[str], alerts: Alerts, clock: Clock) -> None:
-        self._store, self._untold, self._alerts, self._clock = store, untold, alerts, clock
+        self._store = store
+        self._untold = untold
+        self._alerts = alerts
+        self._clock = clock
         self._recalled = False
 
     async def __call__(self, session: str, turn: Turn) -> tuple[str, tuple[Change, ...]]:

@@ -37,7 +37,9 @@ from .output_spool import KEPT_BYTES, left_behind
 log = logging.getLogger(__name__)
 
 INTERRUPTED = "interrupted by a restart; it may or may not have finished"
-TICK_S, FORGET_S, SHOWN = 0.25, 7 * 24 * 3600.0, 50
+TICK_S = 0.25
+FORGET_S = 7 * 24 * 3600.0
+SHOWN = 50
 PAUSES_S = (0.2, 1.0, 5.0, 15.0)
 END_S = 10.0
 
@@ -79,7 +81,11 @@ class Background:
     """Everything that runs beside the conversations of this process. Only who drives may call `run`."""
 
     def __init__(self, store: Store, folder: Path, clock: Clock, ids: Ids, house: Beside) -> None:
-        self._store, self._folder, self._clock, self._ids, self._house = store, folder, clock, ids, house
+        self._store = store
+        self._folder = folder
+        self._clock = clock
+        self._ids = ids
+        self._house = house
         self._held = LiveProcess()
         self._tasks: TaskGroup | None = None
         self._expecting = False
@@ -207,7 +213,8 @@ class Background:
 
     async def _cut_off(self, id_: str, session: str, why: str, calling: Calling) -> None:
         """What an earlier run of this service had begun, and took with it. What it has read, nobody knows any more."""
-        context, data = await self._context(session, calling), left_behind(self._path(id_))
+        context = await self._context(session, calling)
+        data = left_behind(self._path(id_))
         marks = await marks_of(context)
         anything = FolderLook(label=marks.joined((*marks.stored, "USER.md")))
         await self._ended(context, id_, ProcessEnd("error", why, looked=anything), calling, (data, len(data)))
@@ -234,8 +241,10 @@ class Background:
         if size <= LIMIT_BYTES // 2:
             return data.decode(errors="replace") or "[no output]", ()
         redacted = self._house.redact(data.decode(errors="replace")).encode()
-        handle, half = await context.reach.keep(redacted), EDGE_BYTES // 2
-        head, tail = redacted[: whole(redacted, half)], redacted[whole(redacted, len(redacted) - half) :]
+        handle = await context.reach.keep(redacted)
+        half = EDGE_BYTES // 2
+        head = redacted[: whole(redacted, half)]
+        tail = redacted[whole(redacted, len(redacted) - half) :]
         rest = f"\n[only its first {KEPT_BYTES >> 20} MB were kept]" if size > KEPT_BYTES else ""
         return ends(head, tail, len(redacted), handle) + rest, mark_blob(handle, label, context)
 
@@ -248,7 +257,8 @@ class Background:
         if await self._house.rounds.begin(f"commands in the background of {session.partition('/')[0]}"):
             return
         said = Text(rows[0][0], msgspec.json.decode(rows[0][1], type=Label))
-        who, now = await self._house.now(calling.principal), self._clock.now()
+        who = await self._house.now(calling.principal)
+        now = self._clock.now()
         agent = session.partition("/")[0]
         principal = Principal(f"agent:{agent}", who.roles, "agent", who.on_behalf_of or who.id)
         result = Result(id_, shown_to(calling.audience, (said,)))
@@ -326,7 +336,8 @@ class Background:
     def _row(self, wanted: PendingApproval, context: Context, kind: str) -> tuple[str, Change]:
         """Its id is always the same for the same call."""
         id_ = sha256(context.key.encode()).hexdigest()[:8]
-        now, background = self._clock.now(), kind == "background"
+        now = self._clock.now()
+        background = kind == "background"
         packed = msgspec.json.encode(_calling(wanted, context))
         head = (id_, context.session, context.agent, kind, wanted.command, wanted.name, wanted.timeout_s, packed)
         state = "wanted" if background else "running"

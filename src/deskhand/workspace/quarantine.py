@@ -50,11 +50,13 @@ class Quarantine:
     in the log what was changed since it was approved."""
 
     def __init__(self, store: Store, tells: bool = False) -> None:
-        self._store, self._tells = store, tells
+        self._store = store
+        self._tells = tells
         self._rows: list[tuple[str, bytes | None, bytes | None]] = []
         self._labels: dict[str, Label] = {}
         self._approved: dict[str, bytes] = {}
-        self._approvals, self._bound = Approvals(), UNBOUND
+        self._approvals = Approvals()
+        self._bound = UNBOUND
         self._held: dict[tuple[tuple[str, ...], str], frozenset[str]] = {}
         self.version = 0
 
@@ -71,7 +73,9 @@ class Quarantine:
         approved = {path: digest for path, _, digest in rows if digest is not None}
         self._rows = rows
         if (labels, approved) != (self._labels, self._approved):
-            self._labels, self._approved, self._held = labels, approved, {}
+            self._labels = labels
+            self._approved = approved
+            self._held = {}
             self._bound = self._bound if approved else UNBOUND
             self.version += 1
 
@@ -83,7 +87,8 @@ class Quarantine:
         for path in sorted(self._approved):
             if self._tells and path in bound.changed and path not in self._bound.changed:
                 log.warning("%s was changed since it was approved and is held back: see `deskhand held`", visible(path))
-        self._bound, self.version = bound, self.version + 1
+        self._bound = bound
+        self.version = self.version + 1
 
     def held(
         self,
@@ -105,7 +110,8 @@ class Quarantine:
         if key not in self._held:
             found = (path for path, label in self._labels.items() if _is_held(label, audience, principal))
             self._held[key] = frozenset(found)
-        paths, meant = self._held[key], tuple(word for word in words if _is_held(word.label, audience, principal))
+        paths = self._held[key]
+        meant = tuple(word for word in words if _is_held(word.label, audience, principal))
         held = Held(paths, meant, workspace, self._bound)
         return held if paths or meant or workspace or self._approved else NOTHING
 
@@ -122,7 +128,8 @@ def holds(held: Held, path: str, inode: int = 0) -> bool:
     if inode and _stood(held, inode):
         return True
     place = Path(path)
-    real, own = str(place.resolve()), f"{place.parent.resolve()}/{place.name}"
+    real = str(place.resolve())
+    own = f"{place.parent.resolve()}/{place.name}"
     if held.bound is not UNBOUND:
         if held.bound.differs(real) or held.bound.differs(own):
             return True

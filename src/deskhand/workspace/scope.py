@@ -39,7 +39,8 @@ class SandboxProvider:
     def __init__(
         self, open_: Callable[[], Awaitable[Proven]] = open_sandbox, now: Callable[[], float] = lambda: 0.0
     ) -> None:
-        self._open, self._now = open_, now
+        self._open = open_
+        self._now = now
         self._lock = anyio.Lock()
         self._proven: Proven | None = None
         self.problem = self.proof = ""
@@ -87,7 +88,10 @@ class ToolScopes:
         outward: Outward | None = None,
     ) -> None:
         self._outward = outward or Outward()
-        self._store, self._blobs, self._room, self._limits = store, blobs, room, undo
+        self._store = store
+        self._blobs = blobs
+        self._room = room
+        self._limits = undo
         self._net = net or Net(closed="nothing is fetched from the web here.")
         self._shadows: dict[str, FileSnapshots] = {}
         self._looking = anyio.Lock()
@@ -119,7 +123,9 @@ class ToolScopes:
         if known is not None:
             reach = replace(known[1], files=workspace, mounts=mounts, owned=owned)
         else:
-            keep, kept, rows_of = self._keep, self._blobs.get, self._store.rows
+            keep = self._keep
+            kept = self._blobs.get
+            rows_of = self._store.rows
             shadow = self.shadow(workspace.roots[0][0])
             hands = (self._net, shadow, self._outward.ways, self.processes)
             reach = ToolScope(
@@ -178,7 +184,8 @@ def _opened(folder: Path, allowed: tuple[Allowed, ...]) -> tuple[Workspace, tupl
 def shared_folder(settings: Settings, agent: str) -> tuple[Allowed, ...]:
     """The folder that all agents share, to read and write: where `shared` in the workspace is the link that `init`
     makes, and in no workspace that lies elsewhere. Whatever else is called so leads nowhere."""
-    home, link = settings.home, settings.home.workspace(agent) / SHARED
+    home = settings.home
+    link = settings.home.workspace(agent) / SHARED
     if settings.agent(agent).workspace or not link.is_symlink():
         return ()
     real = Path(os.path.realpath(home.root / SHARED))
@@ -190,7 +197,8 @@ def shared_folder(settings: Settings, agent: str) -> tuple[Allowed, ...]:
 def without_secrets(home: Path, own: Path) -> tuple[Allowed, ...]:
     """The folders of a home, to read and write, except hidden ones, in which keys, tokens and settings lie, and those
     around or in `own`, where ours do."""
-    home, own = home.resolve(), own.resolve()
+    home = home.resolve()
+    own = own.resolve()
     folders = sorted(path for path in home.iterdir() if path.is_dir() and not path.name.startswith("."))
     plain = (path for path in folders if not path.is_symlink())
     return tuple(

@@ -84,7 +84,10 @@ class Effects:
     for one that is gone."""
 
     def __init__(self, store: Store, reach: Callable[[str], Awaitable[ToolScope]], clock: Clock, ids: Ids) -> None:
-        self._store, self.reach_of, self._clock, self._ids = store, reach, clock, ids
+        self._store = store
+        self.reach_of = reach
+        self._clock = clock
+        self._ids = ids
 
     async def timeline(self, who: Principal, session: str = "", before: int = LATEST, limit: int = 50) -> list[Effect]:
         """The latest first; an owner sees all, others what they did themselves. What became of tasks is not in it: a
@@ -120,7 +123,8 @@ class Effects:
             raise Refused(f"change {effect.n} ({effect.shown}) is undone already")
         items = await self.items(effect)
         tool = "redo" if effect.undoes is not None else "undo"
-        key, now = self._ids.new("undo"), self._clock.now()
+        key = self._ids.new("undo")
+        now = self._clock.now()
         by = By(key, effect.agent, effect.session, who.id, tool, effect.what, now, effect.n, effect.undoes)
         label = await self.label(effect, items)
         if effect.folder == TASKS:
@@ -215,7 +219,8 @@ class Effects:
         changed = [each for each in taken.left if each.why == "changed"]
         if not taken.rows:
             found = [await self._since(effect, items, each) for each in changed[:NAMED]]
-            since, labels = [said for said, _ in found], [label for _, label in found]
+            since = [said for said, _ in found]
+            labels = [label for _, label in found]
             since += [each.words for each in taken.left if each.why == "failed"][:NAMED]
             more = f" and {len(changed) - NAMED} more" if len(changed) > NAMED else ""
             return f"Not undone, {effect.shown}: {'; '.join(since)}{more}.", join((LOCAL, *labels))
@@ -258,7 +263,9 @@ class Effects:
 
     async def expire(self, blobs: Blobs, days: float, mb: int) -> None:
         """Forget what is older than so many days, and the oldest beyond so many MB of kept bytes."""
-        seen, size, last = set[str](), 0, 0
+        seen = set[str]()
+        size = 0
+        last = 0
         for n, digest in await self._store.rows("effect_blobs", ()):
             if digest not in seen:
                 seen.add(digest)

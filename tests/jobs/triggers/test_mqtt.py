@@ -25,7 +25,9 @@ class Ear:
     """Who listens, and what was heard."""
 
     def __init__(self, port: int, topics: frozenset[str], **broker: str) -> None:
-        self.port, self.wanted, self.more = port, topics, broker
+        self.port = port
+        self.wanted = topics
+        self.more = broker
         self.heard: list[tuple[str, bytes, str]] = []
         self.told: list[str] = []
         self.dies = False
@@ -128,7 +130,8 @@ async def test_a_broker_that_goes_and_comes_is_found_again(tmp_path: Path) -> No
 
 
 async def test_a_broker_that_wants_a_password(tmp_path: Path) -> None:
-    port, passwords = free_port(), tmp_path / "passwords"
+    port = free_port()
+    passwords = tmp_path / "passwords"
     await anyio.run_process(["mosquitto_passwd", "-b", "-c", str(passwords), "desk", "hand-secret"])
     passwords.chmod(0o600)
     async with mosquitto(tmp_path, port, f"password_file {passwords}", "allow_anonymous false"):
@@ -161,7 +164,8 @@ def test_words_of_a_message_are_from_outside_and_bounded() -> None:
 
 async def test_a_message_becomes_a_run_of_a_job(tmp_path: Path) -> None:
     """In a whole Deskhand, with a password from its secrets, and what came while it did not run."""
-    port, passwords = free_port(), tmp_path / "passwords"
+    port = free_port()
+    passwords = tmp_path / "passwords"
     await anyio.run_process(["mosquitto_passwd", "-b", "-c", str(passwords), "desk", "hand-secret"])
     passwords.chmod(0o600)
     (home := tmp_path / "home").mkdir()

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from deskhand.jobs.triggers.signatures import WINDOW_S, delivered, signed
 from deskhand.types.errors import Refused
 
-SECRET, BODY, NOW = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", b'{"test": 2432232314}', 1_614_265_330.0
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+BODY = b'{"test": 2432232314}'
+NOW = 1_614_265_330.0
 
 
 def test_the_example_of_the_standard() -> None:
@@ -53,7 +55,8 @@ def test_what_is_changed_or_late_or_unsigned_is_refused() -> None:
 
 def test_the_form_of_github() -> None:
     """The vector of GitHub's page "Validating webhook deliveries". The same bytes are the same delivery for ever."""
-    secret, body = "It's a Secret to Everybody", b"Hello, World!"
+    secret = "It's a Secret to Everybody"
+    body = b"Hello, World!"
     code = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"
     one = delivered(secret, {"x-hub-signature-256": code}, body, NOW)
     assert one == delivered(secret, {"x-hub-signature-256": code}, body, NOW + 10**8)

@@ -156,7 +156,8 @@ async def test_a_file_from_outside_speaks_as_what_it_is(tmp_path: Path) -> None:
     async with world(tmp_path, watching("file inbox/*.txt")) as here:
         (here.work / "inbox").mkdir()
         await here.passes()
-        path, label = here.work / "inbox/mail.txt", Label(source="mail of a stranger")
+        path = here.work / "inbox/mail.txt"
+        label = Label(source="mail of a stranger")
         row = (str(path.resolve()), msgspec.json.encode(label), "s", 1.0)
         await here.store.change((Change("file_label_set", row),))
         path.write_text("x")
@@ -225,7 +226,8 @@ async def test_what_a_job_writes_itself_sets_it_off_no_more(tmp_path: Path) -> N
 
 
 async def test_a_job_that_is_off_or_wrong_watches_nothing(tmp_path: Path) -> None:
-    off, wrong = watching("file a", enabled=False), replace(watching("file ../x"), name="w")
+    off = watching("file a", enabled=False)
+    wrong = replace(watching("file ../x"), name="w")
     async with world(tmp_path, off, wrong) as here:
         await here.passes()
         (here.work / "a").write_text("1")
@@ -322,7 +324,9 @@ async def test_a_clock_that_is_set_shortens_no_hour(jump_s: float, tmp_path: Pat
 async def test_a_conversation_that_will_have_ended_ends_in_time(jump_s: float, tmp_path: Path) -> None:
     """The clock was set back while nothing ran: that it ended is in the future now."""
     async with world(tmp_path, watching("session-end 10m")) as here:
-        address, session, said = Address("memory", "", "1"), "default/memory:1", Message("user", (Text("hi", OWNER),))
+        address = Address("memory", "", "1")
+        session = "default/memory:1"
+        said = Message("user", (Text("hi", OWNER),))
         accepted = await here.store.accept(Inbound("1", address, "ann", 1.0, Said(said)), ANN, session)
         events = (MessageReceived(accepted.inbox_id, ANN, address, said), TurnEnded("done", (accepted.inbox_id,)))
         await here.store.commit(Commit(session, 1, here.clock.now(), events, (accepted.inbox_id,), close=True))
@@ -347,8 +351,10 @@ async def test_a_job_hears_nothing_of_its_own_end(tmp_path: Path) -> None:
 
 async def test_what_jobs_say_in_a_chat_is_no_conversation_that_ends(tmp_path: Path) -> None:
     """Two that answer in a chat would set each other off for ever. What a person had said there before is not lost."""
-    address, said = Address("memory", "", "1"), Message("user", (Text("hi", OWNER),))
-    by, session = Principal("job:other", ("owner",), "clock", "owner"), "default/memory:1"
+    address = Address("memory", "", "1")
+    said = Message("user", (Text("hi", OWNER),))
+    by = Principal("job:other", ("owner",), "clock", "owner")
+    session = "default/memory:1"
     async with world(tmp_path, watching("session-end 10m")) as here:
         for n, who in ((1, ANN), (3, by)):
             begun = Recorded(n, session, n, here.clock.now(), MessageReceived(n, who, address, said))
@@ -373,7 +379,8 @@ async def test_what_jobs_say_in_a_chat_is_no_conversation_that_ends(tmp_path: Pa
 
 async def test_one_that_ended_just_before_a_restart(tmp_path: Path) -> None:
     async with world(tmp_path, watching("session-end 10m")) as here:
-        address, session = Address("memory", "", "1"), "default/memory:1"
+        address = Address("memory", "", "1")
+        session = "default/memory:1"
         said = Message("user", (Text("hi", OWNER),))
         accepted = await here.store.accept(Inbound("1", address, "ann", 1.0, Said(said)), ANN, session)
         events = (MessageReceived(accepted.inbox_id, ANN, address, said), TurnEnded("done", (accepted.inbox_id,)))

@@ -74,7 +74,8 @@ def test_topics_fit_as_in_the_standard() -> None:
 
 
 def test_files_are_seen_and_links_are_not_followed(tmp_path: Path) -> None:
-    inside, outside = tmp_path / "w", tmp_path / "secret"
+    inside = tmp_path / "w"
+    outside = tmp_path / "secret"
     (inside / "notes/deep").mkdir(parents=True)
     (inside / "notes/.git").mkdir()
     outside.mkdir()
@@ -94,7 +95,9 @@ def test_files_are_seen_and_links_are_not_followed(tmp_path: Path) -> None:
 
 
 def test_a_change_counts_once_it_is_over() -> None:
-    one, two, three = {"a": (1, 1, 1)}, {"a": (2, 1, 1)}, {"a": (2, 1, 1), "b": (3, 1, 2)}
+    one = {"a": (1, 1, 1)}
+    two = {"a": (2, 1, 1)}
+    three = {"a": (2, 1, 1), "b": (3, 1, 2)}
     watched = WatchedFiles("")
     assert watched.saw(one, 0) is None and watched.saw(one, 10) is None, "how it was at first is no change"
     assert watched.saw(two, 11) is None and watched.saw(three, 12) is None and watched.saw(three, 13) is None
@@ -107,10 +110,13 @@ def test_a_change_counts_once_it_is_over() -> None:
 
 
 def test_what_changed_while_nobody_looked_counts() -> None:
-    one, two = {"a": (1, 1, 1)}, {"a": (2, 1, 1)}
-    same, other = WatchedFiles(digest(one)), WatchedFiles(digest(one))
+    one = {"a": (1, 1, 1)}
+    two = {"a": (2, 1, 1)}
+    same = WatchedFiles(digest(one))
+    other = WatchedFiles(digest(one))
     assert [same.saw(one, at) for at in (0, 5)] == [None, None]
-    first, later = other.saw(two, 0), other.saw(two, 5)
+    first = other.saw(two, 0)
+    later = other.saw(two, 5)
     assert first is None and later is not None and later.state == digest(two)
 
 

@@ -25,7 +25,8 @@ from .conftest import Programs, label_of, told
 from .folder import source_of
 
 PAGE = Label("untrusted", source="https://page.test/")
-WORD, TRIES = "kanari", 300
+WORD = "kanari"
+TRIES = 300
 
 
 @contextmanager
@@ -71,7 +72,8 @@ def test_a_folder_that_becomes_a_link_is_not_followed(place: Path) -> None:
 
 def test_a_folder_that_becomes_a_link_when_it_was_listed(place: Path) -> None:
     """At the worst moment: it has been listed, and is a link when its files are read."""
-    source, seen = source_of(place / "work"), list[str]()
+    source = source_of(place / "work")
+    seen = list[str]()
     for each in source.names():
         if each.path == "d/key":
             (place / "work" / "d").rename(place / "work" / "e")

@@ -19,7 +19,8 @@ class Client:
     """Prints what it reads, and returns it."""
 
     def __init__(self, http: aiohttp.ClientSession, url: str) -> None:
-        self._http, self._url = http, url
+        self._http = http
+        self._url = url
         self.lines: list[str] = []
 
     async def run(self) -> list[str]:

@@ -15,7 +15,8 @@ PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
     "1f15c4890000000d49444154789c63f8cfc0f01f0005000201a5e3f5b50000000049454e44ae426082"
 )
-BASE_URL, KEY = sys.argv[1], sys.argv[2]
+BASE_URL = sys.argv[1]
+KEY = sys.argv[2]
 
 
 def weather(city: str) -> str:

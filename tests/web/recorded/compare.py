@@ -77,7 +77,8 @@ class Difference(NamedTuple):
     reason: str
 
     def explains(self, found: Found) -> bool:
-        mine, other = (self.case, self.path, self.ours, self.theirs), tuple(found)
+        mine = (self.case, self.path, self.ours, self.theirs)
+        other = tuple(found)
         return all(_matches(pattern, text) for pattern, text in zip(mine, other, strict=True))
 
 
@@ -185,7 +186,8 @@ def compare_steps(case: str, ours: dict[str, Any], theirs: dict[str, Any]) -> li
 def compare_events(case: str, ours: Sequence[Shape], theirs: Sequence[Shape]) -> list[Found]:
     """First what comes when, then what each kind of event has."""
     found: list[Found] = []
-    mine, other = [kind_of(each) for each in ours], [kind_of(each) for each in theirs]
+    mine = [kind_of(each) for each in ours]
+    other = [kind_of(each) for each in theirs]
     for tag, start, end, start_2, end_2 in difflib.SequenceMatcher(None, other, mine, autojunk=False).get_opcodes():
         if tag != "equal":
             found += [Found(case, "events", ABSENT, name) for name in other[start:end]]
@@ -203,7 +205,8 @@ def compare(case: str, path: str, ours: Shape, theirs: Shape) -> list[Found]:
     sometimes."""
     if ours == theirs:
         return []
-    mine, other = _parts(ours), _parts(theirs)
+    mine = _parts(ours)
+    other = _parts(theirs)
     found: list[Found] = []
     if mine.keys() != other.keys() or mine.get("scalar") != other.get("scalar"):
         found.append(Found(case, path, _name(ours), _name(theirs)))

@@ -270,7 +270,8 @@ class OpenAgentPlayer(Player):
         self, http: aiohttp.ClientSession, url: str, headers: Mapping[str, str], script: Script, workspace: Path
     ) -> None:
         super().__init__(http, url, headers, LITERALS)
-        self._script, self._workspace = script, workspace
+        self._script = script
+        self._workspace = workspace
         self._last = ""
 
     async def play(self, steps: Iterable[Step]) -> list[Step]:

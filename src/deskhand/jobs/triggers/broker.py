@@ -16,7 +16,8 @@ from ...types.messages import Text, clean
 
 log = logging.getLogger(__name__)
 
-ENTRY_POINTS, NAME = "deskhand.triggers", "mqtt"
+ENTRY_POINTS = "deskhand.triggers"
+NAME = "mqtt"
 LOOK_S = 2.0
 PAYLOAD_CHARS = 32_000
 NO_BROKER = "no broker is named: set jobs.mqtt.host, as in `deskhand config set jobs.mqtt.host localhost`"
@@ -72,7 +73,8 @@ async def keep_listening(wants: Wants) -> None:
             failures = 0
             await anyio.sleep(LOOK_S)
             continue
-        broker, listen = await wants.broker(), found()
+        broker = await wants.broker()
+        listen = found()
         if broker is None or listen is None:
             wants.told(NO_BROKER if broker is None else NO_EXTRA)
             await anyio.sleep(LOOK_S)

@@ -15,7 +15,9 @@ import msgspec
 
 from ...tools import tree
 
-MOST, DEEPEST, MOST_SEEN = 2_000, 8, 10_000
+MOST = 2_000
+DEEPEST = 8
+MOST_SEEN = 10_000
 """So many files beneath one path count, so deep, and so many are looked at to find them."""
 SETTLE_S = 1.5
 """A change is over when nothing has changed for so long."""
@@ -126,10 +128,12 @@ class WatchedFiles:
         if self._before is None:
             state = digest(now)
             self._before = now if self._known in ("", state) else {}
-            self._latest, self._still_since = now, at
+            self._latest = now
+            self._still_since = at
             self._known = self._known or state
         if now != self._latest:
-            self._latest, self._still_since = now, at
+            self._latest = now
+            self._still_since = at
         if now == self._before or at - self._still_since < SETTLE_S:
             return None
         change = FolderChange(self._before, now, digest(now))

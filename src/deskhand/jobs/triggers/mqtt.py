@@ -12,7 +12,9 @@ import aiomqtt
 from ...types.errors import NetError
 from .broker import MessageBroker, Took
 
-KEEP_S, WAIT_S, QUEUED = 30, 10.0, 1_000
+KEEP_S = 30
+WAIT_S = 10.0
+QUEUED = 1_000
 
 
 class Client(aiomqtt.Client):

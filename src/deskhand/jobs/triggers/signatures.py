@@ -58,7 +58,8 @@ def signed(secret: str, id_: str, at: float, body: bytes) -> dict[str, str]:
 
 
 def _standard(secret: str, headers: Mapping[str, str], body: bytes, now: float) -> str:
-    id_, stamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
+    id_ = headers.get("webhook-id", "")
+    stamp = headers.get("webhook-timestamp", "")
     if not _ID.fullmatch(id_) or id_.startswith(BODY) or not _TIME.fullmatch(stamp):
         raise Refused("webhook-id or webhook-timestamp is missing, or is none")
     code = _standard_code(secret, id_, stamp, body)

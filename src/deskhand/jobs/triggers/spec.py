@@ -13,8 +13,10 @@ from ...types.errors import JobInvalid
 Kind = Literal["webhook", "file", "mqtt", "session-end", "page"]
 HOOKS = "/api/hooks/"
 """Where webhooks are taken: the name of the job stands behind it."""
-QUIET_S, PAGE_S = 900.0, 3600.0
-SHORTEST_QUIET_S, SHORTEST_PAGE_S = 10.0, 60.0
+QUIET_S = 900.0
+PAGE_S = 3600.0
+SHORTEST_QUIET_S = 10.0
+SHORTEST_PAGE_S = 60.0
 TOPIC_BYTES = 500
 _SPAN = re.compile(r"([1-9]\d{0,6})(s|m|h|d)")
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -100,7 +102,8 @@ def topic_of(topic: str) -> str:
 def fits(pattern: str, topic: str) -> bool:
     """Whether a message on this topic is meant. Topics that begin with `$` are the broker's own: wildcards at the
     front leave them out (section 4.7.2)."""
-    wanted, given = pattern.split("/"), topic.split("/")
+    wanted = pattern.split("/")
+    given = topic.split("/")
     if topic.startswith("$") and wanted[0] in ("+", "#"):
         return False
     if wanted[-1] == "#":

@@ -32,15 +32,21 @@ log = logging.getLogger(__name__)
 
 TICK_S = 1.0
 """How often files are looked at: at names, times and sizes, in a thread."""
-PAYLOAD_CHARS, PAGE_CHARS, NEW_CHARS = 32_000, 50_000, 6_000
-LOOK_BACK_S, LOOK_BACK = 24 * 3600.0, 200
+PAYLOAD_CHARS = 32_000
+PAGE_CHARS = 50_000
+NEW_CHARS = 6_000
+LOOK_BACK_S = 24 * 3600.0
+LOOK_BACK = 200
 """Conversations that ended while nobody looked, so long ago at most, and so many."""
 LONGEST_PAUSE_S = 24 * 3600.0
-FORGET_S, KEPT = 7 * 24 * 3600.0, ("", "heartbeat")
+FORGET_S = 7 * 24 * 3600.0
+KEPT = ("", "heartbeat")
 """What is remembered of a job that is gone; under these names lies what belongs to none."""
-HOUR_S, MOST_AN_HOUR = 3600.0, 20
+HOUR_S = 3600.0
+MOST_AN_HOUR = 20
 """So often may files set one job off: one that changes what it watches would never end."""
-MOST_OWN, NEAR_S = 500, 1.0
+MOST_OWN = 500
+NEAR_S = 1.0
 TOO_OFTEN = f"it was set off {MOST_AN_HOUR} times within an hour; it waits, lest it sets itself off"
 
 
@@ -96,7 +102,10 @@ class Triggering:
     """One for a process. Only who drives may call `run`. What it counts, it counts by the clock that nobody sets."""
 
     def __init__(self, store: Store, clock: Clock, jobs: Fires, looks: Looks) -> None:
-        self._store, self._clock, self._jobs, self._looks = store, clock, jobs, looks
+        self._store = store
+        self._clock = clock
+        self._jobs = jobs
+        self._looks = looks
         self.secret = looks.secret
         self._wanted: dict[str, tuple[Job, list[Trigger]]] = {}
         self._of: Sequence[Job] | None = None
@@ -177,7 +186,8 @@ class Triggering:
 
     async def _catch_up(self) -> None:
         """Conversations that ended while nobody looked: what was set off by one then, is not set off again."""
-        now, tick = self._clock.now(), self._clock.monotonic()
+        now = self._clock.now()
+        tick = self._clock.monotonic()
         since = now - LOOK_BACK_S
         for row in await self._store.sessions(SYSTEM, LOOK_BACK):
             if row.last_at >= since and not _is_own(row.session) and row.session not in self._ended:
@@ -257,7 +267,8 @@ class Triggering:
     async def _label(self, job: Job, trigger: Trigger, change: Over) -> Label:
         """Whose word what is told of a change is. Of what is gone nothing can be read any more: that was kept."""
         named = self._named[job.name, str(trigger)]
-        here, gone = changed(change.before, change.now), [path for path in change.before if path not in change.now]
+        here = changed(change.before, change.now)
+        gone = [path for path in change.before if path not in change.now]
         label = join((LOCAL, *(named.get(path, UNTRUSTED) for path in gone), *await self._looks.labels(job, gone)))
         now = dict(zip(here, await self._looks.labels(job, here), strict=True))
         named.update(now)
@@ -275,7 +286,8 @@ class Triggering:
             return False
         own = f"{self._looks.agent(job)}/job:{job.name}:"
         rows = await self._store.rows("trigger_own", (folder, asked, own))
-        at, gone = {path: at for path, at, _ in rows}, {path for path, _, away in rows if away}
+        at = {path: at for path, at, _ in rows}
+        gone = {path for path, _, away in rows if away}
         return len(paths) <= MOST_OWN and all(
             path in at and (path in gone if path not in change.now else change.now[path][0] / 1e9 <= at[path] + NEAR_S)
             for path in paths
@@ -306,7 +318,8 @@ class Triggering:
                 self._fails(key, str(error))
                 due.at = now + min(trigger.every_s * 2.0 ** min(due.failures, 10), LONGEST_PAUSE_S)
                 continue
-            due.failures, due.at = 0, now + trigger.every_s
+            due.failures = 0
+            due.at = now + trigger.every_s
             self.trouble.pop(key, None)
             await self._read(job, trigger, key, text)
 
@@ -324,7 +337,8 @@ class Triggering:
         await self._remember(key, now)
 
     async def _look_at_conversations(self) -> None:
-        now, over = self._clock.monotonic(), set[str]()
+        now = self._clock.monotonic()
+        over = set[str]()
         asked = list(self._each("session-end"))
         longest = max((trigger.every_s for _, trigger in asked), default=0.0)
         for session, (at, n) in list(self._ended.items()):

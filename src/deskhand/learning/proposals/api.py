@@ -19,7 +19,8 @@ class ProposalsApi:
     """For owners alone: what is proposed comes from conversations of all."""
 
     def __init__(self, ground: Host, proposals: Proposals) -> None:
-        self._ground, self._proposals = ground, proposals
+        self._ground = ground
+        self._proposals = proposals
 
     async def listed(self, principal: Principal, every: bool) -> list[ProposalView]:
         _owner(principal)
@@ -33,7 +34,8 @@ class ProposalsApi:
             with suppress(ConfigError):
                 findings = await self._proposals.check(row)
         uses = await self._ground.store.rows("skill_uses", (row.id,))
-        redact, spent = self._ground.redact, row.card.spent if row.card is not None else Usage()
+        redact = self._ground.redact
+        spent = row.card.spent if row.card is not None else Usage()
         return ProposalDetail(
             self._view(principal, row),
             written_out(redact(row.body)),
@@ -88,6 +90,7 @@ def _owner(principal: Principal) -> None:
 
 
 def _score(score: Score) -> ScoreView:
-    then, now = score.without, score.with_it
+    then = score.without
+    now = score.with_it
     sides = (now.calls, then.calls, now.tokens, then.tokens)
     return ScoreView(score.asked, now.solved, score.read, *sides, score.unknown)

@@ -37,7 +37,8 @@ LOOK_S = 60.0
 TOGETHER_S = 1.0
 """Turns that end within so long are looked at together: there may be hundreds."""
 CATCH_UP = 200
-LEAST_BAD, SURE = 2, 0.05
+LEAST_BAD = 2
+SURE = 0.05
 """So many bad turns at least, and so seldom by chance."""
 ASKED_CHARS = 80
 
@@ -46,7 +47,9 @@ class Reviewing:
     """One for each App. `proposals` are what it looks after."""
 
     def __init__(self, ground: Host, waker: InboundInjector, replaying: Replaying) -> None:
-        self._ground, self._waker, self._replaying = ground, waker, replaying
+        self._ground = ground
+        self._waker = waker
+        self._replaying = replaying
         self.proposals = Proposals(ground)
         self._ended = deque[tuple[str, int]](maxlen=1000)
         self._undone = deque[tuple[str, int]](maxlen=1000)
@@ -138,7 +141,10 @@ class Reviewing:
 
     async def try_out(self, row: Row) -> Card:
         """Replay recorded turns with the skill, within the budget, and remember how it did."""
-        config, scores, spent, why = self._config, list[Score](), Usage(), ""
+        config = self._config
+        scores = list[Score]()
+        spent = Usage()
+        why = ""
         with tempfile.TemporaryDirectory(prefix="deskhand-tried-") as folder:
             try:
                 found = await self._turns(row, config.turns)
@@ -173,7 +179,9 @@ class Reviewing:
         return then[-1] if then and then[-1] in models else models[0]
 
     def _score(self, found: Replayed, name: str) -> Score:
-        was, now, redact = found.was, found.now, self._ground.redact
+        was = found.was
+        now = found.now
+        redact = self._ground.redact
         wanted = Expect(words=expected(was, str).words)  # which calls it takes is its own affair
         unknown = sum(not made.known and not _reads(made.tool, made.arguments, name) for made in now.calls)
         asked = redact(" ".join(found.recording.asked.split()))[:ASKED_CHARS]
@@ -185,7 +193,8 @@ class Reviewing:
 
     async def _watch(self) -> None:
         """Note how turns ended in which a taken skill was read, and take out what does worse."""
-        store, taken = self._ground.store, await self.proposals.taken()
+        store = self._ground.store
+        taken = await self.proposals.taken()
         while self._ended:
             session, n = self._ended.popleft()
             mine = {row.name: row for row in taken if row.agent == session.partition("/")[0]}
@@ -263,7 +272,8 @@ def worse(before: tuple[int, int], uses: int, bad: int) -> bool:
 
 def skills_read(tape: Sequence[e.Recorded]) -> set[str]:
     """The skills that were really read in a turn."""
-    calls, found = dict[str, str](), set[str]()
+    calls = dict[str, str]()
+    found = set[str]()
     for recorded in tape:
         match recorded.event:
             case e.ModelReplied(message=message):
@@ -301,7 +311,8 @@ def verdict(card: Card) -> str:
     """In a sentence, how it did."""
     if not card.scores:
         return f"It was not tried: {card.why}."
-    solved, read = sum(each.with_it.solved for each in card.scores), sum(each.read for each in card.scores)
+    solved = sum(each.with_it.solved for each in card.scores)
+    read = sum(each.read for each in card.scores)
     then, now = (sum(side.tokens for side in sides) for sides in _sides(card))
     turns = f"{len(card.scores)} recorded turn{'s' if len(card.scores) > 1 else ''}"
     tokens = f"{now:,} tokens with it, {then:,} without"

@@ -140,7 +140,8 @@ _card = msgspec.json.Decoder(Card).decode
 def proposed(proposal: Proposal, at: float) -> tuple[Change, ...]:
     """The rows of a proposal: once for each (session, n, name), and none for a name that waits or was turned down. What
     plainly is bad is refused by that, and stands there for a person to see. Reading it takes a while: call it aside."""
-    name, description = clean(proposal.name)[:200], " ".join(clean(proposal.description).split())[:KEPT_CHARS]
+    name = clean(proposal.name)[:200]
+    description = " ".join(clean(proposal.description).split())[:KEPT_CHARS]
     body = clean(proposal.body)[:KEPT_CHARS]
     findings = scan(proposal.name, proposal.description, proposal.body)
     key = f"{proposal.session}#{proposal.n}:{name}"
@@ -213,7 +214,8 @@ class Proposals:
         """Make it a skill of its agent, as a change that can be undone. Only an owner may, and only one that waits and
         has nothing bad in it; with `untrusted` also one that comes from what was read outside, or from somebody below
         an owner. Raises Refused, ConfigError, ToolError."""
-        row, ground = await self.get(id_), self._ground
+        row = await self.get(id_)
+        ground = self._ground
         if "owner" not in who.roles:
             raise Refused("only an owner may take a skill in")
         if row.state != "proposed":
@@ -226,7 +228,8 @@ class Proposals:
                 f"{row.name} is not taken without a further word. {row.doubt} Read it to its end"
                 f" (deskhand skills show {id_}), then: deskhand skills accept {id_} --untrusted"
             )
-        text, now = skill_text(row.name, row.description, row.body), ground.clock.now()
+        text = skill_text(row.name, row.description, row.body)
+        now = ground.clock.now()
         folder = await self._folder(row)
         bound = (Change("approved_file_accepted", (folder, skill_digest(text), who.id, now, row.id)),)
         if not await self._decide(row, "accepted", who.id, rows=bound):
@@ -313,7 +316,8 @@ class Proposals:
         try:
             state = "reverted" if await self._out(row) else "kept"
         except (DeskhandError, OSError) as error:
-            state, why = "kept", f"{why}; it could not be taken out: {error}"
+            state = "kept"
+            why = f"{why}; it could not be taken out: {error}"
         gone = await self._unbound(row) if state == "reverted" else ()
         await self._decide(row, state, "deskhand", why, gone)
         return await self.get(row.id)
@@ -353,7 +357,8 @@ class Proposals:
     async def settle(self) -> None:
         """See what became of those that were taken in: undone or put back by hand, or cut off before they were
         written."""
-        store, now = self._ground.store, self._ground.clock.now()
+        store = self._ground.store
+        now = self._ground.clock.now()
         if moved := await store.rows("proposal_moved", ()):
             bound = [each for (id_,) in moved for each in await self._moved(await self.get(id_), now)]
             await store.change([Change("proposal_undone", ()), Change("proposal_redone", ()), *bound])

@@ -84,7 +84,8 @@ def _two_months(a: After) -> bool:
 
 
 def _fuelled(a: After) -> bool:
-    before, now = a.rows_before("fuel.csv"), a.rows("fuel.csv")
+    before = a.rows_before("fuel.csv")
+    now = a.rows("fuel.csv")
     wanted = [*before, (a.today.isoformat(), "84120", "41.3", "72.90")]
     return same_cells(now, wanted) and a.kept_in("fuel.csv") and a.same("fuel.csv")
 
@@ -141,7 +142,8 @@ def _bird_count(a: After) -> bool:
 
 
 def _tags_once(a: After) -> bool:
-    was, now = json.loads(a.was("hive.json")), a.json("hive.json")
+    was = json.loads(a.was("hive.json"))
+    now = a.json("hive.json")
     if not isinstance(now, dict) or not isinstance(now.get("tags"), list):
         return False
     rest = {**now, "tags": []} == {**was, "tags": []}
@@ -175,7 +177,8 @@ def _grandma(a: After) -> bool:
 
 
 def _weekdays(a: After) -> bool:
-    before, now = a.rows_before("rehearsals.csv"), a.rows("rehearsals.csv")
+    before = a.rows_before("rehearsals.csv")
+    now = a.rows("rehearsals.csv")
     if len(now) != len(before) or any(len(row) != 4 for row in now) or now[0][3].lower() != "weekday":
         return False
     days = [date.fromisoformat(row[0]).strftime("%a").lower() for row in before[1:]]

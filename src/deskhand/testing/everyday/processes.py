@@ -18,7 +18,8 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 def tree(pid: int) -> set[int]:
     """This process and all below it."""
-    found, todo = set[int](), [pid]
+    found = set[int]()
+    todo = [pid]
     while todo:
         pid = todo.pop()
         found.add(pid)

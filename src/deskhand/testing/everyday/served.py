@@ -29,7 +29,8 @@ LOOK_S = 0.2
 REACH_S = 30.0
 UNKNOWING = "I do not know."
 NAME = "everyday"
-TOO_LONG, BROKEN = "too long", "broken"
+TOO_LONG = "too long"
+BROKEN = "broken"
 _SILENT = frozenset({"message_received", "recalled", "hinted"})
 """Events that no person takes for a sign of work."""
 
@@ -99,7 +100,8 @@ class Served:
 
     async def say(self, text: str, agrees: bool) -> Turn:
         """Send a message as its person, answer what is asked, and wait until the turn has ended."""
-        turn, began = Turn(), anyio.current_time()
+        turn = Turn()
+        began = anyio.current_time()
         try:
             receipt = await self._call("POST", f"/api/sessions/{NAME}/messages", {"text": text})
             with anyio.move_on_after(self._setup.turn_s) as limit:
@@ -174,7 +176,8 @@ class Served:
 
     async def _address(self, process: anyio.abc.Process) -> str:
         """Where its page is, as soon as it drives."""
-        noted, drives = self.home / "state" / "web.json", self.home / "state" / "last_start"
+        noted = self.home / "state" / "web.json"
+        drives = self.home / "state" / "last_start"
         with anyio.move_on_after(START_S):
             while process.returncode is None:
                 if drives.exists() and noted.exists():

@@ -356,7 +356,8 @@ def weekly(times: list[float], weekdays: Collection[int], hour: int, minute: int
     moments = [datetime.fromtimestamp(time, UTC) for time in times]
     right = all((each.weekday() in weekdays, each.hour, each.minute) == (True, hour, minute) for each in moments)
     days = {each.date() for each in moments}
-    first, last = min(days), max(days)
+    first = min(days)
+    last = max(days)
     every = (first + timedelta(days=n) for n in range((last - first).days + 1))
     return right and days == {day for day in every if day.weekday() in weekdays}
 

@@ -12,7 +12,8 @@ from .found import ExtractedText, Unreadable
 
 MOST_BYTES = 200 << 20
 """What may be unpacked of one archive, in all."""
-RATIO, RATIO_FROM_BYTES = 200, 8 << 20
+RATIO = 200
+RATIO_FROM_BYTES = 8 << 20
 """How many times larger than packed an entry may become, once it is larger than this."""
 ENTRIES = 20_000
 _PIECE_BYTES = 1 << 16
@@ -83,7 +84,9 @@ def parse(
     """
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.buffer_text = True
-    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, text
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
+    parser.CharacterDataHandler = text
     parser.EntityDeclHandler = _entity
     parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
     try:

@@ -39,7 +39,8 @@ _SHOWN = ("text/", "application/xhtml+xml", "application/xml", "application/json
 HTML_CHARS = 5_000_000
 _MESSAGE_BYTES = 40 << 20
 _LOADED_BYTES = 40 << 20
-_ANSWER_S, _REST_S = 5.0, 2.0
+_ANSWER_S = 5.0
+_REST_S = 2.0
 # What is not seen, marked for whoever reads the markup. In a world of its own: nothing that it calls is the page's.
 _MARK_UNSEEN = """(() => {
   const seen = {checkOpacity: true, checkVisibilityCSS: true, contentVisibilityAuto: false}

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
-WIDTH, PIXELS = 1400, 4_000_000
+WIDTH = 1400
+PIXELS = 4_000_000
 """How wide a page is drawn, and how large at most."""
 
 

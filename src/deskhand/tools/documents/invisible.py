@@ -16,7 +16,8 @@ _PICTURE = "\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff"
 _SHAPED = "\u0600-\u08ff\u0900-\u0dff\u1000-\u109f\u1780-\u17ff\u1800-\u18af"
 """Scripts in which a joiner changes how a word is written: Arabic and its neighbours, those of India, and others."""
 _HAN = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_BRAILLE, _HIEROGLYPHS = "\u2801-\u28ff", "\U00013000-\U0001342f"
+_BRAILLE = "\u2801-\u28ff"
+_HIEROGLYPHS = "\U00013000-\U0001342f"
 
 _HIDDEN = re.compile(
     f"[{_BIDI}{_BLANK}{_TAGS}{_CONTROL}{_SHORTHAND}]"

@@ -48,7 +48,8 @@ def kind_of(data: bytes, declared: str = "", name: str = "") -> Kind:
         return _kind_of_zip(data)
     if head.startswith(b"{\\rtf"):
         return "rtf"
-    media, suffix = declared.partition(";")[0].strip().lower(), name.lower().rpartition(".")[2]
+    media = declared.partition(";")[0].strip().lower()
+    suffix = name.lower().rpartition(".")[2]
     if any(head.startswith(start) for start, _ in _BINARY) or media.startswith(("image/", "audio/", "video/", "font/")):
         return "text" if media == "image/svg+xml" else ""
     if media in ("text/html", "application/xhtml+xml") or (not media and (suffix in ("html", "htm", "xhtml"))):

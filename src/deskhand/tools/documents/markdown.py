@@ -19,14 +19,16 @@ _BLOCKS = frozenset(_WORDS.split())
 _MARKS = {"b": "**", "strong": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "code": "`", "kbd": "`", "samp": "`"}
 _DEEP = 200
 """Deeper than this, elements are only looked through for their text."""
-_COLUMNS, _CELLS = 60, 50_000
+_COLUMNS = 60
+_CELLS = 50_000
 
 
 class Markdown:
     """Writes into `found`; links are made absolute at `base`."""
 
     def __init__(self, found: ExtractedText, base: str) -> None:
-        self._found, self._base = found, base
+        self._found = found
+        self._base = base
         self._line: list[str] = []
         self._open: list[tuple[str, int, str]] = []  # marks and links: tag, where in the line it began, its address
         self._before: list[str] = []  # what stands before each line: quotes and the indents of lists
@@ -39,25 +41,29 @@ class Markdown:
 
     def write(self, root: LexborNode) -> None:
         """Write `root` with all that is in it. Raises Full."""
-        node, depth = root, 0
+        node = root
+        depth = 0
         while True:
             child = self._enter(node, depth)
             if child is not None:
-                node, depth = child, depth + 1
+                node = child
+                depth = depth + 1
                 continue
             while True:
                 self._leave(node, depth)
                 if node.mem_id == root.mem_id:
                     self._end_of_block()
                     return
-                following, above = node.next, node.parent
+                following = node.next
+                above = node.parent
                 if following is not None:
                     node = following
                     break
                 if above is None:
                     self._end_of_block()
                     return
-                node, depth = above, depth - 1
+                node = above
+                depth = depth - 1
 
     def _enter(self, node: LexborNode, depth: int) -> LexborNode | None:
         """Begin a node; what to go on with inside it."""
@@ -109,7 +115,8 @@ class Markdown:
         else:
             sign = _MARKS[tag]
             marked = f"{sign}{words}{sign}" if sign != "`" or "`" not in words else words
-        lead, tail = inner[: len(inner) - len(inner.lstrip())], inner[len(inner.rstrip()) :]
+        lead = inner[: len(inner) - len(inner.lstrip())]
+        tail = inner[len(inner.rstrip()) :]
         self._line[begin:] = [lead, marked, tail]
 
     def _begin_block(self, tag: str, node: LexborNode) -> None:
@@ -163,7 +170,8 @@ class Markdown:
         for at, (tag, begin, address) in enumerate(reversed(self._open)):
             self._close(tag, begin, address)
             self._open[-1 - at] = (tag, 0, "")  # it goes on in the next block, without marks
-        text, self._line = "".join(self._line), []
+        text = "".join(self._line)
+        self._line = []
         if self._raw:
             text = text.strip("\n")
             fence = "`" * max(3, max((len(run) + 1 for run in re.findall(r"`{3,}", text)), default=3))
@@ -194,7 +202,8 @@ class Markdown:
         if tag == "tr":
             rows.append([])
         elif tag in ("td", "th"):
-            self._line, self._open = [], []
+            self._line = []
+            self._open = []
         else:
             self._line.append(" ")
 
@@ -205,12 +214,14 @@ class Markdown:
             rows[-1].append("".join(self._line))
             self._line = []
         elif tag == "caption":
-            caption, self._line = "".join(self._line), []
+            caption = "".join(self._line)
+            self._line = []
             self._found.block("".join(self._before) + cell(caption))
         elif tag == "table":
             self._in_table -= 1
             if not self._in_table:
-                self._rows, self._line = None, []
+                self._rows = None
+                self._line = []
                 self._found.table(row for row in rows if any(row))
 
     def _absolute(self, to: str) -> str:

@@ -49,7 +49,9 @@ class _State:
     def __init__(self, found: ExtractedText) -> None:
         self._found = found
         self.silent = self._hidden = False
-        self._each_skips, self._skip, self._page = 1, 0, "cp1252"
+        self._each_skips = 1
+        self._skip = 0
+        self._page = "cp1252"
         self._outer: list[tuple[bool, bool, int]] = []
 
     def brace(self, sign: bytes) -> None:
@@ -74,7 +76,8 @@ class _State:
             self.say(_SIGNS.get(word, ""))
 
     def write(self, text: bytes) -> None:
-        said, self._skip = text[self._skip :].decode(self._page, "replace"), max(0, self._skip - len(text))
+        said = text[self._skip :].decode(self._page, "replace")
+        self._skip = max(0, self._skip - len(text))
         self.say(said)
 
     def say(self, text: str) -> None:

@@ -35,7 +35,8 @@ def read_sheets(archive: Archive, found: ExtractedText) -> None:
             day_one[0] = datetime(1904, 1, 1)
 
     parse(archive, _MAIN, found, start)
-    strings, dates = _strings(archive, found), _date_styles(archive, found)
+    strings = _strings(archive, found)
+    dates = _date_styles(archive, found)
     for name, part, hidden in sheets:
         if hidden:
             found.hidden["hidden sheets"] += 1
@@ -109,7 +110,10 @@ class _Sheet:
     """The row and the cell that the parser has come to."""
 
     def __init__(self, found: ExtractedText, strings: list[str], dates: set[int], day_one: datetime) -> None:
-        self._found, self._strings, self._dates, self._day_one = found, strings, dates, day_one
+        self._found = found
+        self._strings = strings
+        self._dates = dates
+        self._day_one = day_one
         self.rows = 0
         self._row: dict[int, str] = {}
         self._column = self._wide = 0
@@ -121,10 +125,12 @@ class _Sheet:
     def start(self, name: str, given: dict[str, str]) -> None:
         match name.rpartition(" ")[2]:
             case "col" if given.get("hidden") in ("1", "true"):
-                first, last = _number(given.get("min")), _number(given.get("max"))
+                first = _number(given.get("min"))
+                last = _number(given.get("max"))
                 self._hidden_columns.update(range(first - 1, min(last, _COLUMNS)))
             case "row":
-                self._row, self._column = {}, -1
+                self._row = {}
+                self._column = -1
                 self._hidden = given.get("hidden") in ("1", "true")
             case "c":
                 self._column = _column(given.get("r", "")) if given.get("r") else self._column + 1

@@ -28,7 +28,8 @@ class _Body:
     """What the parser has come to."""
 
     def __init__(self, found: ExtractedText, links: dict[str, str]) -> None:
-        self._found, self._links = found, links
+        self._found = found
+        self._links = links
         self._line: list[str] = []
         self._before = self._link = ""
         self._hidden = self._reading = False
@@ -39,7 +40,8 @@ class _Body:
         value = given.get(f"{space} val", "")
         match tag:
             case "p":
-                self._line, self._before = [], ""
+                self._line = []
+                self._before = ""
             case "pStyle" | "numPr":
                 self._before = self._sign(tag, value) or self._before
             case "r":

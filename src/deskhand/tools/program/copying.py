@@ -18,8 +18,12 @@ from ..paths import Place
 from ..read_tracking import keeps_times
 from .source import NamedFile, Source
 
-MOST_FILES, MOST_BYTES, MOST_MADE = 5_000, 200 << 20, 50 << 20
-DIFF_LINES, DIFF_CHARS, MOST_DIFFS = 40, 2_000, 12
+MOST_FILES = 5_000
+MOST_BYTES = 200 << 20
+MOST_MADE = 50 << 20
+DIFF_LINES = 40
+DIFF_CHARS = 2_000
+MOST_DIFFS = 12
 
 
 class Was(msgspec.Struct, frozen=True, gc=False):
@@ -46,7 +50,10 @@ class Copy(msgspec.Struct, frozen=True):
 
 def copied(source: Source, root: Path) -> Copy:
     """Copy what programs see of `source` into `root`. Raises ToolError where it is too much, or changes meanwhile."""
-    times, folders, size, places = dict[str, int](), set[str](), 0, dict[str, Place]()
+    times = dict[str, int]()
+    folders = set[str]()
+    size = 0
+    places = dict[str, Place]()
     try:
         for each in source.names():
             places[each.path] = each.place
@@ -141,7 +148,8 @@ def found_in(
         if path in moved:
             changes.append(FileChange(path, "moved", _digest(content[moved[path]]), to=moved[path]))
             continue
-        old, new = before.get(path), content.get(path)
+        old = before.get(path)
+        new = content.get(path)
         diff = ""
         if len(changes) < MOST_DIFFS:
             diff = diff_of(path, old, new, lines=DIFF_LINES, chars=DIFF_CHARS, around=2)
@@ -187,7 +195,8 @@ def _check_folders(copy: Copy, folders: Collection[str], gone: Sequence[str]) ->
 
 def _moved(gone: Sequence[str], before: Mapping[str, bytes], new: Mapping[str, bytes]) -> dict[str, str]:
     """Where each file went that is elsewhere with the same bytes."""
-    free, moved = dict(new), dict[str, str]()
+    free = dict(new)
+    moved = dict[str, str]()
     for path in gone:
         same = [other for other, data in free.items() if data == before[path]]
         same.sort(key=lambda other: (os.path.basename(other) != os.path.basename(path), other))  # noqa: PTH119

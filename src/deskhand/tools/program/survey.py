@@ -15,15 +15,18 @@ from ..paths import Place
 from .inside.tables import markdown_rows, separator
 from .source import Source
 
-MOST_NAMES, MOST_HEADS = 40, 6
-HEAD_LINES, HEAD_CHARS = 6, 90
+MOST_NAMES = 40
+MOST_HEADS = 6
+HEAD_LINES = 6
+HEAD_CHARS = 90
 WHOLE_LINES = 14
 """A text that is named is shown whole where it has no more lines."""
 MOST_HITS = 4
 """So many lines are shown besides because words of the request stand in them."""
 FEW = 3
 """So many lines make a table."""
-MOST_VALUES, VALUE_CHARS = 5, 20
+MOST_VALUES = 5
+VALUE_CHARS = 20
 PEEK_BYTES = 256 << 10
 WHOLE_BYTES = 6_000
 """Of a file that is to be understood so much is shown."""
@@ -81,7 +84,8 @@ def _surveyed(seen: SurveyedFile, request: str, purpose: Purpose) -> tuple[str, 
     if purpose == "read" and (texts := _to_read(seen, paths, called, request)):
         return _texts(seen, texts)
     heads = [*called, *([] if called else _likely(others, request))][:MOST_HEADS]
-    lines, rest = [_head(seen, path, request) for path in heads], [path for path in paths if path not in heads]
+    lines = [_head(seen, path, request) for path in heads]
+    rest = [path for path in paths if path not in heads]
     if heads and all(Path(path).name.lower() in request.lower() for path in heads):
         # A small model works on whatever it is shown: other files are told where the request may mean them.
         rest = rest[:MOST_NAMES] if _OTHERS.search(request) else []
@@ -122,7 +126,8 @@ def _all_texts(seen: SurveyedFile, paths: Sequence[str]) -> list[str]:
 
 def _texts(seen: SurveyedFile, paths: Sequence[str]) -> tuple[str, list[str]]:
     """The words of these files, as many as there is room for."""
-    said, room = list[str](), WHOLE_BYTES
+    said = list[str]()
+    room = WHOLE_BYTES
     for path in paths[:MOST_HEADS]:
         text = seen.peek(path)
         if text is None:
@@ -190,7 +195,9 @@ def _telling(request: str) -> set[str]:
     }
 
 
-LONG_WORD, MOST_WORDS, LINE_CHARS = 5, 40, 400
+LONG_WORD = 5
+MOST_WORDS = 40
+LINE_CHARS = 400
 _DULL = frozenset(
     {
         *("please", "could", "would", "should", "their", "there", "these", "those", "which", "where", "write"),

@@ -39,8 +39,13 @@ from .source import Source
 from .survey import survey
 
 MODULE = "deskhand.tools.program.inside.main"
-TIME_S, MEMORY_BYTES, FILE_BYTES, PROCESSES = 20.0, 1 << 30, 64 << 20, 64
-ANSWER_BYTES, SAID_CHARS, MOST_CHANGES = 1 << 20, 6_000, 200
+TIME_S = 20.0
+MEMORY_BYTES = 1 << 30
+FILE_BYTES = 64 << 20
+PROCESSES = 64
+ANSWER_BYTES = 1 << 20
+SAID_CHARS = 6_000
+MOST_CHANGES = 200
 
 
 @tool(effect="none", name=SURVEY)
@@ -82,7 +87,8 @@ class _Program:
                 found = await anyio.to_thread.run_sync(found_in, copy, ended.read, ended.blind, made)
                 rehearsed = self._rehearsed(ended, found, context)
             except ToolError as error:
-                found, rehearsed = CopiedChanges((), {}, {}), Rehearsed(stopped=str(error))
+                found = CopiedChanges((), {}, {})
+                rehearsed = Rehearsed(stopped=str(error))
             told = {path: each for path, each in labels.items() if path in read or path.rpartition("/")[0] in read}
             label = join((LOCAL, *told.values()))
         return _Tried(where, marks, label, found, rehearsed)
@@ -121,7 +127,8 @@ class _Program:
 
     def _rehearsed(self, ended: _Ended, found: CopiedChanges, context: Context) -> Rehearsed:
         now = datetime.fromtimestamp(context.clock.now(), self._zone)
-        stopped, said = clean(ended.stopped)[:SAID_CHARS], clean(ended.said)[:SAID_CHARS]
+        stopped = clean(ended.stopped)[:SAID_CHARS]
+        said = clean(ended.said)[:SAID_CHARS]
         if len(found.changes) > MOST_CHANGES:
             stopped = f"it would change {len(found.changes)} files, more than {MOST_CHANGES}"
         if stopped or ended.failed:
@@ -233,7 +240,8 @@ async def _brought_about(tried: _Tried, context: Context) -> tuple[Change, ...]:
     doer = by(context, RUN, ", ".join(change.path for change in tried.found.changes))
     label = join((context.label, tried.label))
     one, rows = await anyio.to_thread.run_sync(_applied, tried.where, doer, label, tried.found)
-    marks, marked = await marks_of(context), list[Change]()
+    marks = await marks_of(context)
+    marked = list[Change]()
     for path in sorted(one.touched):
         marked += marks.named(f"{tried.where.real}/{path}", label, context)
     marked += mark_effect(context, tried.label)

@@ -127,17 +127,20 @@ class Answer:
 
     def _reply(self, event: e.ModelReplied) -> str:
         self.usage += event.usage
-        text, calls = event.message.text, event.message.calls
+        text = event.message.text
+        calls = event.message.calls
         self._calls = {call.id: call for call in calls}
         goes_on = self._goes_on()
-        self._failure, self._finish = None, event.finish
+        self._failure = None
+        self._finish = event.finish
         if text.startswith(self._sent):
             fresh = text[len(self._sent) :]
             fresh = fresh if goes_on else self._apart(fresh)
         else:
             fresh = f"{BLANK}{text}"
         self._begun = self._begun or bool(text)
-        self._sent, self._void = "", False
+        self._sent = ""
+        self._void = False
         if calls:
             self._before += ["".join([*self._last, text])]
             self._last = []
@@ -192,5 +195,6 @@ def is_json(text: str) -> bool:
 
 
 def usage_view(usage: Usage) -> UsageView:
-    read, written = usage.input_tokens, usage.output_tokens
+    read = usage.input_tokens
+    written = usage.output_tokens
     return UsageView(read, written, read + written, CachedTokens(usage.cached_tokens))

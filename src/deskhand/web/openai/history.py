@@ -171,4 +171,5 @@ class _Builder:
         for call in self._open.values():
             missing = ToolResult(call.id, (Text(NO_RESULT, LOCAL),), "interrupted")
             self._said.append(Message("tool", (self._results.get(call.id, missing),)))
-        self._open, self._results = {}, {}
+        self._open = {}
+        self._results = {}

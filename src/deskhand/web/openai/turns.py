@@ -68,7 +68,8 @@ async def _is_taken(call: Call, turn: Opened) -> bool:
 
 
 async def _submit(call: Call, session: str, body: Said | ToolResults) -> Opened:
-    web, who = call.web, call.principal
+    web = call.web
+    who = call.principal
     if (size := _chars(body)) > TEXT_CHARS:
         said = f"What is said now has {size:,} characters; at most {TEXT_CHARS:,} are taken."
         raise HttpProblem(413, "too_large", said, param="messages")

@@ -27,7 +27,8 @@ def _entries(text: str) -> list[str]:
 
 
 def _passport_first(after: After) -> bool:
-    items, old = after.items("todo.md"), _entries(after.was("todo.md"))
+    items = after.items("todo.md")
+    old = _entries(after.was("todo.md"))
     rest = [item for item in items if "renew passport" not in item]
     return (
         bool(items)

@@ -19,7 +19,8 @@ def _only_errors(after: After) -> bool:
 
 
 def _by_priority(after: After) -> bool:
-    lines, old = after.lines("tasks.txt"), after.was("tasks.txt").splitlines()
+    lines = after.lines("tasks.txt")
+    old = after.was("tasks.txt").splitlines()
     marks = [line[1:2] for line in lines]
     return sorted(lines) == sorted(old) and marks == sorted(marks) and after.same("tasks.txt")
 

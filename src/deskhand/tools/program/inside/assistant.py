@@ -18,7 +18,8 @@ class Needs(Exception):
 
     def __init__(self, act: str, given: dict[str, Any]) -> None:
         super().__init__(act)
-        self.act, self.given = act, given
+        self.act = act
+        self.given = given
 
 
 class Assistant:

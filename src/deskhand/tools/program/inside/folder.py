@@ -104,12 +104,14 @@ class Folder:
 
     def files(self, pattern: str = "*", folder: str = ".") -> list[str]:
         """The paths of files, in all folders: by a pattern, or by a part of the name."""
-        pattern, base = str(pattern), Path(folder)
+        pattern = str(pattern)
+        base = Path(folder)
         if not base.is_dir():
             raise Stop(f"there is no folder {folder}")
         pattern = pattern.removeprefix("./").removeprefix(f"{str(folder).strip('./')}/") or "*"
         if Path(pattern).is_dir():
-            base, pattern = base / pattern, "*"
+            base = base / pattern
+            pattern = "*"
         if not any(sign in pattern for sign in _SIGNS) and not Path(pattern).suffix:
             pattern = f"*{pattern}*"
         found = sorted(str(path) for path in _glob(base, pattern) if path.is_file() and not _hidden(path))
@@ -168,7 +170,8 @@ class Folder:
         if isinstance(text, list | tuple) and text and isinstance(text[0], dict):
             self.save_rows(path, text)
             return
-        target, new = self._target(path), as_text(text)
+        target = self._target(path)
+        new = as_text(text)
         if target.is_dir():
             raise Stop(f"{target} is a folder")
         if not isinstance(text, str) and not new.strip():
@@ -197,7 +200,8 @@ class Folder:
         """Add lines at the beginning of a file, beneath its heading, as entries where it is a list."""
         path = str(self._own(path))
         before = self.read(path)
-        new, head = in_style(before, as_text(text), top=True), HEADING.match(before)
+        new = in_style(before, as_text(text), top=True)
+        head = HEADING.match(before)
         heading = head[0] if head else ""
         end = "" if new.endswith("\n") else "\n"
         self._save(self._there(path), heading + new + end + before[len(heading) :])
@@ -235,7 +239,9 @@ class Folder:
                 self.replace(each, old, new)
             return
         path = str(self._own(path))
-        before, old, new = self.read(path), str(old), str(new)
+        before = self.read(path)
+        old = str(old)
+        new = str(new)
         if not old:
             raise Stop("the text that is to be replaced is empty")
         after = replaced(before, old, new)
@@ -273,7 +279,8 @@ class Folder:
 
     def save_rows(self, path: str, rows: Iterable[Any], columns: list[str] | None = None, delimiter: str = "") -> None:
         """Write a CSV: rows are dicts, or lists with `columns` in front. The delimiter is else that of the file."""
-        found, target = markdown_rows(rows) if isinstance(rows, str) else list(rows), self._target(path)
+        found = markdown_rows(rows) if isinstance(rows, str) else list(rows)
+        target = self._target(path)
         if not found:
             raise Stop(f"no rows are left for {target}")
         before = target.read_text("utf-8-sig") if target.is_file() else ""
@@ -314,7 +321,8 @@ class Folder:
 
     def rename(self, old: str, new: str) -> None:
         """Give a file another name; it keeps its ending where the new name has none."""
-        source, target = self._own(old, folders=True), str(new).rstrip("/")
+        source = self._own(old, folders=True)
+        target = str(new).rstrip("/")
         if source.is_file() and not Path(target).suffix and not Path(target).is_dir():
             target += source.suffix
         if "/" not in target and source.parent != Path():
@@ -353,7 +361,8 @@ class Folder:
     def pack(self, archive: str, paths: str | Iterable[str]) -> None:
         """Pack files into a .zip or .tar.gz."""
         names = [paths] if isinstance(paths, str) else list(paths)
-        found, target = [self._own(name, folders=True) for name in names], self._target(archive)
+        found = [self._own(name, folders=True) for name in names]
+        target = self._target(archive)
         inside = [path for each in found for path in ([each] if each.is_file() else sorted(each.rglob("*")))]
         if target.exists():
             raise Stop(f"{target} exists already and would be lost")

@@ -63,7 +63,8 @@ def main() -> None:
 
 def outcome(program: str, today: date, answers: list[str], said: io.StringIO) -> dict[str, Any]:
     """What came of running it here. `stopped` is a sentence for the person, `failed` one for who wrote the program."""
-    folder, assistant = Folder(), Assistant(answers)
+    folder = Folder()
+    assistant = Assistant(answers)
     ended: dict[str, Any] = {"stopped": "", "failed": "", "needs": None}
     try:
         names = vocabulary(folder, assistant, today, said)

@@ -21,14 +21,17 @@ def pack_into(target: Path, times: dict[Path, int]) -> None:
             for path, at in times.items():
                 stamp = time.gmtime(max(at, _FIRST_ZIP))[:6]
                 info = zipfile.ZipInfo(str(path), stamp)
-                info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+                info.compress_type = zipfile.ZIP_DEFLATED
+                info.external_attr = 0o644 << 16
                 zipped.writestr(info, path.read_bytes())
         return
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as tar:
         for path, at in times.items():
             member = tarfile.TarInfo(str(path))
-            member.size, member.mtime, member.mode = path.stat().st_size, at, 0o644
+            member.size = path.stat().st_size
+            member.mtime = at
+            member.mode = 0o644
             with path.open("rb") as file:
                 tar.addfile(member, file)
     whole = packed.getvalue()

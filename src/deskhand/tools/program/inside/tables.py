@@ -69,7 +69,8 @@ def rows_of(path: str, text: str) -> list[dict[str, Any]]:
     """The rows of a table, which is CSV or stands in Markdown. Raises ValueError for none, Stop for a broken one."""
     if marked := markdown_rows(text):
         return [Record({name: Cell(value) for name, value in row.items()}) for row in marked]
-    first, sign = text.split("\n", 1)[0], separator(text)
+    first = text.split("\n", 1)[0]
+    sign = separator(text)
     table = path.lower().endswith((".csv", ".tsv"))
     prose = not table and any(line.strip() and sign not in line for line in text.splitlines())
     if prose or (first and sign not in first and not table):
@@ -77,7 +78,8 @@ def rows_of(path: str, text: str) -> list[dict[str, Any]]:
     if not table and re.search(r"\d{3}|@", first):
         raise ValueError(f"{path} has no header; use cells({path!r}), each a list such as {first.split(sign)}")
     reader = csv.DictReader(io.StringIO(text), delimiter=sign, skipinitialspace=True)
-    found, names = list(reader), [name.strip() for name in reader.fieldnames or ()]
+    found = list(reader)
+    names = [name.strip() for name in reader.fieldnames or ()]
     if twice := next((name for name in names if names.count(name) > 1), ""):
         raise ValueError(f"{path} has two columns {twice!r}; use cells({path!r})")
     if odd := next((row for row in found if any(name is None for name in row)), None):
@@ -95,7 +97,8 @@ def markdown_rows(text: str) -> list[dict[str, str]]:
     at = _rule_in(lines)
     if not at:
         return []
-    names, found = _marked_cells(lines[at - 1]), list[dict[str, str]]()
+    names = _marked_cells(lines[at - 1])
+    found = list[dict[str, str]]()
     for line in lines[at + 1 :]:
         if "|" not in line:
             break
@@ -123,7 +126,8 @@ def with_table(text: str, new: str) -> str:
 
 def row_of(text: str, cells: Sequence[Any]) -> Any:
     """Cells as a line of a CSV, where there are as many as columns; else as they were, to be lines."""
-    sign, first = separator(text), text.split("\n", 1)[0]
+    sign = separator(text)
+    first = text.split("\n", 1)[0]
     if len(cells) == 1 or len(cells) != first.count(sign) + 1 or any(sign in str(cell) for cell in cells):
         return cells
     line = io.StringIO()

@@ -76,7 +76,8 @@ def replaced(text: str, old: str, new: str) -> str | None:
 
 def _set_otherwise(text: str, old: str, new: str) -> str | None:
     """The text with the value of a setting changed, whichever of `=`, `:` and quotes it is written with."""
-    before, after = _SETTING.fullmatch(old), _SETTING.fullmatch(new)
+    before = _SETTING.fullmatch(old)
+    after = _SETTING.fullmatch(new)
     if not (before and after and before[2] and before[1].casefold() == after[1].casefold()):
         return None
     setting = rf"(?<![\w.-])({re.escape(before[1])}[\"']?[ \t]*[=:][ \t]*[\"']?){re.escape(before[2])}(?!\w)"

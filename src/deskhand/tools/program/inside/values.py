@@ -8,7 +8,8 @@ from collections.abc import Callable
 from datetime import date, datetime
 from typing import Any
 
-_DECIMALS, _DIGITS = 2, 7
+_DECIMALS = 2
+_DIGITS = 7
 
 
 class Stop(Exception):
@@ -120,7 +121,8 @@ class Cell(TextValue):
 
     def _pair(self, other: object) -> tuple[Any, Any] | None:
         """Both as numbers, as dates or as texts; None where they cannot be compared."""
-        mine, theirs = read_number(self), read_number(other)
+        mine = read_number(self)
+        theirs = read_number(other)
         if mine is not None and theirs is not None:
             return mine, theirs
         if not isinstance(other, str):
@@ -129,7 +131,8 @@ class Cell(TextValue):
         return (days[0][0], days[1][0]) if days[0] and days[1] else (str(self), str(other))
 
     def _with(self, other: object, act: Callable[[float, float], float]) -> Any:
-        mine, theirs = read_number(self), read_number(other)
+        mine = read_number(self)
+        theirs = read_number(other)
         if mine is None or theirs is None:
             raise ValueError(f"{str(self) if mine is None else str(other)!r} is no number")
         return tidy(act(mine, theirs))
@@ -224,12 +227,14 @@ def next_day(value: object, today: date) -> date:
     found = _MONTH_DAY.fullmatch(str(value).strip())
     if found:
         month, day = (found[1], found[2]) if found[1] else (found[4], found[3])
-        month, day = int(month), int(day)
+        month = int(month)
+        day = int(day)
     else:
         whole = date_of(value)
         if whole >= today:
             return whole
-        month, day = whole.month, whole.day
+        month = whole.month
+        day = whole.day
     for year in range(today.year, today.year + 9):
         try:
             coming = date(year, month, day)
@@ -263,7 +268,8 @@ def time_of(text: object) -> str:
     found = _TIME.search(str(text).lower())
     if not found:
         raise Stop(f"{str(text)[:60]!r} holds no time")
-    hour, half = int(found[1] or found[4]), found[3] or found[5]
+    hour = int(found[1] or found[4])
+    half = found[3] or found[5]
     if half:
         hour = hour % 12 + 12 * (half == "p")
     return f"{hour:02}:{found[2] or '00'}"
@@ -320,7 +326,8 @@ def unique(items: Any, by: Any = "", *, last: bool = False) -> list[Any]:
     found = list(items)
     if last:
         return unique(reversed(found), by)[::-1]
-    kept, seen = [], set()
+    kept = []
+    seen = set()
     for item in found:
         value = by(item) if callable(by) else item[by] if by and isinstance(item, dict) else item
         key = tuple(value.items()) if isinstance(value, dict) else tuple(value) if isinstance(value, list) else value
