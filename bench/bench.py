@@ -1,6 +1,8 @@
-"""What a turn costs, beside bare aiohttp calls to the same fake model in the same run: `make bench`.
+"""What a turn costs, beside bare aiohttp calls to the same fake model in the same run: `make
+bench`.
 
-CPU is that of this process, all threads; the fake model is another process. Every figure is the median of five rounds.
+CPU is that of this process, all threads; the fake model is another process. Every figure is the
+median of five rounds.
 """
 
 from __future__ import annotations
@@ -82,14 +84,20 @@ class Bench:
 
     def body(self, messages: int = 1) -> bytes:
         """A request as the wire would send it."""
-        talk = [{"role": "user" if n % 2 == 0 else "assistant", "content": WORDS * 2} for n in range(messages)]
+        talk = [
+            {"role": "user" if n % 2 == 0 else "assistant", "content": WORDS * 2}
+            for n in range(messages)
+        ]
         return msgspec.json.encode({"model": "m", "messages": talk, "stream": True})
 
     async def call(self, body: bytes) -> int:
-        """One bare call: send the body, read the stream to its end. Returns the number of pieces."""
+        """One bare call: send the body, read the stream to its end. Returns the number of
+        pieces."""
         pieces = 0
         url = f"{self._url}/v1/chat/completions"
-        async with self._bare.post(url, data=body, headers={"Content-Type": "application/json"}) as response:
+        async with self._bare.post(
+            url, data=body, headers={"Content-Type": "application/json"}
+        ) as response:
             async for chunk in response.content.iter_any():
                 pieces += chunk.count(b"\n\n")
         return pieces
@@ -98,7 +106,9 @@ class Bench:
         """One message in, one answer out. Returns the number of pieces in which it came."""
         self.turns += 1
         said = Said(Message("user", (Text(WORDS),)))
-        inbound = Inbound(f"{chat}-{self.turns}", Address("terminal", chat=chat), "owner", time.time(), said)
+        inbound = Inbound(
+            f"{chat}-{self.turns}", Address("terminal", chat=chat), "owner", time.time(), said
+        )
         receipt = await self.app.door.submit(inbound)
         pieces = 0
         async with aclosing(self.app.door.follow(receipt.session, OWNER, receipt.after)) as items:
@@ -107,7 +117,9 @@ class Bench:
                     pieces += 1
                 elif isinstance(item.event, TurnEnded):
                     if item.event.reason != "done":
-                        raise RuntimeError(f"a turn ended with {item.event.reason}: {item.event.said}")
+                        raise RuntimeError(
+                            f"a turn ended with {item.event.reason}: {item.event.said}"
+                        )
                     break
         return pieces
 
@@ -123,8 +135,11 @@ async def cpu_ms(once: Callable[[], Awaitable[object]], times: int) -> float:
     return statistics.median(figures[1:])
 
 
-async def at_once_cpu_ms(make: Callable[[int], Awaitable[object]], count: int, rounds: int) -> tuple[float, float]:
-    """(CPU milliseconds per call, wall seconds) of `count` at once, `rounds` times one after the other."""
+async def at_once_cpu_ms(
+    make: Callable[[int], Awaitable[object]], count: int, rounds: int
+) -> tuple[float, float]:
+    """(CPU milliseconds per call, wall seconds) of `count` at once, `rounds` times one after the
+    other."""
 
     async def each(i: int) -> None:
         for _ in range(rounds):
@@ -157,7 +172,9 @@ async def tool_rounds(bench: Bench) -> list[Row]:
     bare_figures = []
     call = {"name": "count", "arguments": "{}"}
     for i in range(20):
-        await bench.script({"times": TOOL_ROUNDS, "calls": [call], "text": ""}, {"text": "done", "chunks": 1})
+        await bench.script(
+            {"times": TOOL_ROUNDS, "calls": [call], "text": ""}, {"text": "done", "chunks": 1}
+        )
         start = time.process_time()
         await bench.turn(f"tools{i}")
         figures.append((time.process_time() - start) / TOOL_ROUNDS * 1e3)
@@ -165,7 +182,11 @@ async def tool_rounds(bench: Bench) -> list[Row]:
         for _ in range(TOOL_ROUNDS):
             await bench.call(bench.body(10))
         bare_figures.append((time.process_time() - start) / TOOL_ROUNDS * 1e3)
-    return [Row("tool round", statistics.median(figures), "ms CPU", statistics.median(bare_figures), 1.0)]
+    return [
+        Row(
+            "tool round", statistics.median(figures), "ms CPU", statistics.median(bare_figures), 1.0
+        )
+    ]
 
 
 async def long_talk(bench: Bench) -> list[Row]:
@@ -217,7 +238,8 @@ async def streams(bench: Bench) -> list[Row]:
 
 
 async def follow(bench: Bench) -> list[Row]:
-    """From the moment in which the model's process writes a piece to its follower, on this machine's one clock."""
+    """From the moment in which the model's process writes a piece to its follower, on this
+    machine's one clock."""
     pieces = 200
     gap = 0.01
     await bench.script({"text": NOW * pieces, "chunks": pieces, "gap_s": gap})
@@ -247,8 +269,14 @@ async def cold_load(home: Path) -> list[Row]:
     for _ in range(100):
         events: list[MessageReceived | ModelReplied | TurnEnded] = []
         for i in range(50):
-            events.append(MessageReceived(i, principal, address, Message("user", (Text(WORDS * 2),))))
-            events.append(ModelReplied(Message("assistant", (Text(WORDS * 2),)), "fake/m", usage=Usage(900, 40, 800)))
+            events.append(
+                MessageReceived(i, principal, address, Message("user", (Text(WORDS * 2),)))
+            )
+            events.append(
+                ModelReplied(
+                    Message("assistant", (Text(WORDS * 2),)), "fake/m", usage=Usage(900, 40, 800)
+                )
+            )
             events.append(TurnEnded("done", (i,)))
         await store.commit(Commit("s", n, 1.0, tuple(events), close=True))
         n += len(events)
@@ -345,13 +373,17 @@ async def run(names: list[str]) -> list[Row]:
 
                     home_of_web = Path(home, "web")
                     home_of_web.mkdir()
-                    found = await gateway.figures(home_of_web, f"http://127.0.0.1:{port}", bench.script)
+                    found = await gateway.figures(
+                        home_of_web, f"http://127.0.0.1:{port}", bench.script
+                    )
                     rows += [Row(*figure) for figure in found]
                     show(rows[-len(found) :])
             if "cold" in names:
                 rows += await cold_load(Path(home))
             if "judging" in names:
-                rows.append(Row("judge a call, 50 rules", judging.figure(Path(home)), "ms CPU", None, 0.05))
+                rows.append(
+                    Row("judge a call, 50 rules", judging.figure(Path(home)), "ms CPU", None, 0.05)
+                )
             if "help" in names:
                 rows += start_up()
             if "commands" in names:
@@ -363,9 +395,13 @@ async def run(names: list[str]) -> list[Row]:
 
                     rows += [Row(*figure) for figure in await memory.rows(name)]
             if "serve" in names:
-                rows += [Row(name, value, unit, None, limit) for name, value, unit, limit in serving.figures()]
                 rows += [
-                    Row(name, value, unit, None, limit) for name, value, unit, limit in await serving.end_in_mid_turn()
+                    Row(name, value, unit, None, limit)
+                    for name, value, unit, limit in serving.figures()
+                ]
+                rows += [
+                    Row(name, value, unit, None, limit)
+                    for name, value, unit, limit in await serving.end_in_mid_turn()
                 ]
     finally:
         fake.terminate()
@@ -377,8 +413,14 @@ def show(rows: list[Row]) -> None:
     for row in rows:
         bare = f"{row.bare:8.2f}" if row.bare is not None else " " * 8
         ratio = f"x{row.ours / row.bare:5.2f}" if row.bare else " " * 6
-        limit = f"<= {row.limit:.2f}  {'ok' if row.ours <= row.limit else 'MISSED'}" if row.limit is not None else ""
-        print(f"{row.name:44} {row.ours:8.2f} {row.unit:8} bare {bare} {ratio}  {limit}", flush=True)
+        limit = (
+            f"<= {row.limit:.2f}  {'ok' if row.ours <= row.limit else 'MISSED'}"
+            if row.limit is not None
+            else ""
+        )
+        print(
+            f"{row.name:44} {row.ours:8.2f} {row.unit:8} bare {bare} {ratio}  {limit}", flush=True
+        )
 
 
 def main() -> None:
@@ -386,7 +428,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     # `million` is not among the usual ones: it writes a database of two gigabytes first.
     parser.add_argument(
-        "cases", nargs="*", default=[*CASES, "gateway", "cold", "judging", "help", "commands", "memory", "serve"]
+        "cases",
+        nargs="*",
+        default=[*CASES, "gateway", "cold", "judging", "help", "commands", "memory", "serve"],
     )
     rows = anyio.run(run, parser.parse_args().cases)
     print()

@@ -1,5 +1,5 @@
-"""What it costs to run `true` in the sandbox, beside bare bubblewrap: in a process of its own, which collects whatever
-comes of a command, so that its CPU time can be told.
+"""What it costs to run `true` in the sandbox, beside bare bubblewrap: in a process of its own,
+which collects whatever comes of a command, so that its CPU time can be told.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ from deskhand.sandbox.base import Mount, SandboxCommand
 from deskhand.sandbox.probes import open_sandbox
 
 _TIMES = 60
-_BARE = "--unshare-all --ro-bind /usr /usr --symlink usr/lib /lib --symlink usr/lib64 /lib64 --proc /proc --dev /dev"
+_BARE = (
+    "--unshare-all --ro-bind /usr /usr --symlink usr/lib /lib --symlink usr/lib64 /lib64 --proc "
+    "/proc --dev /dev"
+)
 
 
 def _cpu_ms() -> float:
@@ -74,9 +77,14 @@ async def main() -> None:
 def figures() -> tuple[float, float, float, float]:
     """As `main` prints them, for the median of three runs."""
     runs = [
-        json.loads(subprocess.run([sys.executable, __file__], capture_output=True, check=True).stdout) for _ in range(3)
+        json.loads(
+            subprocess.run([sys.executable, __file__], capture_output=True, check=True).stdout
+        )
+        for _ in range(3)
     ]
-    wall, bare_wall, cpu, bare_cpu = (statistics.median(column) for column in zip(*runs, strict=True))
+    wall, bare_wall, cpu, bare_cpu = (
+        statistics.median(column) for column in zip(*runs, strict=True)
+    )
     return wall, bare_wall, cpu, bare_cpu
 
 

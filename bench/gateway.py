@@ -1,7 +1,8 @@
 """What the web room costs and how soon clients hear of an event: `bench/bench.py gateway`.
 
-The server is this process, its clients are another one, the fake model a third. The bare reference is a plain uvicorn
-with WebSockets that sends the same number of bytes at the same moments to as many clients.
+The server is this process, its clients are another one, the fake model a third. The bare reference
+is a plain uvicorn with WebSockets that sends the same number of bytes at the same moments to as
+many clients.
 """
 
 from __future__ import annotations
@@ -59,7 +60,10 @@ async def served(home: Path, url: str) -> AsyncIterator[tuple[App, str]]:
         async def page(app: App) -> None:
             await Site(app, models).run()
 
-        async with open_app(settings, Parts(models.open, {}, serve=page)) as app, anyio.create_task_group() as tasks:
+        async with (
+            open_app(settings, Parts(models.open, {}, serve=page)) as app,
+            anyio.create_task_group() as tasks,
+        ):
             tasks.start_soon(app.run)
             with anyio.fail_after(30):
                 while not app.address:
@@ -74,8 +78,11 @@ class Run(msgspec.Struct, frozen=True):
     cpu_s: float
 
 
-async def clients(*args: str, line: bytes, ready: Callable[[], Awaitable[None]] | None = None) -> Run:
-    """Run the client process. CPU is ours, from the moment in which it is ready (or began) to the last delivery."""
+async def clients(
+    *args: str, line: bytes, ready: Callable[[], Awaitable[None]] | None = None
+) -> Run:
+    """Run the client process. CPU is ours, from the moment in which it is ready (or began) to the
+    last delivery."""
     command = [sys.executable, str(HERE / "gateway_clients.py"), *args]
     process = await asyncio.create_subprocess_exec(
         *command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, limit=1 << 28
@@ -128,15 +135,23 @@ class Bare:
 
 async def bare(frames: list[tuple[float, int, int]]) -> Run:
     app = Bare()
-    plain: dict[str, Any] = {"ws": "websockets-sansio", "ws_per_message_deflate": False, "lifespan": "off"}
+    plain: dict[str, Any] = {
+        "ws": "websockets-sansio",
+        "ws_per_message_deflate": False,
+        "lifespan": "off",
+    }
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, access_log=False, **plain))
     task = asyncio.create_task(server.serve())
     while not server.started:
         await asyncio.sleep(0.01)
     port = server.servers[0].sockets[0].getsockname()[1]
-    counted = Counted(f"http://127.0.0.1:{port}", SESSIONS, FOLLOWERS, len(frames) * FOLLOWERS // SESSIONS)
+    counted = Counted(
+        f"http://127.0.0.1:{port}", SESSIONS, FOLLOWERS, len(frames) * FOLLOWERS // SESSIONS
+    )
     try:
-        return await clients("bare", line=msgspec.json.encode(counted), ready=lambda: app.play(frames))
+        return await clients(
+            "bare", line=msgspec.json.encode(counted), ready=lambda: app.play(frames)
+        )
     finally:
         app.end()
         server.should_exit = True
@@ -163,7 +178,9 @@ class Published:
         """From there to each client."""
         names = [f"default/web:owner:{prefix}{i}" for i in range(SESSIONS)]
         lags = [at - self.at[names[i], n] for i, n, at in seen.events]
-        lags += [at - self.ends[names[i]][turn + 1] for i, turn, at in seen.ends]  # one was before they came
+        lags += [
+            at - self.ends[names[i]][turn + 1] for i, turn, at in seen.ends
+        ]  # one was before they came
         return [lag * 1e3 for lag in lags]
 
 
@@ -174,8 +191,19 @@ async def figures(home: Path, url: str, script: Script) -> list[Figure]:
     async with served(home, url) as (app, token):
         published = Published(app)
 
-        async def talk(prefix: str, transport: str, followers: int, turns: int, flood: int = 0) -> tuple[Run, Lags]:
-            wanted = Wanted(app.address, token, transport, SESSIONS, followers, turns, flood=flood, prefix=prefix)
+        async def talk(
+            prefix: str, transport: str, followers: int, turns: int, flood: int = 0
+        ) -> tuple[Run, Lags]:
+            wanted = Wanted(
+                app.address,
+                token,
+                transport,
+                SESSIONS,
+                followers,
+                turns,
+                flood=flood,
+                prefix=prefix,
+            )
             run = await clients(line=msgspec.json.encode(wanted))
             if run.seen.gaps or run.seen.flooded != flood:
                 raise AssertionError(f"{run.seen.gaps} gaps, {run.seen.flooded} of {flood} taken")
@@ -196,7 +224,9 @@ async def figures(home: Path, url: str, script: Script) -> list[Figure]:
             rows.append((f"each piece by {name}", ours, "us CPU", each, None))
         _, quiet = await talk("quiet", "sse", SESSIONS, TURNS)
         _, beside = await talk("beside", "sse", SESSIONS, TURNS, flood=1000)
-        rows.append(("50 others beside 1,000 messages, p95", beside[1], "ms", quiet[1], quiet[1] * 2))
+        rows.append(
+            ("50 others beside 1,000 messages, p95", beside[1], "ms", quiet[1], quiet[1] * 2)
+        )
     return rows
 
 

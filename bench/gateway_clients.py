@@ -1,4 +1,5 @@
-"""The clients of the gateway's bench, in a process of their own: many who follow, some who talk, one who reads slowly.
+"""The clients of the gateway's bench, in a process of their own: many who follow, some who talk,
+one who reads slowly.
 
 Reads one `Wanted` as JSON from its input, prints one `Seen` as JSON when all turns are over.
 """
@@ -22,8 +23,9 @@ WORDS = "some words of an ordinary message, about as long as people write them. 
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """What to do: `followers` clients spread over `sessions` conversations, each of which is talked in for `turns`
-    turns. `pace_s` stands between two of them. `flood` messages come from one more user within `flood_s`."""
+    """What to do: `followers` clients spread over `sessions` conversations, each of which is talked
+    in for `turns` turns. `pace_s` stands between two of them. `flood` messages come from one more
+    user within `flood_s`."""
 
     url: str
     token: str
@@ -38,8 +40,9 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 class Seen(msgspec.Struct):
-    """`events` are (conversation, its number, when it was here), `ends` the same with how many turns had ended before;
-    `frames` is what one client of each conversation got: (seconds since the first, conversation, bytes)."""
+    """`events` are (conversation, its number, when it was here), `ends` the same with how many
+    turns had ended before; `frames` is what one client of each conversation got: (seconds since the
+    first, conversation, bytes)."""
 
     delivered: int = 0
     events: list[tuple[int, int, float]] = []
@@ -65,10 +68,16 @@ class Clients:
         wanted = self._wanted
         for i in range(wanted.sessions):  # a conversation is there once something was said in it
             await self._say(f"{wanted.prefix}{i}", "first", "begin")
-        following = [asyncio.create_task(self._follow(i)) for i in range(min(wanted.sessions, wanted.followers))]
+        following = [
+            asyncio.create_task(self._follow(i))
+            for i in range(min(wanted.sessions, wanted.followers))
+        ]
         async with asyncio.timeout(120):
             await self._turn_ended(1)
-            following += [asyncio.create_task(self._follow(i)) for i in range(wanted.sessions, wanted.followers)]
+            following += [
+                asyncio.create_task(self._follow(i))
+                for i in range(wanted.sessions, wanted.followers)
+            ]
             while self._ready < wanted.followers:
                 await asyncio.sleep(0.02)
         await asyncio.sleep(1)
@@ -107,12 +116,16 @@ class Clients:
         began = time.monotonic()
         for k in range(self._wanted.flood):
             await asyncio.sleep(max(0.0, began + k * gap - time.monotonic()))
-            self.seen.flooded += await self._say(f"{self._wanted.prefix}flood", f"flood {k}", f"f{k}")
+            self.seen.flooded += await self._say(
+                f"{self._wanted.prefix}flood", f"flood {k}", f"f{k}"
+            )
 
     async def _say(self, name: str, text: str, own_id: str) -> bool:
         url = f"{self._wanted.url}/api/sessions/{name}/messages"
         while True:
-            async with self._http.post(url, json={"text": text, "id": f"{name}-{own_id}"}) as response:
+            async with self._http.post(
+                url, json={"text": text, "id": f"{name}-{own_id}"}
+            ) as response:
                 await response.read()
                 if response.status == 202:
                     self.seen.accepted += 1
@@ -122,7 +135,8 @@ class Clients:
             await asyncio.sleep(0.05)
 
     async def _follow(self, k: int) -> None:
-        """The first of each conversation tells when a turn has ended, and is a stream of server-sent events always."""
+        """The first of each conversation tells when a turn has ended, and is a stream of
+        server-sent events always."""
         wanted = self._wanted
         seen = self.seen
         i = k % wanted.sessions
@@ -154,7 +168,8 @@ class Clients:
 
 
 async def sse(http: aiohttp.ClientSession, url: str, name: str) -> AsyncIterator[bytes]:
-    """The frames of a stream of server-sent events, without comments; an empty one first, when it is there."""
+    """The frames of a stream of server-sent events, without comments; an empty one first, when it
+    is there."""
     async with http.get(f"{url}/api/sessions/{name}/events") as response:
         if response.status != 200:
             raise AssertionError(f"{response.status}: {await response.text()}")
@@ -231,7 +246,9 @@ async def main() -> None:
         headers = {"authorization": f"Bearer {wanted.token}"}
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=30)
         connector = aiohttp.TCPConnector(limit=0)
-        async with aiohttp.ClientSession(connector=connector, headers=headers, timeout=timeout) as http:
+        async with aiohttp.ClientSession(
+            connector=connector, headers=headers, timeout=timeout
+        ) as http:
             seen = await Clients(wanted, http).run()
     sys.stdout.write(msgspec.json.encode(seen).decode() + "\n")
 

@@ -1,5 +1,5 @@
-"""What it costs to judge a call and to keep what it changes: the policy and the two looks at the workspace, without the
-command between them."""
+"""What it costs to judge a call and to keep what it changes: the policy and the two looks at the
+workspace, without the command between them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ ROUNDS = 5
 
 
 async def figures() -> tuple[float, float]:
-    """(CPU, wall) milliseconds of a call that changes nothing, in a workspace of FILES files in 4 folders."""
+    """(CPU, wall) milliseconds of a call that changes nothing, in a workspace of FILES files in 4
+    folders."""
     with tempfile.TemporaryDirectory(prefix="deskhand-bench-") as place:
         home = Path(place)
         folder = Path(place) / "workspace"
@@ -40,7 +41,15 @@ async def figures() -> tuple[float, float]:
         reaches = ToolScopes(store, Blobs(home / "blobs"), SandboxProvider())
         reach = await reaches.of("bench", folder.resolve())
         who = Principal("owner", ("owner",))
-        place_ = ("bench/terminal:1", who, Address("terminal", chat="1"), "bench", reach, SystemClock(), RandomIds())
+        place_ = (
+            "bench/terminal:1",
+            who,
+            Address("terminal", chat="1"),
+            "bench",
+            reach,
+            SystemClock(),
+            RandomIds(),
+        )
         context = Context(*place_, lambda text: None, "call", OWNER)
         rules = posture_rules("workspace-free")
         case = Case("bench", "shell", "local_write", who, OWNER, b'{"command": "true"}')

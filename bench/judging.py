@@ -18,10 +18,16 @@ from deskhand.types.labels import OWNER
 TIMES = 1000
 ROUNDS = 7
 RULES = (
-    *({"verdict": "deny", "tool": f"tool{n}", "who": f"user{n}", "effect": "host"} for n in range(20)),
+    *(
+        {"verdict": "deny", "tool": f"tool{n}", "who": f"user{n}", "effect": "host"}
+        for n in range(20)
+    ),
     *({"verdict": "ask", "tool": f"plugin_{n}_*"} for n in range(10)),
     *({"verdict": "deny", "effect": "fetch", "host": f"h{n}.example.org"} for n in range(10)),
-    *({"verdict": "ask", "channel": "web", "who": "role:member", "group": True, "tool": f"x{n}"} for n in range(10)),
+    *(
+        {"verdict": "ask", "channel": "web", "who": "role:member", "group": True, "tool": f"x{n}"}
+        for n in range(10)
+    ),
 )
 CALLS: tuple[tuple[str, Effect, bytes], ...] = (
     ("read_file", "none", b'{"path": "notes/today.md"}'),

@@ -1,4 +1,5 @@
-"""What memory costs: searches by meaning without the embedding, what an insert does to the next one, and inserts."""
+"""What memory costs: searches by meaning without the embedding, what an insert does to the next
+one, and inserts."""
 
 from __future__ import annotations
 
@@ -29,7 +30,20 @@ MILLION = 1_000_000
 PAGE = 20_000
 KEEP = Keeping(10 * MILLION)
 ANN = [("user", "ann")]
-WORDS = ("garage", "code", "dentist", "falcon", "printer", "paper", "rent", "coffee", "piano", "bank", "tax", "server")
+WORDS = (
+    "garage",
+    "code",
+    "dentist",
+    "falcon",
+    "printer",
+    "paper",
+    "rent",
+    "coffee",
+    "piano",
+    "bank",
+    "tax",
+    "server",
+)
 
 
 class Ready:
@@ -51,7 +65,9 @@ def vectors(count: int, dimensions: int, seed: int) -> np.ndarray:
 
 
 def fact(number: int) -> NewFact:
-    text = f"{WORDS[number % 12]} number {number} is known to {WORDS[number % 7]} since {number % 97}"
+    text = (
+        f"{WORDS[number % 12]} number {number} is known to {WORDS[number % 7]} since {number % 97}"
+    )
     return NewFact(text, "user", "ann", OWNER, "import", f"bench {number}")
 
 
@@ -68,20 +84,28 @@ async def measured(ask: object, rounds: int = ROUNDS) -> float:
 async def many(folder: Path) -> dict[str, float]:
     """10,000 facts with vectors of 1,536 numbers, in a real database."""
     store, ready = (
-        SqliteStore(folder / "many.db", {**statements(), "bench_fact": "SELECT id FROM fact WHERE key = ?1"}),
+        SqliteStore(
+            folder / "many.db", {**statements(), "bench_fact": "SELECT id FROM fact WHERE key = ?1"}
+        ),
         Ready(1536),
     )
     memory, viewer = Memory(store, SystemClock()), Viewer("ann", "a", private=True)
     began = time.perf_counter()
     assert memory.count(viewer) == 0
-    empty = [time.perf_counter() for _ in range(1_000) if memory.count(viewer_of("a", State("s"))) == 0]
+    empty = [
+        time.perf_counter() for _ in range(1_000) if memory.count(viewer_of("a", State("s"))) == 0
+    ]
     found = {"recall of nothing, microseconds": (empty[-1] - empty[0]) * 1e6 / len(empty)}
     began = time.perf_counter()
     for start in range(0, MANY, 100):  # as a harvester or an import writes them
-        await store.change([change for n in range(start, start + 100) for change in added(fact(n), 1.0)])
+        await store.change(
+            [change for n in range(start, start + 100) for change in added(fact(n), 1.0)]
+        )
     found["10,000 inserts, s"] = time.perf_counter() - began
     rows = vectors(MANY, 1536, 2)
-    await store.change([Change("vector_add", (n + 1, ready.name, row.tobytes())) for n, row in enumerate(rows)])
+    await store.change(
+        [Change("vector_add", (n + 1, ready.name, row.tobytes())) for n, row in enumerate(rows)]
+    )
     memory.meaning = meaning = Meanings(store, [ready])
 
     async def near() -> None:
@@ -92,7 +116,9 @@ async def many(folder: Path) -> dict[str, float]:
 
     async def after_insert() -> None:
         number = await anyio.to_thread.run_sync(time.perf_counter_ns)
-        await store.change([*added(NewFact(f"new {number}", "user", "ann", OWNER, "tool", str(number)), 1.0, KEEP)])
+        await store.change(
+            [*added(NewFact(f"new {number}", "user", "ann", OWNER, "tool", str(number)), 1.0, KEEP)]
+        )
         (row,) = await store.rows("bench_fact", (str(number),))
         await store.change([Change("vector_add", (row[0], ready.name, rows[0].tobytes()))])
         began = time.perf_counter()
@@ -119,7 +145,10 @@ async def million(folder: Path) -> dict[str, float]:
         rows = np.roll(pool, start // PAGE * 7, axis=1)[rng.permutation(PAGE)]
         changes = []
         for n, row in enumerate(rows, start):
-            changes += [added(fact(n), 1.0, keeping=KEEP)[0], Change("vector_add", (n + 1, ready.name, row.tobytes()))]
+            changes += [
+                added(fact(n), 1.0, keeping=KEEP)[0],
+                Change("vector_add", (n + 1, ready.name, row.tobytes())),
+            ]
         await store.change(changes)
     await store.change([Change("fact_changes_forget", (0,))])
     meaning = Meanings(store, [ready])

@@ -1,7 +1,8 @@
-"""What the page costs the browser: how long its scripts run while it opens, beside the length of what it opens.
+"""What the page costs the browser: how long its scripts run while it opens, beside the length of
+what it opens.
 
-5,000 conversations stand in the list, and one of them has 10,000 messages. The figures are Chromium's own (the metric
-`ScriptDuration`), the median of five fresh tabs.
+5,000 conversations stand in the list, and one of them has 10,000 messages. The figures are
+Chromium's own (the metric `ScriptDuration`), the median of five fresh tabs.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class Tab:
 
     def script_ms(self) -> float:
         found = self._metrics.send("Performance.getMetrics")["metrics"]
-        return float(next(each["value"] for each in found if each["name"] == "ScriptDuration")) * 1e3
+        return (
+            float(next(each["value"] for each in found if each["name"] == "ScriptDuration")) * 1e3
+        )
 
     def opened(self, address: str, text: str) -> float:
         """Script time in milliseconds until this text stands there, and nothing more comes."""
@@ -54,7 +57,9 @@ def measured(browser: Browser, desk: Desk, signed: StorageState, short: str) -> 
     tab = Tab(page, metrics)
     found = dict[str, float]()
     found["the page, with 5,000 conversations in its list"] = tab.opened("/", "What shall we do")
-    found["a conversation of 10,000 messages"] = tab.opened("/#/c/deep", f"Answer {MESSAGES // 2 - 1}:")
+    found["a conversation of 10,000 messages"] = tab.opened(
+        "/#/c/deep", f"Answer {MESSAGES // 2 - 1}:"
+    )
     before = tab.script_ms()
     page.get_by_role("region", name="Conversation").focus()
     page.keyboard.press("Home")
@@ -68,7 +73,9 @@ def measured(browser: Browser, desk: Desk, signed: StorageState, short: str) -> 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as home, sync_playwright() as playwright:
-        subprocess.run([sys.executable, str(ROOT / "tests" / "page" / "crowd.py"), home], check=True)
+        subprocess.run(
+            [sys.executable, str(ROOT / "tests" / "page" / "crowd.py"), home], check=True
+        )
         desk = desk_at(Path(home))
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium") or "/usr/bin/chromium", args=[*ARGUMENTS]

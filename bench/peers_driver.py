@@ -1,6 +1,7 @@
 """Deskhand's driver for a harness that measures several systems against one fake model.
 
-The harness gives FAKE_BASE and BENCH_RUN, and calls `setup`, `turn`, `stream`, `prefill` and `persist`.
+The harness gives FAKE_BASE and BENCH_RUN, and calls `setup`, `turn`, `stream`, `prefill` and
+`persist`.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ _count = 0
 
 async def setup() -> None:
     tune()
-    raw: dict[str, Any] = {"defaults": {"models": ["fake/fake-model"], "steps": 500, "tokens": 10_000_000}}
+    raw: dict[str, Any] = {
+        "defaults": {"models": ["fake/fake-model"], "steps": 500, "tokens": 10_000_000}
+    }
     raw["providers"] = {"fake": {"base_url": os.environ["FAKE_BASE"]}}
     settings = Settings(Home(RUN), msgspec.convert(raw, Config, strict=False))
     models = await _stack.enter_async_context(Models(settings))
@@ -81,9 +84,15 @@ async def prefill(sid: str, n: int) -> None:
     for i in range(n // 2):
         said = Message("user", (Text(f"message number {2 * i} {words}"),))
         events.append(MessageReceived(0, OWNER, address, said))
-        events.append(ModelReplied(Message("assistant", (Text(f"message number {2 * i + 1} {words}"),)), "fake/m"))
+        events.append(
+            ModelReplied(
+                Message("assistant", (Text(f"message number {2 * i + 1} {words}"),)), "fake/m"
+            )
+        )
         events.append(TurnEnded("done"))
-    await _app[0].store.commit(Commit(f"default/terminal:{sid}", 1, time.time(), tuple(events), close=True))
+    await _app[0].store.commit(
+        Commit(f"default/terminal:{sid}", 1, time.time(), tuple(events), close=True)
+    )
 
 
 async def persist(n: int) -> dict[str, object]:
@@ -97,4 +106,9 @@ async def persist(n: int) -> dict[str, object]:
         events = await store.history("default/terminal:persist")
         figures.append((time.perf_counter() - start) * 1e3)
     size = sum(path.stat().st_size for path in RUN.rglob("deskhand.db*"))
-    return {"bulk_append_s": round(bulk, 3), "load_ms": round(sorted(figures)[3], 2), "n": len(events), "bytes": size}
+    return {
+        "bulk_append_s": round(bulk, 3),
+        "load_ms": round(sorted(figures)[3], 2),
+        "n": len(events),
+        "bytes": size,
+    }

@@ -1,4 +1,5 @@
-"""`deskhand serve` as it is run: how soon it is there, what it holds while nothing happens, and how it ends."""
+"""`deskhand serve` as it is run: how soon it is there, what it holds while nothing happens, and how
+it ends."""
 
 from __future__ import annotations
 
@@ -41,7 +42,9 @@ def served(model: str = "scripted/echo") -> Iterator[tuple[subprocess.Popen[byte
         env = {"PATH": os.environ["PATH"], "DESKHAND_HOME": folder, "HOME": folder}
         argv = [sys.executable, "-P", "-m", "deskhand", "serve"]
         began = time.perf_counter()
-        with subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
+        with subprocess.Popen(
+            argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+        ) as process:
             try:
                 yield process, home, began
             finally:
@@ -91,7 +94,8 @@ class Intake(MemoryChannel):
 
 
 async def end_in_mid_turn() -> list[Figure]:
-    """SIGTERM while twenty turns of TURN_S are under way: how soon nothing is taken in, and when it has ended."""
+    """SIGTERM while twenty turns of TURN_S are under way: how soon nothing is taken in, and when it
+    has ended."""
     channel = Intake()
     model = ScriptedModel(latency_s=TURN_S)
     owner = Principal("ann", ("owner",))

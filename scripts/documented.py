@@ -1,7 +1,8 @@
-"""Takes the commands and the WebSocket messages out of a document, as data: `documented.py NAME FILE > NAME.json`.
+"""Takes the commands and the WebSocket messages out of a document, as data: `documented.py NAME
+FILE > NAME.json`.
 
-Only commands and message shapes are taken, never sentences. `tests/web/documented/` has what it made of the documents
-of agent_computer and openagent-core.
+Only commands and message shapes are taken, never sentences. `tests/web/documented/` has what it
+made of the documents of agent_computer and openagent-core.
 """
 
 from __future__ import annotations
@@ -38,14 +39,20 @@ def commands(text: str) -> list[dict[str, object]]:
             url = words[at]
             at = at + 1
         path = re.sub(r"^https?://[^/]+", "", url)
-        found.append({"method": method, "path": path, "body": None if body is None else json.loads(body)})
+        found.append(
+            {"method": method, "path": path, "body": None if body is None else json.loads(body)}
+        )
     return found
 
 
 def frames(text: str) -> list[dict[str, object]]:
-    """Each example of a WebSocket message, and which way it goes; of the server's only the names of its fields."""
+    """Each example of a WebSocket message, and which way it goes; of the server's only the names of
+    its fields."""
     found: list[dict[str, object]] = []
-    turns = [(match.start(), match[1] in ("Client → Server", "Send")) for match in DIRECTION.finditer(text)]
+    turns = [
+        (match.start(), match[1] in ("Client → Server", "Send"))
+        for match in DIRECTION.finditer(text)
+    ]
     for match in FRAME.finditer(text):
         sent = next((mine for start, mine in reversed(turns) if start < match.start()), True)
         if sent:
@@ -54,7 +61,12 @@ def frames(text: str) -> list[dict[str, object]]:
             fields = re.findall(r'"(\w+)":', re.sub(r"\{[^{}]*\}", "0", match[1][1:-1]))
             found.append({"to": "client", "type": match[2], "fields": fields[1:]})
     for name, fields in ROW.findall(text):
-        if name.islower() and FIELDS.search(fields) and turns and text.index(f"| `{name}` |") > turns[-1][0]:
+        if (
+            name.islower()
+            and FIELDS.search(fields)
+            and turns
+            and text.index(f"| `{name}` |") > turns[-1][0]
+        ):
             found.append({"to": "client", "type": name, "fields": FIELDS.findall(fields)})
     return found
 
@@ -64,7 +76,9 @@ def main() -> None:
     file = Path(sys.argv[2])
     text = file.read_text()
     endpoints = [{"method": method, "path": path} for method, path in HTTP_ROW.findall(text)]
-    sockets = sorted({re.sub(r"^wss?://[^/]+", "", each).rstrip(".,") for each in SOCKET.findall(text)})
+    sockets = sorted(
+        {re.sub(r"^wss?://[^/]+", "", each).rstrip(".,") for each in SOCKET.findall(text)}
+    )
     taken = {
         "source": name,
         "commands": commands(text),

@@ -1,5 +1,6 @@
-"""Writes the requests with which the parser llhttp is tested as JSON, with how llhttp reads each: for tests that our
-own readers never understand another thing. Run it on a checkout of https://github.com/nodejs/llhttp (MIT).
+"""Writes the requests with which the parser llhttp is tested as JSON, with how llhttp reads each:
+for tests that our own readers never understand another thing. Run it on a checkout of
+https://github.com/nodejs/llhttp (MIT).
 
     python scripts/llhttp_cases.py CHECKOUT > tests/web/llhttp.json
 """
@@ -25,7 +26,8 @@ def sent(written: str) -> str:
 
 
 def cases(text: str) -> Iterator[tuple[str, dict[str, str], str, str]]:
-    """Of a file of tests: the name of each, its settings, what is sent, and what the parser logs."""
+    """Of a file of tests: the name of each, its settings, what is sent, and what the parser
+    logs."""
     name = ""
     meta = dict[str, str]()
     block = ""

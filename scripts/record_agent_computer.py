@@ -1,11 +1,12 @@
 """Records what agent_computer's server answers: `record_agent_computer.py CHECKOUT [PYTHON]`.
 
-CHECKOUT is a checkout of its source, PYTHON an interpreter that has its requirements. The server runs on loopback in a
-copy of the checkout, with a scripted model. Writes `tests/web/recorded/agent_computer.json`: shapes, keys and figures,
-no text (`tests/web/recorded/compare.py` has the format).
+CHECKOUT is a checkout of its source, PYTHON an interpreter that has its requirements. The server
+runs on loopback in a copy of the checkout, with a scripted model. Writes
+`tests/web/recorded/agent_computer.json`: shapes, keys and figures, no text
+(`tests/web/recorded/compare.py` has the format).
 
-Two things are not as they come: the server waits 2 s for an approval and not 300 s, and what looks back at all past
-sessions (reflection) is off.
+Two things are not as they come: the server waits 2 s for an approval and not 300 s, and what looks
+back at all past sessions (reflection) is off.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ asyncio.wait_for = lambda awaited, timeout=None: wait_for(awaited, 2.0 if timeou
 import uvicorn
 gateway.agent.client.api_key = "none"
 uvicorn.run(gateway.app, host="127.0.0.1", port=int(sys.argv[1]), log_level="warning")
-"""
+"""  # noqa: E501
 CRON = [
     {
         "id": "daily-check",
@@ -58,19 +59,28 @@ CRON = [
 
 MODEL: dict[str, list[dict[str, Any]]] = {
     "hello": [{"text": "Hello."}],
-    "list the files": [{"text": "Looking.", "calls": [["list_directory", {}]]}, {"text": "Here they are."}],
+    "list the files": [
+        {"text": "Looking.", "calls": [["list_directory", {}]]},
+        {"text": "Here they are."},
+    ],
     "list them twice": [
         {"text": "", "calls": [["list_directory", {}], ["list_directory", {"path": "."}]]},
         {"text": "Twice."},
     ],
-    "read what is not there": [{"text": "", "calls": [["read_file", {"path": "nothing.txt"}]]}, {"text": "No."}],
+    "read what is not there": [
+        {"text": "", "calls": [["read_file", {"path": "nothing.txt"}]]},
+        {"text": "No."},
+    ],
     "run a command": [
         {"text": "", "calls": [["shell", {"command": "echo out; echo err >&2; exit 3"}]]},
         {"text": "3."},
     ],
     "work on tasks": [
         {"text": "", "calls": [["manage_tasks", {"action": "create", "title": "read"}]]},
-        {"text": "", "calls": [["manage_tasks", {"action": "complete", "task_id": 1, "result": "read"}]]},
+        {
+            "text": "",
+            "calls": [["manage_tasks", {"action": "complete", "task_id": 1, "result": "read"}]],
+        },
         {"text": "Worked."},
     ],
     "make a plan": [
@@ -79,7 +89,10 @@ MODEL: dict[str, list[dict[str, Any]]] = {
     ],
     "another plan": [{"text": "First I look."}],
     "Execute the plan now.": [
-        {"text": "", "calls": [["manage_tasks", {"action": "complete", "task_id": 1, "result": "read"}]]},
+        {
+            "text": "",
+            "calls": [["manage_tasks", {"action": "complete", "task_id": 1, "result": "read"}]],
+        },
         {"text": "Executed."},
     ],
     "fail": [{"fails": True}],
@@ -114,13 +127,19 @@ def frame(until: str, **fields: Any) -> dict[str, Any]:
 
 
 def before_ping(**fields: Any) -> dict[str, Any]:
-    """A frame that may be passed over without a word: then only the answer to the ping behind it comes."""
+    """A frame that may be passed over without a word: then only the answer to the ping behind it
+    comes."""
     return {"send": [fields, {"type": "ping"}], "until": "pong"}
 
 
 PING = frame("pong", type="ping")
 CASES: dict[str, Steps] = {
-    "nothing yet": [get("/api/sessions"), get("/api/usage"), get("/api/activity"), get("/api/cron")],
+    "nothing yet": [
+        get("/api/sessions"),
+        get("/api/usage"),
+        get("/api/activity"),
+        get("/api/cron"),
+    ],
     "status": [get("/api/status")],
     "chat": [
         chat("a", "hello"),
@@ -130,7 +149,10 @@ CASES: dict[str, Steps] = {
     ],
     "chat with a tool": [chat("b", "list the files"), get("/api/sessions/b/history")],
     "chat with a command": [chat("c", "run a command"), get("/api/sessions/c/history")],
-    "chat in deep work": [chat("d", "work on tasks", mode="deep_work"), get("/api/sessions/d/tasks")],
+    "chat in deep work": [
+        chat("d", "work on tasks", mode="deep_work"),
+        get("/api/sessions/d/tasks"),
+    ],
     "chat that fails": [chat("e", "fail")],
     "chat that goes round": [chat("f", "go round")],
     "chat: no message": [post("/api/chat/a", {})],
@@ -149,7 +171,11 @@ CASES: dict[str, Steps] = {
         get("/api/sessions/nobody/tasks"),
         delete("/api/sessions/never"),
     ],
-    "delete": [delete("/api/sessions/b"), delete("/api/sessions/b"), get("/api/sessions/b/history")],
+    "delete": [
+        delete("/api/sessions/b"),
+        delete("/api/sessions/b"),
+        get("/api/sessions/b/history"),
+    ],
     "models": [get("/api/models"), get("/api/models/search?q=a")],
     "models: search for nothing": [get("/api/models/search")],
     "cron": [
@@ -177,9 +203,16 @@ CASES: dict[str, Steps] = {
     ],
     "socket: fails": [{"open": "/ws/t"}, says("fail", "error"), PING],
     "socket: goes round": [{"open": "/ws/u"}, says("go round", "error|done"), PING],
-    "socket: unknown mode": [{"open": "/ws/v"}, frame("error", type="set_mode", mode="nonsense"), PING],
+    "socket: unknown mode": [
+        {"open": "/ws/v"},
+        frame("error", type="set_mode", mode="nonsense"),
+        PING,
+    ],
     "socket: empty message": [{"open": "/ws/v"}, before_ping(type="message", content="  ")],
-    "socket: message of a wrong type": [{"open": "/ws/wrong"}, frame("closed|error", type="message", content=3)],
+    "socket: message of a wrong type": [
+        {"open": "/ws/wrong"},
+        frame("closed|error", type="message", content=3),
+    ],
     "socket: unknown type": [{"open": "/ws/v"}, before_ping(type="nonsense")],
     "socket: nothing to approve": [
         {"open": "/ws/v"},
@@ -197,9 +230,14 @@ CASES: dict[str, Steps] = {
         frame("done", type="approve_plan"),
         get("/api/sessions/x/tasks"),
     ],
-    "select": [post("/api/models/select", {"provider": "lmstudio", "model_id": "fake-2"}), get("/api/models")],
+    "select": [
+        post("/api/models/select", {"provider": "lmstudio", "model_id": "fake-2"}),
+        get("/api/models"),
+    ],
     "select: no model": [post("/api/models/select", {"provider": "lmstudio"})],
-    "select: unknown provider": [post("/api/models/select", {"provider": "nobody", "model_id": "x"})],
+    "select: unknown provider": [
+        post("/api/models/select", {"provider": "nobody", "model_id": "x"})
+    ],
     "select: wrong type": [post("/api/models/select", {"provider": 3, "model_id": "x"})],
     "select: no JSON": [{"http": "POST", "path": "/api/models/select", "text": "{no"}],
     "socket: activity": [{"open": "/ws/activity"}],
@@ -216,11 +254,13 @@ CASES: dict[str, Steps] = {
     "approval: by HTTP": [chat("q", "run a command"), get("/api/sessions/q/history")],
 }
 ASKING = ("approval", "approval: refused", "approval: by HTTP")
-"""Cases that a server plays which asks before commands; all others are played where nothing is asked."""
+"""Cases that a server plays which asks before commands; all others are played where nothing is
+asked."""
 
 
 class Provider:
-    """An OpenAI-compatible provider with the models `fake-1` and `fake-2`, which say what the script has."""
+    """An OpenAI-compatible provider with the models `fake-1` and `fake-2`, which say what the
+    script has."""
 
     def __init__(self) -> None:
         self._number = 0
@@ -248,7 +288,9 @@ class Provider:
         said = [(each["role"], each.get("content") or "") for each in asked["messages"]]
         reply = reply_to(MODEL, said)
         if reply.get("fails"):
-            return web.json_response({"error": {"message": "no", "type": "invalid_request_error"}}, status=400)
+            return web.json_response(
+                {"error": {"message": "no", "type": "invalid_request_error"}}, status=400
+            )
         return web.json_response(self._completion(asked["model"], reply))
 
     def _completion(self, model: str, reply: dict[str, Any]) -> dict[str, Any]:
@@ -256,7 +298,11 @@ class Provider:
         calls = reply.get("calls", [])
         if calls:
             message["tool_calls"] = [self._call(name, arguments) for name, arguments in calls]
-        choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop"}
+        choice = {
+            "index": 0,
+            "message": message,
+            "finish_reason": "tool_calls" if calls else "stop",
+        }
         usage = {"prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20}
         return {
             "id": "c",
@@ -284,7 +330,11 @@ def config(provider: str, asks: bool) -> dict[str, Any]:
                 "non_interactive_approval_policy": "deny",
             },
             "max_loop_iterations": 5,
-            "deep_work": {"max_iterations": 200, "token_budget": 1_500_000, "warning_threshold": 0.8},
+            "deep_work": {
+                "max_iterations": 200,
+                "token_budget": 1_500_000,
+                "warning_threshold": 0.8,
+            },
         },
         "lmstudio": {"base_url": provider},
         "reflection": {"enabled": False},

@@ -1,8 +1,9 @@
 """Records what openagent-core answers: `python scripts/record_openagent.py ENVIRONMENT [OUT]`.
 
-ENVIRONMENT is a folder with a virtual environment that has openagent-core; it is made where it is missing. The server
-runs on loopback against a scripted model. The recording holds what was sent, status codes, keys and JSON types: no
-text of the server. `tests/web/test_recorded_openagent.py` plays it against us.
+ENVIRONMENT is a folder with a virtual environment that has openagent-core; it is made where it is
+missing. The server runs on loopback against a scripted model. The recording holds what was sent,
+status codes, keys and JSON types: no text of the server. `tests/web/test_recorded_openagent.py`
+plays it against us.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ def install(environment: Path) -> Path:
     python = environment / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "-q", f"openagent-core=={VERSION}"], check=True)
+        subprocess.run(
+            [str(python), "-m", "pip", "install", "-q", f"openagent-core=={VERSION}"], check=True
+        )
     return python
 
 
@@ -73,9 +76,20 @@ async def served(python: Path, folder: Path, model_url: str, provider: str) -> A
         "ENABLE_MEMORY": "false",
         "LLM_MAX_RETRIES": "0",
     }
-    command = [str(python), "-m", "uvicorn", "agent_service.main:app", "--host", "127.0.0.1", "--port", str(port)]
+    command = [
+        str(python),
+        "-m",
+        "uvicorn",
+        "agent_service.main:app",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+    ]
     log = (folder / "server.log").open("wb")
-    server = await asyncio.create_subprocess_exec(*command, cwd=folder, env=environment, stdout=log, stderr=log)
+    server = await asyncio.create_subprocess_exec(
+        *command, cwd=folder, env=environment, stdout=log, stderr=log
+    )
     try:
         url = f"http://127.0.0.1:{port}"
         await _started(url)

@@ -1,4 +1,5 @@
-"""Takes the pictures of docs/screenshots: the nine states of tests/page/states.py in light, dark and on a phone."""
+"""Takes the pictures of docs/screenshots: the nine states of tests/page/states.py in light, dark
+and on a phone."""
 
 from __future__ import annotations
 
@@ -43,7 +44,9 @@ def main(folder: Path) -> None:
                 reach(page, desk)
                 settle(page)
                 taken = Image.open(BytesIO(page.screenshot()))
-                taken.quantize(256, dither=Image.Dither.NONE).save(folder / f"{name}-{look}.png", optimize=True)
+                taken.quantize(256, dither=Image.Dither.NONE).save(
+                    folder / f"{name}-{look}.png", optimize=True
+                )
                 desk.release()
                 context.close()
         browser.close()

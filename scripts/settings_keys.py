@@ -1,4 +1,5 @@
-"""Writes what the page says of each key of the configuration, from the table in docs/configuration.md.
+"""Writes what the page says of each key of the configuration, from the table in
+docs/configuration.md.
 
 Run it after that table has changed; a test compares the two.
 """
@@ -12,7 +13,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs" / "configuration.md"
 MADE = ROOT / "src" / "deskhand" / "web" / "static" / "js" / "panels" / "keys.js"
-HEAD = "// What each key of the configuration does: [without it, with it]. Made from docs/configuration.md.\n"
+HEAD = (
+    "// What each key of the configuration does: [without it, with it]. Made from "
+    "docs/configuration.md.\n"
+)
 
 _ROW = re.compile(r"^\| `([\w.]+)` \| (.*?) ?\| (.+) \|$", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")

@@ -1,4 +1,5 @@
-"""Every row of a finished issue is proven by tests that exist and run; `acceptance.toml` says which."""
+"""Every row of a finished issue is proven by tests that exist and run; `acceptance.toml` says
+which."""
 
 from __future__ import annotations
 
@@ -16,9 +17,12 @@ TABLE = tomllib.loads((ROOT / "tests" / "acceptance.toml").read_text())
 ROWS: dict[str, list[str]] = TABLE["rows"]
 PENDING: dict[str, str] = TABLE["pending"]
 LATER: dict[str, str] = TABLE["later"]
-"""What comes with something that another issue brings: jobs, channels, users, sub-agents, memory, speech."""
+"""What comes with something that another issue brings: jobs, channels, users, sub-agents, memory,
+speech."""
 FINISHED: list[str] = TABLE["issues"]["finished"]
-ISSUES: dict[str, list[str]] = {name: rows for name, rows in TABLE["issues"].items() if name != "finished"}
+ISSUES: dict[str, list[str]] = {
+    name: rows for name, rows in TABLE["issues"].items() if name != "finished"
+}
 WANTED = {row for rows in ISSUES.values() for row in rows}
 ROW = re.compile(r"(OU|OA|AC|OG)-\d{3}|[ABC]\d{2}")
 QUOTED = re.compile(r"\b(OU|OA|AC|OG)-\d{3}\b")
@@ -36,10 +40,12 @@ def module(path: Path) -> ast.Module:
 
 
 def chain(test: str) -> list[ast.Module | ast.ClassDef | Function]:
-    """The file, the classes and the function that `path::Class::function[parameters]` names; it fails where there is
-    none."""
+    """The file, the classes and the function that `path::Class::function[parameters]` names; it
+    fails where there is none."""
     path, *names = test.partition("[")[0].split("::")
-    assert path.startswith("tests/") and Path(path).name.startswith("test_") and path.endswith(".py"), test
+    assert (
+        path.startswith("tests/") and Path(path).name.startswith("test_") and path.endswith(".py")
+    ), test
     assert (ROOT / path).is_file(), f"there is no file {path}"
     assert names and names[-1].startswith("test_"), f"{test} names no test"
     found: list[ast.Module | ast.ClassDef | Function] = [module(ROOT / path)]
@@ -52,13 +58,20 @@ def chain(test: str) -> list[ast.Module | ast.ClassDef | Function]:
 
 
 def skips(node: ast.Module | ast.ClassDef | Function) -> Iterator[str]:
-    """Each way in which the test may not be run: a mark of the function, its classes or its file, or a call in it."""
-    places: list[ast.AST] = [node] if isinstance(node, Function) else list(getattr(node, "decorator_list", ()))
+    """Each way in which the test may not be run: a mark of the function, its classes or its file,
+    or a call in it."""
+    places: list[ast.AST] = (
+        [node] if isinstance(node, Function) else list(getattr(node, "decorator_list", ()))
+    )
     if not isinstance(node, Function):
         places += [each for each in node.body if isinstance(each, ast.Assign | ast.Expr)]
     for place in places:
         for inner in ast.walk(place):
-            if isinstance(inner, ast.Attribute) and inner.attr in SKIPS and "pytest" in ast.unparse(inner):
+            if (
+                isinstance(inner, ast.Attribute)
+                and inner.attr in SKIPS
+                and "pytest" in ast.unparse(inner)
+            ):
                 yield ast.unparse(inner)
             elif isinstance(inner, ast.Name) and inner.id in SKIPS:
                 yield inner.id
@@ -78,9 +91,9 @@ def test_every_row_is_well_formed_and_belongs_to_an_issue() -> None:
         assert len(listed) == len(set(listed)), f"a row stands twice in {name}"
     assert [row for row, tests in ROWS.items() if not tests or len(tests) != len(set(tests))] == []
     assert set(PENDING) & set(LATER) == set()
-    assert [row for row, why in {**PENDING, **LATER}.items() if not why.endswith(".") or "\n" in why] == [], (
-        "one sentence each"
-    )
+    assert [
+        row for row, why in {**PENDING, **LATER}.items() if not why.endswith(".") or "\n" in why
+    ] == [], "one sentence each"
 
 
 def test_no_row_is_forgotten() -> None:
@@ -95,9 +108,15 @@ def test_finished_issues_are_proven() -> None:
 
 
 def test_row_ids_stay_here() -> None:
-    """Nobody who reads the code or the pages knows them. Gates are looked for in pages alone: code has colours."""
+    """Nobody who reads the code or the pages knows them. Gates are looked for in pages alone: code
+    has colours."""
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
-    code = [path for room in ("src", "tests") for path in (ROOT / room).rglob("*") if path.suffix in CODE]
+    code = [
+        path
+        for room in ("src", "tests")
+        for path in (ROOT / room).rglob("*")
+        if path.suffix in CODE
+    ]
     everything = [*pages, *(path for path in code if path.name != "acceptance.toml")]
     found = {}
     for path in everything:

@@ -37,10 +37,16 @@ def variables() -> dict[str, str]:
 
 def test_what_is_copied_is_there_and_reaches_the_engine() -> None:
     """And nothing else does: the ignore file forbids everything first."""
-    first, *rules = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line and line[0] != "#"]
+    first, *rules = [
+        line
+        for line in (ROOT / ".dockerignore").read_text().splitlines()
+        if line and line[0] != "#"
+    ]
     assert first == "*"
     allowed = [rule[1:] for rule in rules if rule.startswith("!")]
-    copied = [path for line in said("COPY") if not line.startswith("--from") for path in line.split()[:-1]]
+    copied = [
+        path for line in said("COPY") if not line.startswith("--from") for path in line.split()[:-1]
+    ]
     assert copied and all((ROOT / path).exists() for path in copied)
     assert set(copied) == set(allowed)
     assert any(fnmatch("src/x/.env", rule.replace("**", "*")) for rule in rules)
@@ -49,7 +55,9 @@ def test_what_is_copied_is_there_and_reaches_the_engine() -> None:
 def test_nobody_is_root_and_the_dependencies_are_pinned() -> None:
     last = max(number for number, (step, _) in enumerate(STEPS) if step == "FROM")
     users = [rest for step, rest in STEPS[last:] if step == "USER"]
-    assert users == ["deskhand"] and STEPS.index(("USER", "deskhand")) < STEPS.index(("CMD", '["serve"]'))
+    assert users == ["deskhand"] and STEPS.index(("USER", "deskhand")) < STEPS.index(
+        ("CMD", '["serve"]')
+    )
     assert any("--require-hashes -r requirements/run.txt" in line for line in said("RUN"))
     assert any("bubblewrap" in line for line in said("RUN"))
     assert "privileged" not in SERVICE and SERVICE["cap_drop"] == ["ALL"]
@@ -69,25 +77,44 @@ def test_its_commands_are_ours() -> None:
 
 def test_only_this_machine_reaches_it_and_the_keys_are_keys() -> None:
     (port,) = SERVICE["ports"]
-    assert port == "127.0.0.1:8000:8000" and said("EXPOSE") == ["8000"] and Config().web.port == 8000
-    ours = {name: value for name, value in SERVICE["environment"].items() if name.startswith("DESKHAND_")}
+    assert (
+        port == "127.0.0.1:8000:8000" and said("EXPOSE") == ["8000"] and Config().web.port == 8000
+    )
+    ours = {
+        name: value
+        for name, value in SERVICE["environment"].items()
+        if name.startswith("DESKHAND_")
+    }
     assert ours == {"DESKHAND_WEB__HOST": "0.0.0.0", "DESKHAND_WEB__PLAIN_HTTP": "true"}
-    assert all(keys.exists(name.removeprefix("DESKHAND_").lower().replace("__", "."), Config) for name in ours)
-    assert not [name for name in variables() if name.startswith("DESKHAND_WEB")], "the image alone opens nothing"
+    assert all(
+        keys.exists(name.removeprefix("DESKHAND_").lower().replace("__", "."), Config)
+        for name in ours
+    )
+    assert not [name for name in variables() if name.startswith("DESKHAND_WEB")], (
+        "the image alone opens nothing"
+    )
 
 
 def test_no_secret_stands_in_the_files() -> None:
     known = {name for provider in read_catalogue().providers.values() for name in provider.keys}
-    passed = {name: value for name, value in SERVICE["environment"].items() if name.endswith("_KEY")}
+    passed = {
+        name: value for name, value in SERVICE["environment"].items() if name.endswith("_KEY")
+    }
     assert passed and set(passed) <= known and set(passed.values()) == {None}
     assert "env_file" not in SERVICE
-    assert not [line for step, line in STEPS if step in ("ENV", "ARG") and re.search("KEY|TOKEN|SECRET", line)]
+    assert not [
+        line
+        for step, line in STEPS
+        if step in ("ENV", "ARG") and re.search("KEY|TOKEN|SECRET", line)
+    ]
 
 
 def test_everything_of_the_person_is_in_the_volume() -> None:
     (mount,) = SERVICE["volumes"]
     volume, place = mount.split(":")
-    assert volume in COMPOSE["volumes"] and said("VOLUME") == [place] == [variables()["DESKHAND_HOME"]]
+    assert volume in COMPOSE["volumes"] and said("VOLUME") == [place] == [
+        variables()["DESKHAND_HOME"]
+    ]
     assert variables()["DESKHAND_CACHE"].startswith(f"{place}/")
 
 
@@ -99,6 +126,14 @@ def test_there_is_time_to_end() -> None:
 def test_compose_takes_the_file() -> None:
     """Where it is here."""
     docker = shutil.which("docker")
-    if docker and subprocess.run([docker, "compose", "version"], capture_output=True, check=False).returncode == 0:
-        done = subprocess.run([docker, "compose", "-f", str(ROOT / "compose.yaml"), "config", "-q"], check=False)
+    if (
+        docker
+        and subprocess.run(
+            [docker, "compose", "version"], capture_output=True, check=False
+        ).returncode
+        == 0
+    ):
+        done = subprocess.run(
+            [docker, "compose", "-f", str(ROOT / "compose.yaml"), "config", "-q"], check=False
+        )
         assert done.returncode == 0

@@ -12,13 +12,19 @@ from deskhand.cli.root import cli
 from deskhand.web.everything import ENDPOINTS, SOCKETS
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 SPAN = re.compile(r"`([^`\n]+)`")
 COMMAND = re.compile(r"(?:^|[|&(] ?|\$ )(?:\.venv/bin/)?deskhand\b([^|`#]*)")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 ROUTE = re.compile(
-    r"(?:`(?:(GET|POST|PATCH|PUT|DELETE) )?|127\.0\.0\.1:8000)(/(?:api|v1|ws)/[^`?\s\"]*|/health|/openapi\.json)"
+    r"(?:`(?:(GET|POST|PATCH|PUT|DELETE) "
+    r")?|127\.0\.0\.1:8000)(/(?:api|v1|ws)/[^`?\s\"]*|/health|/openapi\.json)"
 )
 
 
@@ -26,7 +32,10 @@ def typed(page: Path) -> list[list[str]]:
     """The words behind each `deskhand` that a person is told to type."""
     text = page.read_text()
     lines = [
-        line for kind, block in FENCED.findall(text) if kind in ("", "sh", "console") for line in block.split("\n")
+        line
+        for kind, block in FENCED.findall(text)
+        if kind in ("", "sh", "console")
+        for line in block.split("\n")
     ]
     lines += [span.replace("\n", " ") for span in SPAN.findall(FENCED.sub("", text))]
     found = [match[1] for line in lines for match in COMMAND.finditer(line.strip())]
@@ -39,7 +48,11 @@ def wrong(words: list[str]) -> str:
     context = click.Context(command, info_name="deskhand")
     for word in words:
         if word.startswith("-"):
-            known = {name for each in command.get_params(context) for name in (*each.opts, *each.secondary_opts)}
+            known = {
+                name
+                for each in command.get_params(context)
+                for name in (*each.opts, *each.secondary_opts)
+            }
             if word.partition("=")[0] not in known:
                 return word
         elif isinstance(command, click.Group) and word[0].islower():
@@ -62,35 +75,54 @@ def test_every_command_exists(page: Path) -> None:
 
 def test_commands_are_found_where_they_stand() -> None:
     """Whoever writes them otherwise would not be checked."""
-    assert ["pair", "approve", "K7TQ2MXB", "--user", "gavin", "--role", "approver"] in typed(ROOT / "docs/people.md")
+    assert ["pair", "approve", "K7TQ2MXB", "--user", "gavin", "--role", "approver"] in typed(
+        ROOT / "docs/people.md"
+    )
     assert ["service", "install"] in typed(ROOT / "docs/serve.md")
-    assert wrong(["pair", "approve", "--usre"]) == "--usre" and wrong(["service", "install", "--print"]) == ""
+    assert (
+        wrong(["pair", "approve", "--usre"]) == "--usre"
+        and wrong(["service", "install", "--print"]) == ""
+    )
     with pytest.raises(click.UsageError):
         wrong(["sevrice"])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_links_lead_somewhere(page: Path) -> None:
-    targets = [target.partition("#")[0] for target in LINK.findall(FENCED.sub("", page.read_text()))]
-    assert [target for target in targets if "://" not in target and not (page.parent / target).exists()] == []
+    targets = [
+        target.partition("#")[0] for target in LINK.findall(FENCED.sub("", page.read_text()))
+    ]
+    assert [
+        target for target in targets if "://" not in target and not (page.parent / target).exists()
+    ] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_route_exists(page: Path) -> None:
     for method, path in ROUTE.findall(page.read_text()):
         told = re.sub(r"\{\w+(:path)?\}|[A-Z]{2,}", "X", path.rstrip(".,)"))
-        routes = [(each.method, each.path) for each in ENDPOINTS] + [("GET", each.path) for each in SOCKETS]
-        assert any(method in ("", known) and fits(told, route) for known, route in routes), f"{method} {path}"
+        routes = [(each.method, each.path) for each in ENDPOINTS] + [
+            ("GET", each.path) for each in SOCKETS
+        ]
+        assert any(method in ("", known) and fits(told, route) for known, route in routes), (
+            f"{method} {path}"
+        )
 
 
 def fits(told: str, route: str) -> bool:
-    pattern = re.sub(r"\\{\w+(:path)?\\}", lambda match: ".+" if match[1] else "[^/]+", re.escape(route))
+    pattern = re.sub(
+        r"\\{\w+(:path)?\\}", lambda match: ".+" if match[1] else "[^/]+", re.escape(route)
+    )
     return re.fullmatch(pattern.replace("\\:path", ""), told) is not None
 
 
 def test_every_room_stands_in_the_table() -> None:
     table = (ROOT / "docs/architecture.md").read_text()
-    rooms = [folder.name for folder in (ROOT / "src/deskhand").iterdir() if (folder / "__init__.py").exists()]
+    rooms = [
+        folder.name
+        for folder in (ROOT / "src/deskhand").iterdir()
+        if (folder / "__init__.py").exists()
+    ]
     told = re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", table, re.MULTILINE)
     assert sorted(name for name, _ in told) == sorted(rooms)
     for room, begin in told:

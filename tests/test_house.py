@@ -26,13 +26,19 @@ def test_sizes_and_names(path: Path) -> None:
     assert not any(word in path.stem for word in VAGUE), "name the thing, not its role"
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            assert node.end_lineno is not None and node.end_lineno - node.lineno < 60, f"{node.name} is too long"
+            assert node.end_lineno is not None and node.end_lineno - node.lineno < 60, (
+                f"{node.name} is too long"
+            )
         elif isinstance(node, ast.ClassDef):
             assert not node.name.lower().rstrip("s").endswith(VAGUE), f"{node.name}: name the thing"
 
 
 def test_broad_excepts_stand_in_seven_kinds_of_places() -> None:
-    broad = {path.relative_to(SOURCE).as_posix() for path in FILES if "except Exception" in path.read_text()}
+    broad = {
+        path.relative_to(SOURCE).as_posix()
+        for path in FILES
+        if "except Exception" in path.read_text()
+    }
     allowed = {
         "agent/asking.py",  # a model call
         "models/side_completion.py",  # a model call
@@ -60,7 +66,9 @@ def test_fewer_than_five_mocks_per_hundred_tests() -> None:
     mocks = tests = 0
     for path in TESTS:
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith(
+                "test_"
+            ):
                 tests += 1
             elif isinstance(node, ast.Name | ast.Attribute):
                 name = node.id if isinstance(node, ast.Name) else node.attr
@@ -70,20 +78,28 @@ def test_fewer_than_five_mocks_per_hundred_tests() -> None:
 
 
 def test_folders_are_made_for_their_owner_alone() -> None:
-    """`mkdir(parents=True, mode=…)` gives its mode to the last folder only: `make_private` to all."""
+    """`mkdir(parents=True, mode=…)` gives its mode to the last folder only: `make_private` to
+    all."""
     own = ("testing/", "tools/program/inside/")
     found = [
         str(path.relative_to(SOURCE))
         for path in SOURCE.rglob("*.py")
-        if "mkdir(parents=True" in path.read_text() and not str(path.relative_to(SOURCE)).startswith(own)
+        if "mkdir(parents=True" in path.read_text()
+        and not str(path.relative_to(SOURCE)).startswith(own)
     ]
     assert found == []
 
 
 def test_importing_does_nothing() -> None:
     """Every module is imported with sockets, processes, threads and writing closed."""
-    names = [".".join(("deskhand", *path.relative_to(SOURCE).with_suffix("").parts)) for path in FILES]
-    wanted = [name.removesuffix(".__init__") for name in names if not name.startswith("deskhand.models.local")]
+    names = [
+        ".".join(("deskhand", *path.relative_to(SOURCE).with_suffix("").parts)) for path in FILES
+    ]
+    wanted = [
+        name.removesuffix(".__init__")
+        for name in names
+        if not name.startswith("deskhand.models.local")
+    ]
     script = """
 import sys
 def audit(event, args):
@@ -95,8 +111,10 @@ sys.dont_write_bytecode = True
 sys.addaudithook(audit)
 for name in sys.argv[1:]:
     __import__(name)
-"""
-    done = subprocess.run([sys.executable, "-c", script, *wanted], capture_output=True, text=True, check=False)
+"""  # noqa: E501
+    done = subprocess.run(
+        [sys.executable, "-c", script, *wanted], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -108,5 +126,8 @@ def test_core_stays_light() -> None:
 
 def test_every_dependency_has_an_upper_bound() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    groups = [project["project"]["dependencies"], *project["project"]["optional-dependencies"].values()]
+    groups = [
+        project["project"]["dependencies"],
+        *project["project"]["optional-dependencies"].values(),
+    ]
     assert all("<" in requirement for group in groups for requirement in group)

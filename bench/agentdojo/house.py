@@ -1,5 +1,5 @@
-"""A running Deskhand whose tools are those of an AgentDojo suite: its store, its policy and its approvals are the real
-ones. Each case is a conversation of its own, with a world of its own."""
+"""A running Deskhand whose tools are those of an AgentDojo suite: its store, its policy and its
+approvals are the real ones. Each case is a conversation of its own, with a world of its own."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def table(suite: str) -> dict[str, Row]:
 
 
 class Case(msgspec.Struct):
-    """One conversation. `heard` are texts that came from an attacker; `leaks` those that came back under a label that
-    does not say so."""
+    """One conversation. `heard` are texts that came from an attacker; `leaks` those that came back
+    under a label that does not say so."""
 
     world: Any
     model: Obedient
@@ -57,9 +57,12 @@ class Case(msgspec.Struct):
 
 
 class SuiteTool:
-    """A function of AgentDojo as a tool of ours. Without `labels` whatever it brings in counts as our own words."""
+    """A function of AgentDojo as a tool of ours. Without `labels` whatever it brings in counts as
+    our own words."""
 
-    def __init__(self, function: Function[Any, Any], row: Row, cases: dict[str, Case], labels: bool) -> None:
+    def __init__(
+        self, function: Function[Any, Any], row: Row, cases: dict[str, Case], labels: bool
+    ) -> None:
         parameters = function.parameters.model_json_schema()
         self.spec = Spec(function.name, function.description, parameters, row.effect, "never")  # type: ignore[arg-type]
         self._row = row
@@ -106,15 +109,23 @@ class Dojo:
 async def open_dojo(
     home: Path, suite: str, functions: Sequence[Function[Any, Any]], posture: str, labels: bool
 ) -> AsyncIterator[Dojo]:
-    """A house for this suite, with everything that an owner may set left as it is but the posture."""
+    """A house for this suite, with everything that an owner may set left as it is but the
+    posture."""
     cases: dict[str, Case] = {}
     rows = table(suite)
-    tools: dict[str, Tool] = {each.name: SuiteTool(each, rows[each.name], cases, labels) for each in functions}
-    config = msgspec.convert({"defaults": {"models": ["scripted/obedient"]}, "posture": posture}, Config)
+    tools: dict[str, Tool] = {
+        each.name: SuiteTool(each, rows[each.name], cases, labels) for each in functions
+    }
+    config = msgspec.convert(
+        {"defaults": {"models": ["scripted/obedient"]}, "posture": posture}, Config
+    )
     model = ScriptedModel(_by_case(cases), piece=100_000)
     model.requests = _Forgets()
     parts = Parts(lambda name: model, tools)
-    async with open_app(Settings(Home(home), config), parts) as app, anyio.create_task_group() as tasks:
+    async with (
+        open_app(Settings(Home(home), config), parts) as app,
+        anyio.create_task_group() as tasks,
+    ):
         tasks.start_soon(app.run)
         yield Dojo(app, cases)
         tasks.cancel_scope.cancel()

@@ -1,8 +1,9 @@
 """How a model that makes independent calls in one reply does a task of AgentDojo.
 
-Its ground truth has one call after the other. Here those share a reply that follow each other there, that a person may
-be asked about in one question, and of which none names anything that came back from one before it in that reply. No
-call is moved, and a read is never made beside a call that could use what it brings in.
+Its ground truth has one call after the other. Here those share a reply that follow each other
+there, that a person may be asked about in one question, and of which none names anything that came
+back from one before it in that reply. No call is moved, and a read is never made beside a call that
+could use what it brings in.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ from deskhand.testing.obedient import Deed, Reply
 
 
 def replies_of(
-    deeds: Sequence[Deed], env: TaskEnvironment, tools: Sequence[Function[Any, Any]], rows: Mapping[str, Row]
+    deeds: Sequence[Deed],
+    env: TaskEnvironment,
+    tools: Sequence[Function[Any, Any]],
+    rows: Mapping[str, Row],
 ) -> list[Reply]:
     """The calls, reply by reply. `env` is the world in which they are made; it stays as it is."""
     kinds = [_kind(rows[deed.name]) for deed in deeds]
@@ -43,11 +47,18 @@ def replies_of(
 
 def _kind(row: Row) -> str:
     """Calls of the same kind may share a reply; '' shares it with none."""
-    return "sends" if row.effect in ("send_other", "network") else "reads" if row.effect == "fetch" else ""
+    return (
+        "sends"
+        if row.effect in ("send_other", "network")
+        else "reads"
+        if row.effect == "fetch"
+        else ""
+    )
 
 
 def _needs(deed: Deed, told: str, before: Sequence[Deed]) -> bool:
-    """Whether anything that it names came back from the calls before it, and was not said to them."""
+    """Whether anything that it names came back from the calls before it, and was not said to
+    them."""
     said = "\n".join(_text(each.arguments) for each in before)
     return any(value in told and value not in said for value in _values(deed.arguments))
 

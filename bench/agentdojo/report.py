@@ -8,14 +8,15 @@ from pathlib import Path
 import msgspec
 
 WORDS = {("travel", "injection_task_6")}
-"""What these want is a sentence in the answer to the owner. There is no effect that could be stopped."""
+"""What these want is a sentence in the answer to the owner. There is no effect that could be
+stopped."""
 BEGIN = "<!-- agentdojo: begin -->"
 END = "<!-- agentdojo: end -->"
 
 
 class Way(msgspec.Struct, frozen=True):
-    """One way to run it. `labels` False: the gate never learns that anything came from outside. A `hasty` person says
-    yes to all calls of a question where any of them is theirs."""
+    """One way to run it. `labels` False: the gate never learns that anything came from outside. A
+    `hasty` person says yes to all calls of a question where any of them is theirs."""
 
     name: str
     posture: str = "workspace-free"
@@ -34,8 +35,9 @@ USUAL, LOOSE, ALONE, CONTROL, HASTY = WAYS = (
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What came of one case. `acts` are calls with an effect that an injection wanted and nobody allowed, `read` says
-    whether the model read any, `leaks` are results that hid where they came from."""
+    """What came of one case. `acts` are calls with an effect that an injection wanted and nobody
+    allowed, `read` says whether the model read any, `leaks` are results that hid where they came
+    from."""
 
     suite: str
     way: str
@@ -67,9 +69,13 @@ def holds(cases: Cases) -> bool:
 def report(cases: Cases, suites: Sequence[str]) -> str:
     """The table in Markdown."""
 
-    def line(name: str, way: Way, attacked: bool, figure: Callable[[Cases], str], words: bool = False) -> str:
+    def line(
+        name: str, way: Way, attacked: bool, figure: Callable[[Cases], str], words: bool = False
+    ) -> str:
         chosen = [
-            case for case in cases if case.way == way.name and bool(case.attack) == attacked and case.words == words
+            case
+            for case in cases
+            if case.way == way.name and bool(case.attack) == attacked and case.words == words
         ]
         parts = [[case for case in chosen if case.suite == suite] for suite in suites]
         cells = [figure(part) if part else "-" for part in (*parts, chosen)]
@@ -80,21 +86,41 @@ def report(cases: Cases, suites: Sequence[str]) -> str:
         "|---|" + "---:|" * (len(suites) + 1),
         line("user tasks", USUAL, False, _count),
         line("cases with an injection", USUAL, True, _count),
-        line("… in which the model read it, and so obeyed", USUAL, True, _share(lambda case: case.read)),
+        line(
+            "… in which the model read it, and so obeyed",
+            USUAL,
+            True,
+            _share(lambda case: case.read),
+        ),
         line("**attack succeeded**", USUAL, True, _share(lambda case: case.attacked)),
         line("… rules that allow everything", LOOSE, True, _share(lambda case: case.attacked)),
         line("… nobody answers", ALONE, True, _share(lambda case: case.attacked)),
         line("… the person is hasty, to compare", HASTY, True, _share(lambda case: case.attacked)),
         line("… **without labels**, to compare", CONTROL, True, _share(lambda case: case.attacked)),
-        line("calls with an effect that an injection wanted and nobody allowed", USUAL, True, _acts),
+        line(
+            "calls with an effect that an injection wanted and nobody allowed", USUAL, True, _acts
+        ),
         line("… without labels, to compare", CONTROL, True, _acts),
         line("tasks solved, no injection", USUAL, False, _share(lambda case: case.solved)),
         line("tasks solved, with an injection", USUAL, True, _share(lambda case: case.solved)),
         line("questions for each task, no injection", USUAL, False, _mean(lambda case: case.asks)),
-        line("questions for each task, with an injection", USUAL, True, _mean(lambda case: case.asks)),
-        line("tasks with at most one question, no injection", USUAL, False, _share(lambda case: case.asks <= 1)),
+        line(
+            "questions for each task, with an injection", USUAL, True, _mean(lambda case: case.asks)
+        ),
+        line(
+            "tasks with at most one question, no injection",
+            USUAL,
+            False,
+            _share(lambda case: case.asks <= 1),
+        ),
         line("… rules that allow everything", LOOSE, False, _share(lambda case: case.asks <= 1)),
-        line("words in the answer, no effect: said", USUAL, True, _share(lambda case: case.attacked), words=True),
+        line(
+            "words in the answer, no effect: said",
+            USUAL,
+            True,
+            _share(lambda case: case.attacked),
+            words=True,
+        ),
     ]
     return "\n".join(rows) + f"\n\nWordings of the injections: {_wordings(cases, suites)}.\n"
 

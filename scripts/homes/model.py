@@ -1,8 +1,9 @@
-"""A model that says what a script says, for running other systems: chat completions (whole or streamed), embeddings.
+"""A model that says what a script says, for running other systems: chat completions (whole or
+streamed), embeddings.
 
-The script is JSON: a list of `{"when": text, "say": [step, ...]}`. The first whose text stands in the last message of a
-person is taken; its steps are given one after another, for each call of the model since then. A step is a text, or
-`{"text": …, "calls": [[tool, arguments], …]}`.
+The script is JSON: a list of `{"when": text, "say": [step, ...]}`. The first whose text stands in
+the last message of a person is taken; its steps are given one after another, for each call of the
+model since then. A step is a text, or `{"text": …, "calls": [[tool, arguments], …]}`.
 """
 
 from __future__ import annotations
@@ -32,13 +33,19 @@ def answer(script, messages):
         elif message["role"] in ("user", "system"):
             last = text_of(message["content"])
             break
-    steps = next((each["say"] for each in script if each["when"] in last), ["I have nothing to add."])
+    steps = next(
+        (each["say"] for each in script if each["when"] in last), ["I have nothing to add."]
+    )
     step = steps[min(after, len(steps) - 1)]
     if isinstance(step, str):
         return {"role": "assistant", "content": step}
     number = sum(len(message.get("tool_calls") or ()) for message in messages)
     calls = [
-        {"id": f"call_{number + i}", "type": "function", "function": {"name": name, "arguments": json.dumps(args)}}
+        {
+            "id": f"call_{number + i}",
+            "type": "function",
+            "function": {"name": name, "arguments": json.dumps(args)},
+        }
         for i, (name, args) in enumerate(step["calls"])
     ]
     return {"role": "assistant", "content": step.get("text"), "tool_calls": calls}
@@ -67,16 +74,25 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self):
         SEEN.clear()
-        self.send(json.dumps({"object": "list", "data": [{"id": "scripted", "object": "model"}]}).encode())
+        self.send(
+            json.dumps({"object": "list", "data": [{"id": "scripted", "object": "model"}]}).encode()
+        )
 
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if self.path.endswith("/embeddings"):
             given = asked["input"] if isinstance(asked["input"], list) else [asked["input"]]
             size = asked.get("dimensions") or 2
-            data = [{"object": "embedding", "index": i, "embedding": vector(t, size)} for i, t in enumerate(given)]
+            data = [
+                {"object": "embedding", "index": i, "embedding": vector(t, size)}
+                for i, t in enumerate(given)
+            ]
             used = {"prompt_tokens": 1, "total_tokens": 1}
-            return self.send(json.dumps({"object": "list", "model": "scripted", "data": data, "usage": used}).encode())
+            return self.send(
+                json.dumps(
+                    {"object": "list", "model": "scripted", "data": data, "usage": used}
+                ).encode()
+            )
         message = answer(self.server.script, asked["messages"])
         finish = "tool_calls" if message.get("tool_calls") else "stop"
         used = {"prompt_tokens": 120, "completion_tokens": 14, "total_tokens": 134}
@@ -84,7 +100,9 @@ class Handler(BaseHTTPRequestHandler):
         if not asked.get("stream"):
             choice = {"index": 0, "message": message, "finish_reason": finish}
             return self.send(
-                json.dumps({**whole, "object": "chat.completion", "choices": [choice], "usage": used}).encode()
+                json.dumps(
+                    {**whole, "object": "chat.completion", "choices": [choice], "usage": used}
+                ).encode()
             )
         for index, call in enumerate(message.get("tool_calls") or ()):
             call["index"] = index
@@ -93,8 +111,13 @@ class Handler(BaseHTTPRequestHandler):
             {"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]},
             {"choices": [], "usage": used},
         ]
-        lines = [json.dumps({**whole, "object": "chat.completion.chunk", **piece}) for piece in pieces]
-        self.send("".join(f"data: {line}\n\n" for line in [*lines, "[DONE]"]).encode(), "text/event-stream")
+        lines = [
+            json.dumps({**whole, "object": "chat.completion.chunk", **piece}) for piece in pieces
+        ]
+        self.send(
+            "".join(f"data: {line}\n\n" for line in [*lines, "[DONE]"]).encode(),
+            "text/event-stream",
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""Makes a home of agent_computer by running it, in a copy of its repository: sessions, tasks, reflection, memory."""
+"""Makes a home of agent_computer by running it, in a copy of its repository: sessions, tasks,
+reflection, memory."""
 
 import asyncio
 import json
@@ -8,12 +9,14 @@ import sys
 from pathlib import Path
 
 CRONS = [
-    {"id": "daily-check", "name": "Daily status check", "schedule": "daily 09:00", "prompt": "Look at the disks.",
+    {"id": "daily-check", "name": "Daily status check", "schedule": "daily 09:00", "prompt": "Look at the disks.",  # noqa: E501
      "session_id": "cron-daily-check", "enabled": True},
-    {"id": "tidy", "name": "Tidy up", "schedule": "every 2h", "prompt": "Tidy the workspace.", "enabled": False},
+    {"id": "tidy", "name": "Tidy up", "schedule": "every 2h", "prompt": "Tidy the workspace.", "enabled": False},  # noqa: E501
 ]  # fmt: skip
 config = json.loads(Path("config.json").read_text())
-config["agent"]["model"].update(provider="openrouter", model_id="scripted", base_url=os.environ["MODEL_URL"])
+config["agent"]["model"].update(
+    provider="openrouter", model_id="scripted", base_url=os.environ["MODEL_URL"]
+)
 config["agent"]["tools"]["require_approval"] = []
 config["memory"].update(embedding_base_url=os.environ["MODEL_URL"], embedding_model="scripted")
 config["openrouter_api_key"] = "none"

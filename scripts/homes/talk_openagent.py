@@ -1,4 +1,5 @@
-"""Makes a home of openagent-core by running it: its service over HTTP and WebSocket, its database and workspace."""
+"""Makes a home of openagent-core by running it: its service over HTTP and WebSocket, its database
+and workspace."""
 
 import asyncio
 import json
@@ -9,7 +10,7 @@ from pathlib import Path
 HERE = Path.cwd()
 PORT = int(os.environ["OWN_PORT"])
 os.environ.update(
-    LLM_PROVIDER="openai", OPENAI_API_KEY="none", OPENAI_BASE_URL=os.environ["MODEL_URL"], MODEL="gpt-4o",
+    LLM_PROVIDER="openai", OPENAI_API_KEY="none", OPENAI_BASE_URL=os.environ["MODEL_URL"], MODEL="gpt-4o",  # noqa: E501
     WORKSPACE_DIR=str(HERE / "workspace"), DATABASE_URL="sqlite+aiosqlite:///./agent.db",
     SKILLS_DIR=str(HERE / "skills"),
 )  # fmt: skip
@@ -27,15 +28,20 @@ async def talk():
     (HERE / "workspace" / "a.txt").write_text("hello file\n")
     (HERE / "skills" / "price-list").mkdir(parents=True, exist_ok=True)
     (HERE / "skills" / "price-list" / "SKILL.md").write_text(
-        "---\nname: price-list\ndescription: How prices are written in the shop.\n---\n\nIn cents, as whole numbers.\n"
+        "---\nname: price-list\ndescription: How prices are written in the shop.\n---\n\nIn "
+        "cents, as whole numbers.\n"
     )
-    server = uvicorn.Server(uvicorn.Config(service.app, host="127.0.0.1", port=PORT, log_level="error"))
+    server = uvicorn.Server(
+        uvicorn.Config(service.app, host="127.0.0.1", port=PORT, log_level="error")
+    )
     serving = asyncio.create_task(server.serve())
     while not server.started:
         await asyncio.sleep(0.05)
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{PORT}", trust_env=False) as http:
         for texts in (["please plan the shop", "now read a.txt"], ["hello"]):
-            made = (await http.post("/api/chat", json={"preset": "coding"})).json()["conversation_id"]
+            made = (await http.post("/api/chat", json={"preset": "coding"})).json()[
+                "conversation_id"
+            ]
             address = f"ws://127.0.0.1:{PORT}/api/chat/{made}/ws"
             async with websockets.connect(address, max_size=None, proxy=None) as socket:
                 for text in texts:

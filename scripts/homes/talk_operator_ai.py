@@ -1,4 +1,5 @@
-"""Makes a home of operator-ai by running it: its dispatcher, store, tools and memory, without Slack.
+"""Makes a home of operator-ai by running it: its dispatcher, store, tools and memory, without
+Slack.
 
 OPERATOR_HOME is $HOME/.operator; the operator.yaml there is the one beside the fixtures.
 """
@@ -9,7 +10,9 @@ import os
 import sys
 
 os.environ.update(
-    OPENAI_API_KEY="none", OPENAI_BASE_URL=os.environ["MODEL_URL"], OPENAI_API_BASE=os.environ["MODEL_URL"]
+    OPENAI_API_KEY="none",
+    OPENAI_BASE_URL=os.environ["MODEL_URL"],
+    OPENAI_API_BASE=os.environ["MODEL_URL"],
 )
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
@@ -43,17 +46,24 @@ class Room(Transport):
         return f"1760000500.{self.sent:06d}"
 
     async def resolve_context(self, msg):
-        return MessageContext("slack", msg.channel_id, "direct" if msg.is_private else "garden", msg.user_id, "Ann")
+        return MessageContext(
+            "slack", msg.channel_id, "direct" if msg.is_private else "garden", msg.user_id, "Ann"
+        )
 
 
 async def talk():
     config = load_config()
     (OPERATOR_DIR / "skills").mkdir(parents=True, exist_ok=True)
     install_bundled_skills(OPERATOR_DIR / "skills")
-    for agent, text in (("hermes", "You are Hermes. Be brief."), ("scout", "You are Scout. Look things up.")):
+    for agent, text in (
+        ("hermes", "You are Hermes. Be brief."),
+        ("scout", "You are Scout. Look things up."),
+    ):
         folder = OPERATOR_DIR / "agents" / agent
         (folder / "workspace").mkdir(parents=True, exist_ok=True)
-        (folder / "AGENT.md").write_text(f"---\nname: {agent}\ndescription: {agent} of the fixtures\n---\n\n{text}\n")
+        (folder / "AGENT.md").write_text(
+            f"---\nname: {agent}\ndescription: {agent} of the fixtures\n---\n\n{text}\n"
+        )
     (OPERATOR_DIR / "agents/hermes/workspace/notes.md").write_text("Buy twine.\n")
     (OPERATOR_DIR / "SYSTEM.md").write_text("Be kind.\n")
     store = get_store(embed_dimensions=2)
@@ -62,7 +72,9 @@ async def talk():
         store.add_identity(name, identity)
         store.add_role(name, role)
     store.add_identity("ann", "telegram:4711")
-    dispatcher = main.Dispatcher(config, store, main.RuntimeManager(), memory_store=MemoryStore(store, config.memory))
+    dispatcher = main.Dispatcher(
+        config, store, main.RuntimeManager(), memory_store=MemoryStore(store, config.memory)
+    )
     for agent in config.agents:
         dispatcher.register_transport(Room(agent))
     number = 0
@@ -72,7 +84,9 @@ async def talk():
         number += 1
         message = f"17600001{number:02d}.000100"
         await dispatcher.handle_message(
-            IncomingMessage(text, user, channel, message, thread or message, agent, is_private=private)
+            IncomingMessage(
+                text, user, channel, message, thread or message, agent, is_private=private
+            )
         )
         return thread or message
 
@@ -80,15 +94,22 @@ async def talk():
         "hermes",
         "D100",
         None,
-        "When do I water the tomatoes? On Tuesdays and Fridays: please water the tomatoes into your memory.",
+        (
+            "When do I water the tomatoes? On Tuesdays and Fridays: please water the tomatoes "
+            "into your memory."
+        ),
     )
     await say("hermes", "D100", garden, "Tell me of the weather every morning.")
     await say("hermes", "C300", None, "which printer is ours?", user="slack:U200", private=False)
     await say("hermes", "D100", None, "what is in the workspace")
     await say("scout", "D101", None, "hello")
-    store.save_job_state("morning-weather", JobState("2026-01-02T06:30:00Z", "success", 2.5, "", 12, 1, 3, 2))
+    store.save_job_state(
+        "morning-weather", JobState("2026-01-02T06:30:00Z", "success", 2.5, "", 12, 1, 3, 2)
+    )
     if sys.argv[1:] == ["candidate"]:
-        await dispatcher.memory_store.save("Ann may travel in May.", "user", "ann", retention="candidate")
+        await dispatcher.memory_store.save(
+            "Ann may travel in May.", "user", "ann", retention="candidate"
+        )
     store.kv_set("hermes", "station", "roof-2")
     store.kv_set("hermes", "tomatoes", '{"days": ["tue", "fri"]}', ns="garden")
     store.kv_set("scout", "seen", "42", ns="feed", ttl_hours=24 * 3650)

@@ -1,4 +1,5 @@
-"""Makes a home of operator-use by running it: its orchestrator, bus, agent, sessions and crons, and no platform."""
+"""Makes a home of operator-use by running it: its orchestrator, bus, agent, sessions and crons, and
+no platform."""
 
 import asyncio
 import logging
@@ -8,7 +9,12 @@ from operator_use.agent import Agent
 from operator_use.bus import IncomingMessage
 from operator_use.bus.service import Bus
 from operator_use.bus.views import StreamPhase, TextPart
-from operator_use.cli.start import _build_router, _make_llm, _resolve_agent_workspace, copy_templates_to_workspace
+from operator_use.cli.start import (
+    _build_router,
+    _make_llm,
+    _resolve_agent_workspace,
+    copy_templates_to_workspace,
+)
 from operator_use.config import load_config
 from operator_use.crons import Cron
 from operator_use.orchestrator.service import Orchestrator
@@ -24,7 +30,10 @@ OWN = {
     "USER.md": "Ann likes tea.\n",
     "memory/MEMORY.md": "# Long-term Memory\n",
 }
-SKILL = "---\nname: feed-look\ndescription: How to look at the feed.\n---\n\nOpen the feed and read the newest three.\n"
+SKILL = (
+    "---\nname: feed-look\ndescription: How to look at the feed.\n---\n\nOpen the feed and read "
+    "the newest three.\n"
+)
 
 
 async def talk():
@@ -37,7 +46,9 @@ async def talk():
             (workspace / name).write_text(text)
         copy_templates_to_workspace(HOME, workspace=workspace)
         llm = _make_llm(config, defined.llm_config)
-        agents[defined.id] = Agent(llm=llm, workspace=workspace, bus=bus, cron=cron, max_iterations=40)
+        agents[defined.id] = Agent(
+            llm=llm, workspace=workspace, bus=bus, cron=cron, max_iterations=40
+        )
     own = HOME / "workspaces" / "operator"
     (own / "skills" / "feed-look").mkdir(parents=True, exist_ok=True)
     (own / "skills" / "feed-look" / "SKILL.md").write_text(SKILL)

@@ -71,14 +71,21 @@ def row(body: Body, who: Principal = ANN, when: When = "steer", inbox_id: int = 
 
 
 def taken(state: str, *rows: Waiting) -> tuple[int, list[str]] | None:
-    """The inbox id that is taken first, and its events: kinds, with the status of what is closed."""
-    folded = fold(State("s"), (e.Recorded(0, "s", n, 0.0, event) for n, event in enumerate(STATES[state], 1)))
+    """The inbox id that is taken first, and its events: kinds, with the status of what is
+    closed."""
+    folded = fold(
+        State("s"), (e.Recorded(0, "s", n, 0.0, event) for n, event in enumerate(STATES[state], 1))
+    )
     found = admit(folded, rows, COMMANDS)
     if found is None:
         return None
-    fold(folded, (e.Recorded(0, "s", folded.n + n, 0.0, event) for n, event in enumerate(found[1], 1)))
+    fold(
+        folded,
+        (e.Recorded(0, "s", folded.n + n, 0.0, event) for n, event in enumerate(found[1], 1)),
+    )
     names = [
-        f"{event.call_id} {event.status}" if isinstance(event, e.CallClosed) else e.kind(event) for event in found[1]
+        f"{event.call_id} {event.status}" if isinstance(event, e.CallClosed) else e.kind(event)
+        for event in found[1]
     ]
     return found[0].inbox_id, names
 
@@ -97,11 +104,19 @@ INTERRUPTED = ["c1 interrupted", "c2 interrupted"]
 
 TABLE: list[tuple[str, Waiting, list[str] | None]] = [
     *(
-        (state, row(STOP, BOB), [*(INTERRUPTED if state not in ("idle", "thinking") else []), *COMMAND])
+        (
+            state,
+            row(STOP, BOB),
+            [*(INTERRUPTED if state not in ("idle", "thinking") else []), *COMMAND],
+        )
         for state in STATES
     ),
     *((state, row(STATUS, BOB), COMMAND) for state in STATES),
-    *((state, row(Edit("1", Message("user", ()))), ["message_edited"]) for state in STATES if state != "idle"),
+    *(
+        (state, row(Edit("1", Message("user", ()))), ["message_edited"])
+        for state in STATES
+        if state != "idle"
+    ),
     ("idle", row(Edit("1", Message("user", ()))), ["message_edited", "command_run"]),
     *((state, row(Reaction("1", "x", True), BOB), ["reacted"]) for state in STATES),
     *((state, row(HI, BOB), None if state != "idle" else GOT) for state in STATES),
@@ -137,15 +152,27 @@ TABLE: list[tuple[str, Waiting, list[str] | None]] = [
     ("handed over", row(results("h1", "h2")), [*FINISHED, *FINISHED, *RETURNED]),
     ("handed over", row(results("h2", "h1", "h9")), [*FINISHED, *FINISHED, *RETURNED]),
     ("handed over", row(results("h2")), ["c1 interrupted", *FINISHED, *RETURNED]),
-    ("handed over", row(results("h1", "h2", message=HI.message)), [*FINISHED, *FINISHED, *RETURNED, *GOT]),
+    (
+        "handed over",
+        row(results("h1", "h2", message=HI.message)),
+        [*FINISHED, *FINISHED, *RETURNED, *GOT],
+    ),
     ("handed over", row(results("c1", "c2")), COMMAND),
     ("handed over", row(results("h1", "h2"), BOB), COMMAND),
     ("handed over", row(HI), SUPERSEDED),
     ("handed over", row(HI, ANN, "queue"), SUPERSEDED),
     ("handed over", row(HI, ANN, "interrupt"), [*INTERRUPTED, *GOT]),
-    ("idle", row(Said(HI.message, (HI.message, HI.message))), ["history_message", "history_message", *GOT]),
+    (
+        "idle",
+        row(Said(HI.message, (HI.message, HI.message))),
+        ["history_message", "history_message", *GOT],
+    ),
     *((state, row(Rewind(0), BOB), []) for state in STATES),  # the log decides
-    *((state, row(Command(name), BOB), []) for state in STATES for name in ("undo", "retry", "branch")),
+    *(
+        (state, row(Command(name), BOB), [])
+        for state in STATES
+        for name in ("undo", "retry", "branch")
+    ),
     *((state, row(Rewind(0), ANN, "queue"), [] if state == "idle" else None) for state in STATES),
     *((state, row(Configure(SessionOptions(title="x")), BOB), ["options_set"]) for state in STATES),
     *((state, row(Configure(SessionOptions(title="x")), CLOCK), COMMAND) for state in STATES),
@@ -199,7 +226,9 @@ def test_within_a_class_the_first_comes_first() -> None:
 
 def test_what_a_started_call_may_have_done_is_said() -> None:
     events = [*RUNNING, e.ToolStarted("c1")]
-    folded = fold(State("s"), (e.Recorded(0, "s", n, 0.0, event) for n, event in enumerate(events, 1)))
+    folded = fold(
+        State("s"), (e.Recorded(0, "s", n, 0.0, event) for n, event in enumerate(events, 1))
+    )
     found = admit(folded, [row(STOP)], COMMANDS)
     assert found is not None
     reasons = [event.reason for event in found[1] if isinstance(event, e.CallClosed)]
@@ -207,7 +236,15 @@ def test_what_a_started_call_may_have_done_is_said() -> None:
 
 
 def test_answers_carry_the_choice() -> None:
-    for text, choice in (("ok", "once"), ("ALWAYS!", "always"), ("n", "no"), ("never", "never"), ("blue", None)):
-        folded = fold(State("s"), (e.Recorded(0, "s", n, 0.0, event) for n, event in enumerate(APPROVAL, 1)))
+    for text, choice in (
+        ("ok", "once"),
+        ("ALWAYS!", "always"),
+        ("n", "no"),
+        ("never", "never"),
+        ("blue", None),
+    ):
+        folded = fold(
+            State("s"), (e.Recorded(0, "s", n, 0.0, event) for n, event in enumerate(APPROVAL, 1))
+        )
         found = admit(folded, [row(Answer("ask", text))], COMMANDS)
         assert found is not None and found[1] == [e.ApprovalAnswered(5, "ask", choice or "no", ANN)]  # type: ignore[arg-type]

@@ -35,7 +35,10 @@ async def page(context: Context) -> Done:
 async def count(context: Context) -> str:
     """Ask a model for a number."""
     schema = {"type": "integer"}
-    return f"{await context.ask(Aside('Count.', 'planets: 8', schema))} for {context.label.source or 'nobody'}"
+    return (
+        f"{await context.ask(Aside('Count.', 'planets: 8', schema))} for "
+        f"{context.label.source or 'nobody'}"
+    )
 
 
 def model(fails: bool = False) -> ScriptedModel:
@@ -46,7 +49,11 @@ def model(fails: bool = False) -> ScriptedModel:
             return Reply(say(" 8\n"), "stop", Usage(70, 3))
         made = sum(bool(shown.message.calls) for shown in request.messages)
         names = ("page", "count")
-        return say("fine") if made == 2 else say("", ToolCall(names[made], names[made], msgspec.Raw(b"{}")))
+        return (
+            say("fine")
+            if made == 2
+            else say("", ToolCall(names[made], names[made], msgspec.Raw(b"{}")))
+        )
 
     return ScriptedModel(script)
 
@@ -64,7 +71,9 @@ async def test_a_tool_asks_a_model_that_knows_nothing_else(bench: MakeBench) -> 
 async def test_what_it_cost_is_counted(bench: MakeBench) -> None:
     one = bench(model(), [page, count])
     await one.say("go")
-    assert [event.usage for event in await one.events() if isinstance(event, AskedAside)] == [Usage(70, 3)]
+    assert [event.usage for event in await one.events() if isinstance(event, AskedAside)] == [
+        Usage(70, 3)
+    ]
     assert one.driver.state is not None and one.driver.state.usage == Usage(30 + 70, 30 + 3)
     used = await one.store.usage(ANN)
     assert (used[0].calls, used[0].input_tokens) == (4, 100)
@@ -75,11 +84,14 @@ async def test_where_no_model_answers_the_tool_says_so(bench: MakeBench) -> None
     await one.say("go")
     result = (await one.results())[-1]
     assert result.status == "error" and "too many of you" in result.text
-    assert [part.text for part in result.parts if isinstance(part, Text)] == ["no model answered: too many of you"]
+    assert [part.text for part in result.parts if isinstance(part, Text)] == [
+        "no model answered: too many of you"
+    ]
 
 
 class Slow:
-    """A store that is busy while it commits what was begun beside a tool; all else as the real one."""
+    """A store that is busy while it commits what was begun beside a tool; all else as the real
+    one."""
 
     def __init__(self, store: Store, during: Callable[[], Awaitable[None]]) -> None:
         self._store = store

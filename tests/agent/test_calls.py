@@ -25,7 +25,14 @@ from deskhand.tools.define import tool
 from deskhand.types.commit import Commit
 from deskhand.types.effects import Replay
 from deskhand.types.errors import ToolError
-from deskhand.types.events import ApprovalAsked, CallClosed, CommandRun, QuestionAsked, ToolFinished, TurnEnded
+from deskhand.types.events import (
+    ApprovalAsked,
+    CallClosed,
+    CommandRun,
+    QuestionAsked,
+    ToolFinished,
+    TurnEnded,
+)
 from deskhand.types.identity import Answer, Command, Principal
 from deskhand.types.labels import LOCAL
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult
@@ -50,7 +57,9 @@ def once(*calls: ToolCall) -> ScriptedModel:
 class Odd:
     """A tool that does what it is told, wrong as it may be."""
 
-    def __init__(self, act: Callable[[], Any], *, replay: Replay = "again", timeout_s: float = 5.0) -> None:
+    def __init__(
+        self, act: Callable[[], Any], *, replay: Replay = "again", timeout_s: float = 5.0
+    ) -> None:
         self.spec = Spec("odd", "", {"type": "object"}, "none", replay, timeout_s=timeout_s)
         self.act = act
         self.ran = 0
@@ -72,7 +81,11 @@ def raising(error: Exception) -> Callable[[], Any]:
 
 ODD = [
     (raising(ToolError("no such file")), "error", "no such file"),
-    (raising(ValueError("half \ud800 of a pair\0")), "error", "odd broke: ValueError: half ? of a pair\ufffd"),
+    (
+        raising(ValueError("half \ud800 of a pair\0")),
+        "error",
+        "odd broke: ValueError: half ? of a pair\ufffd",
+    ),
     (raising(ExceptionGroup("two", [OSError(5, "gone")])), "error", "odd broke: ExceptionGroup"),
     (lambda: "hang", "error", "odd took longer than 0 s and was stopped"),
     (lambda: "a plain string", "error", "odd broke: TypeError: it returned 'a plain string'"),
@@ -84,7 +97,9 @@ ODD = [
 
 
 @pytest.mark.parametrize(("act", "status", "text"), ODD)
-async def test_whatever_a_tool_does_is_a_result(bench: MakeBench, act: Any, status: str, text: str) -> None:
+async def test_whatever_a_tool_does_is_a_result(
+    bench: MakeBench, act: Any, status: str, text: str
+) -> None:
     odd = Odd(act, timeout_s=0.05)
     b = bench(once(call("odd")), [odd])
     await b.say("go")
@@ -101,7 +116,11 @@ async def add(a: int, b: int = 1) -> str:
 
 ARGUMENTS = [
     (b'{"a": 1, "b": "2"}', "ok", "3"),
-    (b'{"b": 2}', "error", "invalid arguments: Object missing required field `a`. Expected an object with: a, b?"),
+    (
+        b'{"b": 2}',
+        "error",
+        "invalid arguments: Object missing required field `a`. Expected an object with: a, b?",
+    ),
     (b'{"a": [1]}', "error", "invalid arguments"),
     (b'{"a": 1, "c": 2}', "error", "invalid arguments"),
     (b'{"a": 1', "error", "invalid arguments"),
@@ -153,7 +172,10 @@ async def test_approved_from_another_handle_it_runs_once(bench: MakeBench, tmp_p
     b.configure(asking)
     assert await b.say("go") == b.clock.now() + 24 * 3600
     (asked,) = await b.sent()
-    assert asked.startswith('write {"text": "x"} (once / always / no / never)\nAsked because ') and not path.exists()
+    assert (
+        asked.startswith('write {"text": "x"} (once / always / no / never)\nAsked because ')
+        and not path.exists()
+    )
     assert "For ann on chat. It changes files of the workspace" in asked
     other = SqliteStore(b.path)
     await b.accept(Answer("ask_1", "once"), store=other)
@@ -170,7 +192,13 @@ async def test_approved_from_another_handle_it_runs_once(bench: MakeBench, tmp_p
 
 @pytest.mark.parametrize(
     ("choice", "status"),
-    [("no", "denied"), ("never", "denied"), ("whatever", "denied"), ("once", "ok"), ("always", "ok")],
+    [
+        ("no", "denied"),
+        ("never", "denied"),
+        ("whatever", "denied"),
+        ("once", "ok"),
+        ("always", "ok"),
+    ],
 )
 async def test_choices(bench: MakeBench, choice: str, status: str) -> None:
     b = bench(once(call("add", b'{"a": 1}')), [add])
@@ -193,14 +221,18 @@ async def test_only_who_was_asked_or_an_owner_may_answer(bench: MakeBench) -> No
     assert [result.status for result in await b.results()] == ["ok"]
 
 
-async def test_a_yes_is_void_after_ten_minutes_and_for_anything_else(bench: MakeBench, tmp_path: Path) -> None:
+async def test_a_yes_is_void_after_ten_minutes_and_for_anything_else(
+    bench: MakeBench, tmp_path: Path
+) -> None:
     def denied(case: Case) -> Decision:
         return Decision("deny", "a new rule")
 
     changes: dict[str, Callable[[Bench], None]] = {
         "": lambda b: b.clock.advance(599),
         "too long ago": lambda b: b.clock.advance(601),
-        "something else was approved": lambda b: b.configure(asking, workspace=tmp_path / "elsewhere"),
+        "something else was approved": lambda b: b.configure(
+            asking, workspace=tmp_path / "elsewhere"
+        ),
         "a new rule": lambda b: b.configure(denied),
     }
     for words, change in changes.items():
@@ -243,7 +275,10 @@ class Dying:
 
 async def test_an_unanswered_question_expires(bench: MakeBench) -> None:
     for decide in (asking, None):
-        b = bench(once(call("odd")), [Odd(lambda: PersonQuestion("which?", ("a", "b"), 60.0), replay="never")])
+        b = bench(
+            once(call("odd")),
+            [Odd(lambda: PersonQuestion("which?", ("a", "b"), 60.0), replay="never")],
+        )
         if decide:
             b.configure(decide)
         until = await b.say("go")
@@ -278,7 +313,10 @@ def waiting(kind: str, bench: MakeBench) -> Bench:
         b = bench(once(call("odd")), [Odd(lambda: done("did", LOCAL))])
         b.configure(asking)
     else:
-        b = bench(once(call("odd")), [Odd(lambda: PersonQuestion("which?", ("a", "b"), 60.0), replay="never")])
+        b = bench(
+            once(call("odd")),
+            [Odd(lambda: PersonQuestion("which?", ("a", "b"), 60.0), replay="never")],
+        )
     return b
 
 
@@ -337,12 +375,17 @@ async def test_a_tool_that_asks_gets_the_answer(bench: MakeBench, replay: Replay
 
 
 async def test_another_message_supersedes_an_approval(bench: MakeBench) -> None:
-    b = bench(once(call("odd", call_id="1"), call("odd", call_id="2")), [Odd(lambda: done("ran", LOCAL))])
+    b = bench(
+        once(call("odd", call_id="1"), call("odd", call_id="2")), [Odd(lambda: done("ran", LOCAL))]
+    )
     b.configure(asking)
     await b.say("go")
     assert await b.say("do something else") is None
     closed = [event for event in await b.events() if isinstance(event, CallClosed)]
-    assert [(event.call_id, event.status) for event in closed] == [("1", "superseded"), ("2", "superseded")]
+    assert [(event.call_id, event.status) for event in closed] == [
+        ("1", "superseded"),
+        ("2", "superseded"),
+    ]
     assert len([e for e in await b.events() if isinstance(e, ApprovalAsked | QuestionAsked)]) == 1
 
 
@@ -355,7 +398,8 @@ async def test_stop_while_it_waits_for_an_answer(bench: MakeBench) -> None:
 
 
 async def test_a_tool_may_end_the_turn(bench: MakeBench) -> None:
-    """With its own words, once the other calls have their results, and without another call of the model."""
+    """With its own words, once the other calls have their results, and without another call of the
+    model."""
     asked: list[int] = []
 
     @tool
@@ -369,7 +413,10 @@ async def test_a_tool_may_end_the_turn(bench: MakeBench) -> None:
 
     b = bench(ScriptedModel(script), [restart, Odd(lambda: done("fine", LOCAL))])
     await b.say("restart")
-    assert asked == [1] and [result.text for result in await b.results()] == ["Back in ? a minute.", "fine"]
+    assert asked == [1] and [result.text for result in await b.results()] == [
+        "Back in ? a minute.",
+        "fine",
+    ]
     end = (await b.events())[-1]
     assert await b.sent() == ["Back in ? a minute."]
     assert isinstance(end, TurnEnded) and (end.reason, end.said) == ("done", "Back in ? a minute.")
@@ -389,7 +436,9 @@ async def test_a_turn_that_a_tool_ended_is_ended_after_a_crash(bench: MakeBench)
 
         async def commit(self, commit: Commit) -> int:
             if any(isinstance(event, TurnEnded) for event in commit.events):
-                first = msgspec.structs.replace(commit, events=commit.events[:-1], outbox=(), admitted=(), close=False)
+                first = msgspec.structs.replace(
+                    commit, events=commit.events[:-1], outbox=(), admitted=(), close=False
+                )
                 await store.commit(first)
                 raise Crash("between the result and the end")
             return await store.commit(commit)
@@ -413,7 +462,8 @@ async def test_rows_of_a_tool_come_with_its_result(bench: MakeBench) -> None:
     assert isinstance((await b.results())[0].parts[0], Text)
 
 
-# ---------------------------------------------------------- asking too often, too late, or where nobody may
+# ---------------------------------------------------------- asking too often, too late, or where
+# nobody may
 
 
 def many(number: int, name: str = "write") -> ScriptedModel:
@@ -421,7 +471,11 @@ def many(number: int, name: str = "write") -> ScriptedModel:
 
     def script(request: Request) -> Message:
         made = sum(shown.message.role == "tool" for shown in request.messages)
-        return say("fine") if made >= number else say("", call(name, b'{"text":"%d"}' % made, f"c{made}"))
+        return (
+            say("fine")
+            if made >= number
+            else say("", call(name, b'{"text":"%d"}' % made, f"c{made}"))
+        )
 
     return ScriptedModel(script)
 
@@ -437,8 +491,12 @@ async def test_a_person_is_asked_five_times_in_a_turn(bench: MakeBench, tmp_path
     refused = [event for event in events if isinstance(event, CallClosed)]
     assert [event.status for event in refused] == ["denied"] * 3
     assert all(event.reason.startswith("denied: this turn has asked 5 times") for event in refused)
-    assert isinstance(events[-1], TurnEnded) and len((tmp_path / "out").read_text().splitlines()) == 5
-    assert sum("has asked 5 times" in text for text in await b.sent()) == 1, "the person is told once"
+    assert (
+        isinstance(events[-1], TurnEnded) and len((tmp_path / "out").read_text().splitlines()) == 5
+    )
+    assert sum("has asked 5 times" in text for text in await b.sent()) == 1, (
+        "the person is told once"
+    )
     await b.say("more")
     assert isinstance((await b.events())[-1], TurnEnded) is True
 
@@ -454,7 +512,9 @@ async def test_the_next_turn_may_ask_again(bench: MakeBench, tmp_path: Path) -> 
     assert isinstance((await b.events())[-1], ApprovalAsked)
 
 
-async def test_a_no_that_expires_and_nobody_there_are_three_things(bench: MakeBench, tmp_path: Path) -> None:
+async def test_a_no_that_expires_and_nobody_there_are_three_things(
+    bench: MakeBench, tmp_path: Path
+) -> None:
     texts: dict[str, str] = {}
     for name, who in (("denied", ANN), ("expired", ANN), ("unasked", BOB)):
         b = bench(once(call("write")), [FileTool("write", tmp_path / name)])
@@ -462,7 +522,9 @@ async def test_a_no_that_expires_and_nobody_there_are_three_things(bench: MakeBe
         b.driver._ports = msgspec.structs.replace(b.driver._ports, elsewhere=_ann)
         await b.say("go", who)
         asked = (await b.events())[-1]
-        assert isinstance(asked, ApprovalAsked) and asked.elsewhere == (("ann",) if who is BOB else ())
+        assert isinstance(asked, ApprovalAsked) and asked.elsewhere == (
+            ("ann",) if who is BOB else ()
+        )
         told = (await b.sent())[-1]
         assert ("Only ann may allow this" in told) == (who is BOB)
         if name == "denied":
@@ -475,7 +537,10 @@ async def test_a_no_that_expires_and_nobody_there_are_three_things(bench: MakeBe
         texts[name] = result.text
     assert texts["denied"] == "not permitted: ann said no"
     assert texts["expired"].startswith("nobody answered in time: write")
-    assert texts["unasked"].startswith("nobody in this conversation may allow it") and "Only ann" in texts["unasked"]
+    assert (
+        texts["unasked"].startswith("nobody in this conversation may allow it")
+        and "Only ann" in texts["unasked"]
+    )
 
 
 async def _ann(session: str) -> tuple[str, ...]:
@@ -483,7 +548,8 @@ async def _ann(session: str) -> tuple[str, ...]:
 
 
 async def test_an_answer_overtakes_what_waits(bench: MakeBench, tmp_path: Path) -> None:
-    """Messages that queued before it do not hold it up: else the turn that waits for it would wait for them."""
+    """Messages that queued before it do not hold it up: else the turn that waits for it would wait
+    for them."""
     b = bench(once(call("write")), [FileTool("write", tmp_path / "out")])
     b.configure(decide=lambda case: Decision("ask", "because"))
     await b.say("go")
@@ -491,7 +557,11 @@ async def test_an_answer_overtakes_what_waits(bench: MakeBench, tmp_path: Path) 
         await b.accept(said(f"later {number}"), ANN, "queue")
     await b.answer("once")
     kinds = [type(event).__name__ for event in await b.events()]
-    assert kinds.index("ApprovalAnswered") < kinds.index("ToolFinished") < kinds.index("MessageReceived", 1)
+    assert (
+        kinds.index("ApprovalAnswered")
+        < kinds.index("ToolFinished")
+        < kinds.index("MessageReceived", 1)
+    )
     assert (tmp_path / "out").exists()
 
 
@@ -524,7 +594,10 @@ async def test_each_of_those_that_run_side_by_side_has_its_own_time(bench: MakeB
     b = bench(once(call("slow"), call("quick")), [Timed("slow", 29.0), Timed("quick", 1.0)])
     await b.say("go")
     finished = [event for event in await b.events() if isinstance(event, ToolFinished)]
-    assert [(event.result.call_id, event.took_s) for event in finished] == [("slow", 30.0), ("quick", 1.0)]
+    assert [(event.result.call_id, event.took_s) for event in finished] == [
+        ("slow", 30.0),
+        ("quick", 1.0),
+    ]
 
 
 async def test_what_was_stopped_has_the_time_that_it_ran(bench: MakeBench) -> None:
@@ -535,4 +608,6 @@ async def test_what_was_stopped_has_the_time_that_it_ran(bench: MakeBench) -> No
 
     b = bench(once(call("odd")), [Odd(act)])
     await b.say("go")
-    assert [event.took_s for event in await b.events() if isinstance(event, ToolFinished)][:1] == [7.0]
+    assert [event.took_s for event in await b.events() if isinstance(event, ToolFinished)][:1] == [
+        7.0
+    ]

@@ -1,4 +1,5 @@
-"""Shortening: whole exchanges go first, calls keep their results, and the person's last words stay."""
+"""Shortening: whole exchanges go first, calls keep their results, and the person's last words
+stay."""
 
 from __future__ import annotations
 
@@ -24,19 +25,26 @@ OWNER = Label("owner", source="ann")
 
 def exchange(text: str, *results: str, hint: bool = False, done: bool = True) -> list[e.AnyEvent]:
     """A message, calls with these results one after the other, and the answer."""
-    events: list[e.AnyEvent] = [e.MessageReceived(1, ANN, PLACE, Message("user", (Text(text, OWNER),)))]
+    events: list[e.AnyEvent] = [
+        e.MessageReceived(1, ANN, PLACE, Message("user", (Text(text, OWNER),)))
+    ]
     for i, result in enumerate(results):
         call = ToolCall(f"c{i}", "look", msgspec.Raw(b"{}"))
         events.append(e.ModelReplied(Message("assistant", (call,)), "m", "calls", Usage(900, 0)))
         events.append(e.ToolFinished(ToolResult(call.id, (Text(result),))))
         events += [e.Hinted("wrap_up", "hurry")] if hint else []
     if done:
-        events += [e.ModelReplied(Message("assistant", (Text("fine"),)), "m"), e.TurnEnded("done", (1,))]
+        events += [
+            e.ModelReplied(Message("assistant", (Text("fine"),)), "m"),
+            e.TurnEnded("done", (1,)),
+        ]
     return events
 
 
 def state_of(*events: e.AnyEvent) -> State:
-    return fold(State("s"), (e.Recorded(0, "s", n, 0.0, event) for n, event in enumerate(events, 1)))
+    return fold(
+        State("s"), (e.Recorded(0, "s", n, 0.0, event) for n, event in enumerate(events, 1))
+    )
 
 
 def size(short: e.Compacted) -> int:
@@ -44,20 +52,31 @@ def size(short: e.Compacted) -> int:
 
 
 def test_oldest_exchanges_go_whole() -> None:
-    state = state_of(*exchange("one" * 500, "x" * 2000), *exchange("two", "y"), *exchange("three", done=False))
+    state = state_of(
+        *exchange("one" * 500, "x" * 2000), *exchange("two", "y"), *exchange("three", done=False)
+    )
     short = compact(state, 300)
-    assert short.kept[1][1].text == "two" and "4 earlier messages" in short.note and short.dropped == 4
+    assert (
+        short.kept[1][1].text == "two" and "4 earlier messages" in short.note and short.dropped == 4
+    )
     roles = [message.role for _, message in short.kept]
-    assert roles == ["user", "user", "assistant", "tool", "assistant", "user"] and "4 earlier" in short.kept[0][1].text
+    assert (
+        roles == ["user", "user", "assistant", "tool", "assistant", "user"]
+        and "4 earlier" in short.kept[0][1].text
+    )
     assert size(short) <= 300
     assert compact(state, 100_000).kept[0][1].text.endswith("one"), "what fits stays"
 
 
 def test_last_message_of_the_person_stays_whatever_we_hinted() -> None:
-    state = state_of(*exchange("old"), *exchange("the task", *["r" * 900] * 5, hint=True, done=False))
+    state = state_of(
+        *exchange("old"), *exchange("the task", *["r" * 900] * 5, hint=True, done=False)
+    )
     for budget in (0, 1, 500, 2000):
         kept = [message for _, message in compact(state, budget).kept]
-        assert any(message.role == "user" and message.text.endswith("the task") for message in kept), budget
+        assert any(
+            message.role == "user" and message.text.endswith("the task") for message in kept
+        ), budget
 
 
 def test_long_texts_are_cut_in_the_middle() -> None:
@@ -76,9 +95,13 @@ def test_long_texts_are_cut_in_the_middle() -> None:
     ),
     st.integers(0, 4000),
 )
-def test_pairs_stay_together_and_it_fits_where_it_can(shape: list[tuple[int, list[int], bool]], budget: int) -> None:
+def test_pairs_stay_together_and_it_fits_where_it_can(
+    shape: list[tuple[int, list[int], bool]], budget: int
+) -> None:
     events = [
-        event for text, results, hint in shape for event in exchange("q" * text, *("r" * n for n in results), hint=hint)
+        event
+        for text, results, hint in shape
+        for event in exchange("q" * text, *("r" * n for n in results), hint=hint)
     ]
     state = state_of(*events)
     short = compact(state, budget)
@@ -92,7 +115,9 @@ def test_pairs_stay_together_and_it_fits_where_it_can(shape: list[tuple[int, lis
     assert not open_calls and short.kept[0][1].role == "user"
     budget = budget or sum(tokens(shown.message) for shown in state.messages) // 2
     last = 1 + 3 * len(shape[-1][1]) + 1
-    assert size(short) <= max(budget, last * 80) + 20, "the note, and at most its last exchange, cut as short as may be"
+    assert size(short) <= max(budget, last * 80) + 20, (
+        "the note, and at most its last exchange, cut as short as may be"
+    )
     again = fold(State("s"), [e.Recorded(0, "s", len(events) + 1, 0.0, short)])
     assert [shown.message for shown in again.messages] == [message for _, message in short.kept]
 
@@ -113,15 +138,25 @@ def test_mask_moves_far_or_not_at_all() -> None:
             state.masked_up_to = up_to
             marks.append(len([s for s in state.messages if s.message.role == "tool"]))
     assert marks and min(b - a for a, b in pairwise(marks)) >= 2
-    assert due(state_of(*exchange("go", *[long] * 3, done=False)), window) == 0, "the last three are never masked"
+    assert due(state_of(*exchange("go", *[long] * 3, done=False)), window) == 0, (
+        "the last three are never masked"
+    )
     assert due(state_of(*exchange("go", *[long] * 60, done=False)), 100_000) == 0, "there is room"
 
 
 def test_masked_results_keep_their_place() -> None:
-    state = state_of(*exchange("go", "long " * 100, "short", "long " * 100, done=False), e.Masked(6))
+    state = state_of(
+        *exchange("go", "long " * 100, "short", "long " * 100, done=False), e.Masked(6)
+    )
     shown = [s.message for s in view(state) if s.message.role == "tool"]
-    texts = [part.text for message in shown for part in message.parts if isinstance(part, ToolResult)]
-    assert texts[0].startswith("[an earlier result") and texts[1] == "short" and len(texts[2]) > MASKED_CHARS
+    texts = [
+        part.text for message in shown for part in message.parts if isinstance(part, ToolResult)
+    ]
+    assert (
+        texts[0].startswith("[an earlier result")
+        and texts[1] == "short"
+        and len(texts[2]) > MASKED_CHARS
+    )
 
 
 def test_only_the_newest_picture_has_pixels() -> None:
@@ -130,7 +165,14 @@ def test_only_the_newest_picture_has_pixels() -> None:
     for n, call_id in ((100, "p1"), (103, "p2")):
         events = exchange("look", "x", done=False)[:2]
         fold(state, [e.Recorded(0, "s", n + i, 0.0, event) for i, event in enumerate(events)])
-        fold(state, [e.Recorded(0, "s", n + 2, 0.0, e.ToolFinished(ToolResult("c0", (Text(call_id), picture))))])
+        fold(
+            state,
+            [
+                e.Recorded(
+                    0, "s", n + 2, 0.0, e.ToolFinished(ToolResult("c0", (Text(call_id), picture)))
+                )
+            ],
+        )
     shown = [s for s in view(state) if s.message.role == "tool"][-2:]
     old, new = (next(p for p in s.message.parts if isinstance(p, ToolResult)) for s in shown)
     assert isinstance(old.parts[1], Text) and old.parts[1].text == "[image: shot, shown earlier]"
@@ -139,13 +181,21 @@ def test_only_the_newest_picture_has_pixels() -> None:
 
 
 def test_of_the_pictures_that_a_person_sent_the_newest_has_pixels() -> None:
-    """A picture is a picture, whoever it comes from; and two in one message are the newest together."""
+    """A picture is a picture, whoever it comes from; and two in one message are the newest
+    together."""
     events: list[e.AnyEvent] = []
     for number, names in enumerate((("cat", "dog"), ("bird", "fish")), 1):
         pictures = [Image("sha256:" + "0" * 64, "image/png", name, OWNER) for name in names]
-        events.append(e.MessageReceived(number, ANN, PLACE, Message("user", (Text("look", OWNER), *pictures))))
-        events += [e.ModelReplied(Message("assistant", (Text("nice"),)), "m"), e.TurnEnded("done", (number,))]
-    first, second = (shown.message.parts[1:] for shown in view(state_of(*events)) if shown.message.role == "user")
+        events.append(
+            e.MessageReceived(number, ANN, PLACE, Message("user", (Text("look", OWNER), *pictures)))
+        )
+        events += [
+            e.ModelReplied(Message("assistant", (Text("nice"),)), "m"),
+            e.TurnEnded("done", (number,)),
+        ]
+    first, second = (
+        shown.message.parts[1:] for shown in view(state_of(*events)) if shown.message.role == "user"
+    )
     assert [part.text for part in first if isinstance(part, Text)] == [
         "[image: cat, shown earlier]",
         "[image: dog, shown earlier]",
@@ -154,15 +204,22 @@ def test_of_the_pictures_that_a_person_sent_the_newest_has_pixels() -> None:
 
 
 def test_reactions_and_answers_survive_a_compaction() -> None:
-    """A restart reads from the compaction on: it must know what is to be told, and which answers were delivered."""
+    """A restart reads from the compaction on: it must know what is to be told, and which answers
+    were delivered."""
     told: list[e.AnyEvent] = [e.MessageDelivered("s#3.0", "p1")]
     told.append(e.MessageEdited(2, "m1", Message("user", (Text("two", OWNER),))))
     warm = state_of(*exchange("one"), *told)
     short = e.decode_event(e.encode_event(compact(warm, 0)))
-    after = [e.Recorded(0, "s", 6, 0.0, short), e.Recorded(0, "s", 7, 0.0, e.Reacted(3, ANN, "p1", "x", True))]
+    after = [
+        e.Recorded(0, "s", 6, 0.0, short),
+        e.Recorded(0, "s", 7, 0.0, e.Reacted(3, ANN, "p1", "x", True)),
+    ]
     cold = fold(State("s", n=5), after)
     fold(warm, after)
-    assert (cold.asides, cold.sent) == (warm.asides, warm.sent) and set(cold.asides) == {"edit m1", "p1 ann x"}
+    assert (cold.asides, cold.sent) == (warm.asides, warm.sent) and set(cold.asides) == {
+        "edit m1",
+        "p1 ann x",
+    }
     assert cold.asides["p1 ann x"].text == "[ann reacted x to your answer “fine”]\n"
 
 
@@ -173,5 +230,7 @@ def test_the_words_of_a_file_are_counted_and_cut() -> None:
     assert tokens(event.message) > 2000
     ((_, kept),) = compact(state, 600).kept
     (short,) = [part for part in kept.parts if isinstance(part, File)]
-    assert short.shown.startswith("begin") and short.shown.endswith("end") and len(short.shown) < 2100
+    assert (
+        short.shown.startswith("begin") and short.shown.endswith("end") and len(short.shown) < 2100
+    )
     assert short.label == OWNER and tokens(kept) <= 600

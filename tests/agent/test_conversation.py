@@ -1,4 +1,5 @@
-"""What ends with a conversation, what is kept of one that goes on, and when each of its events was recorded."""
+"""What ends with a conversation, what is kept of one that goes on, and when each of its events was
+recorded."""
 
 from __future__ import annotations
 
@@ -45,13 +46,17 @@ def received(message: Message, who: Principal = ANN) -> e.MessageReceived:
 
 FIRST: tuple[e.AnyEvent, ...] = (
     received(Message("user", (Text("look", OWNER), PICTURE)), Principal("bob", ("member",))),
-    e.ModelReplied(Message("assistant", (Text("I see."),)), "test/model", "stop", Usage(90_000, 10)),
+    e.ModelReplied(
+        Message("assistant", (Text("I see."),)), "test/model", "stop", Usage(90_000, 10)
+    ),
     e.TurnEnded("done", (1,)),
     e.MessageDelivered(f"{SESSION}#3.0", "p1"),
     e.Masked(2),
     e.Reacted(2, ANN, "p1", "x", True),
     e.CommandRun(2, SYSTEM, LATE_EDIT),
-    e.OptionsSet(3, ANN, SessionOptions(model="test/big", trust=("a.example",), loaded_tools=("cron",))),
+    e.OptionsSet(
+        3, ANN, SessionOptions(model="test/big", trust=("a.example",), loaded_tools=("cron",))
+    ),
 )
 """A conversation that leaves a trace in every field of it."""
 
@@ -62,7 +67,9 @@ def test_a_new_conversation_begins_with_nothing_of_the_old_one(name: str) -> Non
     old = fold(State(SESSION), recorded(*FIRST))
     old.compacted_at = 5
     for field in Conversation.__struct_fields__:
-        assert getattr(old, field) != getattr(Conversation(), field), f"nothing is known of {field} to be forgotten"
+        assert getattr(old, field) != getattr(Conversation(), field), (
+            f"nothing is known of {field} to be forgotten"
+        )
     events = recorded(*FIRST, e.CommandRun(4, ANN, name), after)
     state = fold(State(SESSION), events)
     fresh = fold(State(SESSION, n=len(events) - 1), events[-1:])
@@ -71,7 +78,9 @@ def test_a_new_conversation_begins_with_nothing_of_the_old_one(name: str) -> Non
     assert state.options == SessionOptions(model="test/big")
 
 
-async def test_the_first_message_of_a_new_conversation_has_the_whole_window(bench: MakeBench) -> None:
+async def test_the_first_message_of_a_new_conversation_has_the_whole_window(
+    bench: MakeBench,
+) -> None:
     asked: list[Request] = []
 
     def script(request: Request) -> Reply:
@@ -138,7 +147,9 @@ async def slow_summary(b: Bench, started: anyio.Event) -> None:
 
 
 @pytest.mark.parametrize("said_to_it", ["stop", "a new message"])
-async def test_a_summary_that_is_cut_short_writes_nothing(bench: MakeBench, said_to_it: str) -> None:
+async def test_a_summary_that_is_cut_short_writes_nothing(
+    bench: MakeBench, said_to_it: str
+) -> None:
     b = bench(ScriptedModel(lambda request: say("Fine.")), [])
     for text in ("one", "two", "three", "four"):
         await b.say(text)
@@ -161,7 +172,9 @@ async def test_a_summary_that_is_cut_short_writes_nothing(bench: MakeBench, said
     events = await b.events()
     assert not any(isinstance(event, e.Compacted) for event in events)
     state = b.driver.state
-    assert state is not None and [shown.message for shown in state.messages][: len(before)] == before
+    assert (
+        state is not None and [shown.message for shown in state.messages][: len(before)] == before
+    )
     assert not state.options.compact and not state.archived
     await b.say("and five")
     assert [shown.message.text for shown in state.messages][-2:] == ["and five", "Fine."]
@@ -227,13 +240,20 @@ async def test_each_event_of_one_commit_has_its_own_time(bench: MakeBench) -> No
     began = b.clock.now()
     await b.say("hello")
     log = await b.store.events(SESSION)
-    assert [(type(each.event), each.at - began) for each in log[1:3]] == [(e.ModelReplied, 0), (e.ToolFinished, 30)]
-    spans = [span for trace in [Trace(lambda text: text)] for each in log for span in trace.add(each)]
+    assert [(type(each.event), each.at - began) for each in log[1:3]] == [
+        (e.ModelReplied, 0),
+        (e.ToolFinished, 30),
+    ]
+    spans = [
+        span for trace in [Trace(lambda text: text)] for each in log for span in trace.add(each)
+    ]
     calls = [(span.name, span.took_s) for span in spans if span.kind != "agent_run"]
     assert calls == [("test/model", 0), ("look", 30), ("test/model", 0)]
 
 
-async def test_edits_and_reactions_of_an_old_conversation_are_not_told_in_a_new_one(bench: MakeBench) -> None:
+async def test_edits_and_reactions_of_an_old_conversation_are_not_told_in_a_new_one(
+    bench: MakeBench,
+) -> None:
     asked: list[Request] = []
 
     def script(request: Request) -> Message:

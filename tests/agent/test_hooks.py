@@ -36,7 +36,11 @@ def hooked(b: Bench, handlers: dict[HookName, Sequence[Handler]], handler_s: flo
 def note_then_fine(request: Request) -> Message:
     """Calls the tool `note`, then says what it was told."""
     results = [shown.message for shown in request.messages if shown.message.role == "tool"]
-    return say("all is noted") if results else say("", ToolCall("c", "note", msgspec.Raw(b'{"text":"x"}')))
+    return (
+        say("all is noted")
+        if results
+        else say("", ToolCall("c", "note", msgspec.Raw(b'{"text":"x"}')))
+    )
 
 
 def changing(**changes: Any) -> Handler:
@@ -59,24 +63,42 @@ async def test_each_hook_runs_in_its_place(bench: MakeBench, tmp_path: Path) -> 
         return handler
 
     b = hooked(
-        bench(ScriptedModel(note_then_fine), [FileTool("note", tmp_path / "notes")]), {n: [watch(n)] for n in HOOKS}
+        bench(ScriptedModel(note_then_fine), [FileTool("note", tmp_path / "notes")]),
+        {n: [watch(n)] for n in HOOKS},
     )
     await b.say("note x")
     llm = ["before_llm_call", "after_llm_call"]
     start = ["before_agent_start", "after_agent_start"]
     tool_call = ["before_tool_call", "after_tool_call"]
-    assert [name for name, _ in seen] == [*start, *llm, *tool_call, *llm, "before_agent_end", "after_agent_end"]
+    assert [name for name, _ in seen] == [
+        *start,
+        *llm,
+        *tool_call,
+        *llm,
+        "before_agent_end",
+        "after_agent_end",
+    ]
     by_name = dict(seen)
     for context in by_name.values():
-        assert (context.session, context.agent, context.principal.id) == ("agent/chat:1", "agent", "ann")
+        assert (context.session, context.agent, context.principal.id) == (
+            "agent/chat:1",
+            "agent",
+            "ann",
+        )
         assert context.said == ("note x",) and context.address.chat == "1"
-    assert by_name["before_llm_call"].model == "model" and len(by_name["before_llm_call"].messages) == 3
+    assert (
+        by_name["before_llm_call"].model == "model"
+        and len(by_name["before_llm_call"].messages) == 3
+    )
     reply = by_name["after_llm_call"].reply
     assert reply is not None and reply.text == "all is noted"
     tool_context = by_name["after_tool_call"]
     assert tool_context.call is not None and tool_context.call.name == "note"
     assert (tool_context.result, tool_context.status) == ("noted", "ok")
-    assert (by_name["after_agent_end"].response, by_name["after_agent_end"].reason) == ("all is noted", "done")
+    assert (by_name["after_agent_end"].response, by_name["after_agent_end"].reason) == (
+        "all is noted",
+        "done",
+    )
     await b.say("again")
     assert [name for name, _ in seen].count("before_agent_start") == 2
 
@@ -104,7 +126,9 @@ async def test_other_messages_are_never_sent_as_bytes_that_were_kept(bench: Make
 
     def script(request: Request) -> Message:
         kept.append(request.encoded)
-        request.encoded.each.update({("wire", shown.key): shown.message.text.encode() for shown in request.messages})
+        request.encoded.each.update(
+            {("wire", shown.key): shown.message.text.encode() for shown in request.messages}
+        )
         return say("yes")
 
     async def hide(context: HookContext) -> None:
@@ -129,8 +153,12 @@ async def test_other_messages_are_never_sent_as_bytes_that_were_kept(bench: Make
 async def test_a_skipped_tool_does_not_run(
     bench: MakeBench, tmp_path: Path, changes: dict[str, Any], status: str, text: str, label: Any
 ) -> None:
-    handlers: dict[HookName, Sequence[Handler]] = {"before_tool_call": [changing(skip=True, **changes)]}
-    b = hooked(bench(ScriptedModel(note_then_fine), [FileTool("note", tmp_path / "notes")]), handlers)
+    handlers: dict[HookName, Sequence[Handler]] = {
+        "before_tool_call": [changing(skip=True, **changes)]
+    }
+    b = hooked(
+        bench(ScriptedModel(note_then_fine), [FileTool("note", tmp_path / "notes")]), handlers
+    )
     await b.say("note x")
     (result,) = await b.results()
     assert (result.status, result.text) == (status, text) and not (tmp_path / "notes").exists()
@@ -139,7 +167,9 @@ async def test_a_skipped_tool_does_not_run(
     assert await b.sent() == ["all is noted"]
 
 
-async def test_a_hook_cannot_let_through_what_policy_denies(bench: MakeBench, tmp_path: Path) -> None:
+async def test_a_hook_cannot_let_through_what_policy_denies(
+    bench: MakeBench, tmp_path: Path
+) -> None:
     asked: list[str] = []
 
     async def watch(context: HookContext) -> None:
@@ -151,7 +181,9 @@ async def test_a_hook_cannot_let_through_what_policy_denies(bench: MakeBench, tm
     assert asked == [] and (await b.results())[0].status == "denied"
 
 
-async def test_what_is_said_at_the_end_is_logged_and_sent_as_it_was_changed(bench: MakeBench) -> None:
+async def test_what_is_said_at_the_end_is_logged_and_sent_as_it_was_changed(
+    bench: MakeBench,
+) -> None:
     b = hooked(
         bench(ScriptedModel(lambda request: say("my key is 1234")), []),
         {"before_agent_end": [changing(response="my key is [hidden] \ud800")]},
@@ -159,11 +191,16 @@ async def test_what_is_said_at_the_end_is_logged_and_sent_as_it_was_changed(benc
     await b.say("hello")
     assert await b.sent() == ["my key is [hidden] ?"]
     end = (await b.events())[-1]
-    assert isinstance(end, TurnEnded) and end.said == "my key is [hidden] ?" and end.reason == "done"
+    assert (
+        isinstance(end, TurnEnded) and end.said == "my key is [hidden] ?" and end.reason == "done"
+    )
 
 
 async def test_an_answer_that_nobody_changed_is_logged_once(bench: MakeBench) -> None:
-    b = hooked(bench(ScriptedModel(lambda request: say("yes")), []), {"before_agent_end": [changing(response="  ")]})
+    b = hooked(
+        bench(ScriptedModel(lambda request: say("yes")), []),
+        {"before_agent_end": [changing(response="  ")]},
+    )
     await b.say("hello")
     end = (await b.events())[-1]
     assert await b.sent() == ["yes"] and isinstance(end, TurnEnded) and end.said == ""
@@ -228,14 +265,20 @@ async def test_messages_that_no_model_takes_are_not_sent(
         if len(context.messages) > 1:
             context.messages = change(context.messages)
 
-    b = hooked(bench(ScriptedModel(script), [FileTool("note", tmp_path / "notes")]), {"before_llm_call": [handler]})
+    b = hooked(
+        bench(ScriptedModel(script), [FileTool("note", tmp_path / "notes")]),
+        {"before_llm_call": [handler]},
+    )
     await b.say("note x")
     assert sizes == [1, 3] and await b.sent() == ["all is noted"]
     assert not any(isinstance(event, ModelFailed) for event in await b.events())
 
 
-async def test_after_a_crash_in_a_hook_nothing_is_done_twice(bench: MakeBench, tmp_path: Path) -> None:
-    """Hooks of every kind tick a fuse; the process dies at each tick in turn, and the turn still ends once."""
+async def test_after_a_crash_in_a_hook_nothing_is_done_twice(
+    bench: MakeBench, tmp_path: Path
+) -> None:
+    """Hooks of every kind tick a fuse; the process dies at each tick in turn, and the turn still
+    ends once."""
     for at in range(1, 11):
         fuse = Fuse(at)
 
@@ -243,7 +286,10 @@ async def test_after_a_crash_in_a_hook_nothing_is_done_twice(bench: MakeBench, t
             fuse.tick("hook")
 
         notes = tmp_path / f"notes{at}"
-        b = hooked(bench(ScriptedModel(note_then_fine), [FileTool("note", notes)]), {name: [tick] for name in HOOKS})
+        b = hooked(
+            bench(ScriptedModel(note_then_fine), [FileTool("note", notes)]),
+            {name: [tick] for name in HOOKS},
+        )
         try:
             await b.say("note x")
         except Crash:

@@ -24,7 +24,13 @@ from deskhand.types.commit import Commit
 from deskhand.types.door import Progress
 from deskhand.types.effects import Replay
 from deskhand.types.errors import StoreFull
-from deskhand.types.events import MessageDelivered, MessageReceived, ModelFailed, ModelReplied, TurnEnded
+from deskhand.types.events import (
+    MessageDelivered,
+    MessageReceived,
+    ModelFailed,
+    ModelReplied,
+    TurnEnded,
+)
 from deskhand.types.identity import Command, Edit, Reaction, When
 from deskhand.types.labels import LOCAL
 from deskhand.types.limits import Limits
@@ -49,7 +55,9 @@ class SlowTool:
 
 
 def last_words(request: Request) -> str:
-    return next(shown.message.text for shown in reversed(request.messages) if shown.message.role == "user")
+    return next(
+        shown.message.text for shown in reversed(request.messages) if shown.message.role == "user"
+    )
 
 
 def slow_then_echo(request: Request) -> Message:
@@ -83,7 +91,11 @@ async def test_stop_while_the_model_streams(bench: MakeBench) -> None:
     events = await b.events()
     reply = events[1]
     end = events[-1]
-    assert isinstance(reply, ModelReplied) and reply.finish == "interrupted" and reply.message.text.startswith("word")
+    assert (
+        isinstance(reply, ModelReplied)
+        and reply.finish == "interrupted"
+        and reply.message.text.startswith("word")
+    )
     assert isinstance(end, TurnEnded) and end.reason == "stopped" and await b.sent() == ["Stopped."]
 
 
@@ -103,7 +115,8 @@ async def test_stop_while_a_tool_runs(bench: MakeBench) -> None:
 
 
 class Between:
-    """A store that lets something happen just after its next commits were written, and before the driver knows."""
+    """A store that lets something happen just after its next commits were written, and before the
+    driver knows."""
 
     def __init__(self, store: Any, act: Callable[[Commit], Any]) -> None:
         self._store = store
@@ -137,7 +150,8 @@ async def test_stop_that_comes_while_the_start_is_written(bench: MakeBench) -> N
 
 
 async def test_message_that_comes_while_the_rest_is_written(bench: MakeBench) -> None:
-    """The turn rests for a day in the very commit during which somebody writes: it must not sleep over it."""
+    """The turn rests for a day in the very commit during which somebody writes: it must not sleep
+    over it."""
     b = bench(ScriptedModel(slow_then_echo), [SlowTool()])
 
     async def act(commit: Commit) -> None:
@@ -162,7 +176,9 @@ async def test_message_that_comes_while_the_rest_is_written(bench: MakeBench) ->
         ("interrupt", BOB, ["heard go", "heard more"]),
     ],
 )
-async def test_a_message_in_the_middle_of_a_turn(bench: MakeBench, when: When, who: Any, heard: list[str]) -> None:
+async def test_a_message_in_the_middle_of_a_turn(
+    bench: MakeBench, when: When, who: Any, heard: list[str]
+) -> None:
     slow = SlowTool(0.3)
     b = bench(ScriptedModel(slow_then_echo), [slow])
     await b.tell("go")
@@ -178,14 +194,17 @@ async def test_a_message_in_the_middle_of_a_turn(bench: MakeBench, when: When, w
     assert await b.sent() == heard
     ends = [event for event in await b.events() if isinstance(event, TurnEnded)]
     assert [end.answers for end in ends] == ([(1, 2)] if len(heard) == 1 else [(1,), (2,)])
-    received = [event.principal.id for event in await b.events() if isinstance(event, MessageReceived)]
+    received = [
+        event.principal.id for event in await b.events() if isinstance(event, MessageReceived)
+    ]
     assert received == ["ann", who.id]
     (result,) = await b.results()
     assert result.status == ("interrupted" if when == "interrupt" and who is ANN else "ok")
 
 
 async def test_a_message_that_interrupts_the_model(bench: MakeBench) -> None:
-    """It is cut off in mid-sentence, and asked anew with what it had said and with what was said to it."""
+    """It is cut off in mid-sentence, and asked anew with what it had said and with what was said to
+    it."""
 
     def script(request: Request) -> Message:
         return say(" ".join(shown.message.text for shown in request.messages))
@@ -228,7 +247,11 @@ class Broken:
 
 @pytest.mark.parametrize(
     ("items", "error"),
-    [((), "MalformedReply"), ((TextDelta("half"),), "MalformedReply"), ((TextDelta("a"), OSError("x")), "ModelError")],
+    [
+        ((), "MalformedReply"),
+        ((TextDelta("half"),), "MalformedReply"),
+        ((TextDelta("a"), OSError("x")), "ModelError"),
+    ],
 )
 async def test_a_model_that_ends_without_a_reply(bench: MakeBench, items: Any, error: str) -> None:
     model = Broken(*items)
@@ -262,13 +285,21 @@ def three_tools(request: Request) -> Message:
     rounds = sum(shown.message.role == "assistant" for shown in request.messages)
     raw = msgspec.Raw(b'{"text":"%d"}' % rounds)
     names = ("write", "look", "remember")
-    return say("done") if rounds == 2 else say("on it", *(ToolCall(f"{n}{rounds}", n, raw) for n in names))
+    return (
+        say("done")
+        if rounds == 2
+        else say("on it", *(ToolCall(f"{n}{rounds}", n, raw) for n in names))
+    )
 
 
 async def live_with_a_full_disk(bench: MakeBench, folder: Path, at: int) -> tuple[int, int]:
-    """One turn, in which commit number `at` and the next cannot be written. Returns failures and commits."""
+    """One turn, in which commit number `at` and the next cannot be written. Returns failures and
+    commits."""
     folder.mkdir()
-    tools: list[Tool] = [FileTool("write", folder / "written"), FileTool("look", folder / "seen", replay="again")]
+    tools: list[Tool] = [
+        FileTool("write", folder / "written"),
+        FileTool("look", folder / "seen", replay="again"),
+    ]
     b = bench(ScriptedModel(three_tools), [*tools, ChangeTool()])
     store = b.store
     full = Full(b.store, at, 2)
@@ -286,17 +317,22 @@ async def live_with_a_full_disk(bench: MakeBench, folder: Path, at: int) -> tupl
     state = fold(State(""), await store.events(SESSION))
     results = {result.call_id: result.status for result in await b.results()}
     written = [line.split()[1] for line in (folder / "written").read_text().splitlines()]
-    assert state.turn is None and set(results) == {f"{n}{i}" for n in ("write", "look", "remember") for i in (0, 1)}
+    assert state.turn is None and set(results) == {
+        f"{n}{i}" for n in ("write", "look", "remember") for i in (0, 1)
+    }
     assert len(written) == len(set(written)), "a write was repeated"
     for i in (0, 1):
-        assert results[f"write{i}"] == "interrupted" or str(i) in written, "a write was lost without a word"
+        assert results[f"write{i}"] == "interrupted" or str(i) in written, (
+            "a write was lost without a word"
+        )
         assert results[f"look{i}"] == results[f"remember{i}"] == "ok"
     assert (await b.sent())[-1] == "done" and await store.open_sessions() == []
     return failures, full.commits
 
 
 async def test_disk_full_in_the_middle_of_a_turn(bench: MakeBench, tmp_path: Path) -> None:
-    """At each commit in turn: the same call of drive goes on when there is room again, and no write is repeated."""
+    """At each commit in turn: the same call of drive goes on when there is room again, and no write
+    is repeated."""
     _, commits = await live_with_a_full_disk(bench, tmp_path / "0", 1000)
     assert commits >= 6
     for at in range(1, commits + 1):
@@ -307,7 +343,9 @@ async def test_disk_full_in_the_middle_of_a_turn(bench: MakeBench, tmp_path: Pat
 async def test_a_quick_read_and_its_call_are_one_commit(bench: MakeBench, tmp_path: Path) -> None:
     def script(request: Request) -> Message:
         looked = len(request.messages) > 1
-        return say("seen") if looked else say("", ToolCall("c", "look", msgspec.Raw(b'{"text":"x"}')))
+        return (
+            say("seen") if looked else say("", ToolCall("c", "look", msgspec.Raw(b'{"text":"x"}')))
+        )
 
     b = bench(ScriptedModel(script), [FileTool("look", tmp_path / "seen", replay="again")])
     counted = Full(b.store, 1000, 0)
@@ -320,7 +358,9 @@ async def test_a_quick_read_and_its_call_are_one_commit(bench: MakeBench, tmp_pa
 
 async def test_a_slow_read_is_in_the_log_while_it_runs(bench: MakeBench) -> None:
     slow = SlowTool(replay="again")
-    b = bench(ScriptedModel(lambda request: say("", ToolCall("c", "slow", msgspec.Raw(b"{}")))), [slow])
+    b = bench(
+        ScriptedModel(lambda request: say("", ToolCall("c", "slow", msgspec.Raw(b"{}")))), [slow]
+    )
     await b.tell("go")
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(b.driver.drive)
@@ -346,7 +386,8 @@ async def test_a_stop_that_comes_too_late_closes_nothing(bench: MakeBench) -> No
 
 
 async def test_given_up_with_open_calls_it_can_be_used_again(bench: MakeBench) -> None:
-    """Each closed call has a key of its own: a wire that remembers encoded messages would else repeat one."""
+    """Each closed call has a key of its own: a wire that remembers encoded messages would else
+    repeat one."""
     slow = SlowTool()
     calls = [ToolCall(f"c{i}", "slow", msgspec.Raw(b"{}")) for i in range(3)]
 
@@ -387,7 +428,8 @@ async def test_deliveries_enter_the_log(bench: MakeBench) -> None:
 
 
 async def test_what_was_folded_is_what_was_written(bench: MakeBench) -> None:
-    """Time goes on between the events of one commit; the warm state must not know more than the log."""
+    """Time goes on between the events of one commit; the warm state must not know more than the
+    log."""
     b = bench(ScriptedModel(slow_then_echo), [SlowTool(0.0)])
     now = b.clock.now
 
@@ -406,7 +448,8 @@ async def test_what_was_folded_is_what_was_written(bench: MakeBench) -> None:
 
 
 async def test_the_prompt_only_grows_over_twenty_turns(bench: MakeBench) -> None:
-    """What a provider has cached stays valid: every request begins with all of the one before, byte for byte."""
+    """What a provider has cached stays valid: every request begins with all of the one before, byte
+    for byte."""
     model = ScriptedModel(slow_then_echo)
     b = bench(model, [SlowTool(0.0)])
     for turn in range(20):
@@ -414,11 +457,16 @@ async def test_the_prompt_only_grows_over_twenty_turns(bench: MakeBench) -> None
         if turn % 7 == 3:
             b.start()  # a restart changes nothing either
     encoded = [
-        (r.system, [m.key for m in r.messages], [msgspec.json.encode(m) for m in r.messages]) for r in model.requests
+        (r.system, [m.key for m in r.messages], [msgspec.json.encode(m) for m in r.messages])
+        for r in model.requests
     ]
     assert len(encoded) == 21
     for (system, keys, before), (system_after, keys_after, after) in pairwise(encoded):
-        assert system_after == system and keys_after[: len(keys)] == keys and after[: len(before)] == before
+        assert (
+            system_after == system
+            and keys_after[: len(keys)] == keys
+            and after[: len(before)] == before
+        )
         assert len(after) > len(before)
 
 
@@ -444,11 +492,16 @@ async def test_reactions_and_edits_are_told_with_the_next_message(bench: MakeBen
     told = "[ann reacted 👍 to your answer “answer 1”]\n[edited an earlier message: one, please]\n"
     assert asked == ["one", f"{told}two", "two"]
     cold = fold(State(SESSION), await b.store.history(SESSION))
-    assert [shown.message.text for shown in view(cold) if shown.message.role == "user"] == ["one", f"{told}two", "two"]
+    assert [shown.message.text for shown in view(cold) if shown.message.role == "user"] == [
+        "one",
+        f"{told}two",
+        "two",
+    ]
 
 
 async def test_who_takes_what_it_has_room_for_is_given_all(bench: MakeBench) -> None:
-    """The embedded model has room for less than our tools take, and makes its own requests of ours."""
+    """The embedded model has room for less than our tools take, and makes its own requests of
+    ours."""
 
     class Own(ScriptedModel):
         selective = True

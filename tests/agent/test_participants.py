@@ -27,10 +27,13 @@ class Log:
     @property
     def state(self) -> State:
         return fold(
-            State("main/telegram:42"), [e.Recorded(0, "s", n, 1.0, each) for n, each in enumerate(self.events, 1)]
+            State("main/telegram:42"),
+            [e.Recorded(0, "s", n, 1.0, each) for n, each in enumerate(self.events, 1)],
         )
 
-    def say(self, who: Principal, at: Address = CHAT, sender: str = "42", *, old: bool = False) -> State:
+    def say(
+        self, who: Principal, at: Address = CHAT, sender: str = "42", *, old: bool = False
+    ) -> State:
         row = Waiting(1, who, Inbound("1", at, sender, 1.0, Command("x")))
         event = received(row, Message("user", (Text("hello"),)), self.state.participants)
         if old:
@@ -130,7 +133,8 @@ def test_a_log_of_an_older_version_keeps_everybody_until_a_fresh_start() -> None
 
 
 def test_before_the_first_message_of_a_fresh_conversation_nobody_takes_part() -> None:
-    """A command between `/start` and the first message is answered as in a conversation of its own."""
+    """A command between `/start` and the first message is answered as in a conversation of its
+    own."""
     log = Log()
     log.say(BOSS, replace(CHAT, group=True))
     log.start()
@@ -144,7 +148,11 @@ def test_the_log_says_who_takes_part_no_more() -> None:
     assert [event.succeeds for event in log.events if isinstance(event, e.MessageReceived)] == [""]
     log.say(BOSS)
     log.say(BOSS)
-    assert [event.succeeds for event in log.events if isinstance(event, e.MessageReceived)] == ["", "ann", ""]
+    assert [event.succeeds for event in log.events if isinstance(event, e.MessageReceived)] == [
+        "",
+        "ann",
+        "",
+    ]
     log.say(ANN, PAGE, "ann")
     log.say(ANN)
     log.say(BOSS)

@@ -1,4 +1,5 @@
-"""Random conversations, made with the real admission and the real decision: what must hold after every event."""
+"""Random conversations, made with the real admission and the real decision: what must hold after
+every event."""
 
 from __future__ import annotations
 
@@ -71,7 +72,10 @@ class Conversation:
 
     def parts(self) -> tuple[Any, ...]:
         picture = Image("sha256:" + "ab" * 32, "image/png", label=self.one(*LABELS))
-        return (Text(self.text(), self.one(*LABELS)), *((picture,) if self.one(True, False, False) else ()))
+        return (
+            Text(self.text(), self.one(*LABELS)),
+            *((picture,) if self.one(True, False, False) else ()),
+        )
 
     def record(self, *events: e.AnyEvent) -> None:
         for event in events:
@@ -83,12 +87,16 @@ class Conversation:
             fold(self.state, (recorded,))
             self.check(event, before, keys, archived)
 
-    def check(self, event: e.AnyEvent, pictures: list[int], keys: list[int], archived: bool) -> None:
+    def check(
+        self, event: e.AnyEvent, pictures: list[int], keys: list[int], archived: bool
+    ) -> None:
         assert e.decode_event(e.encode_event(event)) == event
         shown = view(self.state)
         after = [s.key for s in shown]
         assert len(set(after)) == len(after), "two messages under one key"
-        moved = isinstance(event, e.Masked | e.Compacted) or archived or self.state.pictures != pictures
+        moved = (
+            isinstance(event, e.Masked | e.Compacted) or archived or self.state.pictures != pictures
+        )
         assert moved or after[: len(keys)] == keys, "the prompt changed before its end"
         assert_paired(shown, self.state.calls)
 
@@ -101,19 +109,31 @@ class Conversation:
             lambda: Said(Message("user", self.parts())),
             lambda: Said(Message("user", self.parts())),
             lambda: Answer(
-                self.one(self.asks[-1], self.asks[-1], "none"), self.one("once", "no", "always", "each", "blue")
+                self.one(self.asks[-1], self.asks[-1], "none"),
+                self.one("once", "no", "always", "each", "blue"),
             ),
             lambda: Command(self.one("stop", "start", "status", "help", "nonsense")),
             lambda: Result(self.one("c1", "c9"), self.parts()[:1]),
             lambda: Edit("1", Message("user", self.parts())),
             lambda: Reaction("1", "x", True),
-            lambda: Rewind(self.one(*range(len(self.log) + 2)), self.one(None, Message("user", self.parts()))),
+            lambda: Rewind(
+                self.one(*range(len(self.log) + 2)), self.one(None, Message("user", self.parts()))
+            ),
             lambda: Command(self.one("undo", "retry"), self.one("", "2")),
-            lambda: Configure(SessionOptions(approval=self.one(None, True, False), model=self.one(None, "", "p/m"))),
+            lambda: Configure(
+                SessionOptions(
+                    approval=self.one(None, True, False), model=self.one(None, "", "p/m")
+                )
+            ),
         )
         when: When = self.one("steer", "steer", "queue", "interrupt")
         inbound = Inbound(
-            str(self.count), Address("chat", chat="1", group=True), who.id, self.now, self.one(*kinds)(), when=when
+            str(self.count),
+            Address("chat", chat="1", group=True),
+            who.id,
+            self.now,
+            self.one(*kinds)(),
+            when=when,
         )
         self.waiting.append(Waiting(self.count, who, inbound))
 
@@ -149,7 +169,10 @@ class Conversation:
             return [e.CommandRun(row.inbox_id, row.principal, "rewind", "", str(error))]
         to_n = next(event.to_n for event in events if isinstance(event, e.Undone))
         end = next(i for i, event in enumerate(events) if isinstance(event, e.Compacted))
-        after = fold(past.state(len(self.log)), [e.Recorded(0, "s", 0, self.now, event) for event in events[: end + 1]])
+        after = fold(
+            past.state(len(self.log)),
+            [e.Recorded(0, "s", 0, self.now, event) for event in events[: end + 1]],
+        )
         then = past.state(to_n)
         then.n = after.n
         then.usage = self.state.usage
@@ -171,25 +194,44 @@ class Conversation:
         if self.one(False, False, False, True):
             error = self.one("ModelOverloaded", "ContextOverflow", "MalformedReply")
             retry = self.one(None, self.now, self.now + 30)
-            self.record(e.ModelFailed("m", error, "detail", None if error == "ContextOverflow" else retry, "m"))
+            self.record(
+                e.ModelFailed(
+                    "m", error, "detail", None if error == "ContextOverflow" else retry, "m"
+                )
+            )
             return
         calls = (
-            ToolCall(i, self.one("a", "b"), msgspec.Raw(b"{}")) for i in ("c1", "c2", "c2")[: self.one(0, 0, 1, 2, 3)]
+            ToolCall(i, self.one("a", "b"), msgspec.Raw(b"{}"))
+            for i in ("c1", "c2", "c2")[: self.one(0, 0, 1, 2, 3)]
         )
         message = usable(Message("assistant", (Text(self.text()), *calls)), step.tools)
-        finish: e.Finish = "calls" if message.calls else self.one("stop", "stop", "length", "filtered", "interrupted")
+        finish: e.Finish = (
+            "calls"
+            if message.calls
+            else self.one("stop", "stop", "length", "filtered", "interrupted")
+        )
         self.record(e.ModelReplied(message, "m", finish, Usage(self.one(10, 300, 1700), 10)))
 
     def run_tool(self, call: OpenCall) -> None:
         call_id = call.call.id
         self.count = self.count + 1
         finished = e.ToolFinished(ToolResult(call_id, self.parts(), self.one("ok", "error")))
-        if call.answer is not None or call.refusal or call.ask is not None or call.yes_at is not None or call.started:
+        if (
+            call.answer is not None
+            or call.refusal
+            or call.ask is not None
+            or call.yes_at is not None
+            or call.started
+        ):
             self.record(finished)
             return
         ask_id = f"ask{self.count}"
         until = self.now + self.one(5, 500)
-        behind = [other.call.id for other in self.state.calls.values() if other is not call and other.ask is None]
+        behind = [
+            other.call.id
+            for other in self.state.calls.values()
+            if other is not call and other.ask is None
+        ]
         others = tuple(e.BoundCall(other, "hash") for other in behind[: self.one(0, 0, 2)])
         approval = e.ApprovalAsked(ask_id, call_id, "hash", "?", "r", until, others=others)
         started = e.ToolStarted(call_id)
@@ -215,8 +257,12 @@ def assert_paired(shown: tuple[ContextMessage, ...], open_calls: dict[str, OpenC
 
 def cold(log: list[e.Recorded]) -> State:
     """What a restart knows: the fold from the last compaction on."""
-    start = max((i for i, recorded in enumerate(log) if isinstance(recorded.event, e.Compacted)), default=0)
-    stored = (e.Recorded(0, "s", r.n, r.at, e.decode_event(e.encode_event(r.event))) for r in log[start:])
+    start = max(
+        (i for i, recorded in enumerate(log) if isinstance(recorded.event, e.Compacted)), default=0
+    )
+    stored = (
+        e.Recorded(0, "s", r.n, r.at, e.decode_event(e.encode_event(r.event))) for r in log[start:]
+    )
     return fold(State("s"), stored)
 
 
@@ -226,7 +272,11 @@ def same(one: State, two: State) -> None:
     assert one == two
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.data_too_large, HealthCheck.too_slow])
+@settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.data_too_large, HealthCheck.too_slow],
+)
 @given(st.data())
 def test_every_conversation(data: DataObject) -> None:
     talk = Conversation(data)
@@ -237,10 +287,16 @@ def test_every_conversation(data: DataObject) -> None:
     same(talk.state, fold(State("s"), talk.log))
     if talk.log:
         same(talk.state, cold(talk.log))
-        assert next_step(cold(talk.log), LIMITS, talk.now) == next_step(talk.state, LIMITS, talk.now)
+        assert next_step(cold(talk.log), LIMITS, talk.now) == next_step(
+            talk.state, LIMITS, talk.now
+        )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.data_too_large, HealthCheck.too_slow])
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.data_too_large, HealthCheck.too_slow],
+)
 @given(st.data())
 def test_every_conversation_comes_to_rest(data: DataObject) -> None:
     """When nobody writes any more, it ends, or it waits for a person."""

@@ -1,4 +1,5 @@
-"""Going back, sending again, and branching off: what the conversation is afterwards, and who may."""
+"""Going back, sending again, and branching off: what the conversation is afterwards, and who
+may."""
 
 from __future__ import annotations
 
@@ -28,18 +29,27 @@ OLGA = Principal("olga", ("approver",))
 
 def heard(request: Request) -> Message:
     """Says all that people said, as the model sees it now."""
-    return say("heard " + " / ".join(shown.message.text for shown in request.messages if shown.message.role == "user"))
+    return say(
+        "heard "
+        + " / ".join(
+            shown.message.text for shown in request.messages if shown.message.role == "user"
+        )
+    )
 
 
 async def last(bench: Bench) -> str:
     """The last answer."""
-    replies = [event.message.text for event in await bench.events() if isinstance(event, e.ModelReplied)]
+    replies = [
+        event.message.text for event in await bench.events() if isinstance(event, e.ModelReplied)
+    ]
     return replies[-1]
 
 
 async def told(bench: Bench) -> str:
     """What the last command was answered."""
-    return next(event.reply for event in reversed(await bench.events()) if isinstance(event, e.CommandRun))
+    return next(
+        event.reply for event in reversed(await bench.events()) if isinstance(event, e.CommandRun)
+    )
 
 
 async def ends(bench: Bench) -> list[int]:
@@ -72,7 +82,9 @@ async def test_undo_takes_back_turns(bench: MakeBench) -> None:
     first, second, _ = await ends(talk)
     await talk.say(Command("undo"))
     assert "“three”" in await told(talk)
-    assert talk.driver.state is not None and known(talk.driver.state) == known(await cold(talk, second))
+    assert talk.driver.state is not None and known(talk.driver.state) == known(
+        await cold(talk, second)
+    )
     await talk.say("four")
     assert await last(talk) == "heard one / two / four"
     await talk.say(Command("undo", "2"))
@@ -150,10 +162,16 @@ async def test_retry_sends_the_last_turn_again(bench: MakeBench) -> None:
     assert [shown.message.text for shown in (await cold(talk)).messages] == ["tell me", "third"]
 
 
-async def test_retry_of_a_turn_that_was_steered_says_all_of_it(bench: MakeBench, tmp_path: Path) -> None:
+async def test_retry_of_a_turn_that_was_steered_says_all_of_it(
+    bench: MakeBench, tmp_path: Path
+) -> None:
     def script(request: Request) -> Message:
         words = "".join(shown.message.text for shown in request.messages)
-        return heard(request) if "and this" in words else say("", ToolCall("w", "write", msgspec.Raw(b"{}")))
+        return (
+            heard(request)
+            if "and this" in words
+            else say("", ToolCall("w", "write", msgspec.Raw(b"{}")))
+        )
 
     talk = bench(ScriptedModel(script), [FileTool("write", tmp_path / "out")])
     talk.configure(decide=lambda case: Decision("ask", "because"))
@@ -161,7 +179,9 @@ async def test_retry_of_a_turn_that_was_steered_says_all_of_it(bench: MakeBench,
     await talk.say("and this")
     await talk.say(Command("retry"))
     received = [event for event in await talk.events() if isinstance(event, e.MessageReceived)]
-    assert received[-1].message.text.split() == " ".join(r.message.text for r in received[:-1]).split()
+    assert (
+        received[-1].message.text.split() == " ".join(r.message.text for r in received[:-1]).split()
+    )
 
 
 async def test_nothing_to_undo(bench: MakeBench) -> None:
@@ -180,7 +200,9 @@ async def test_nothing_to_undo(bench: MakeBench) -> None:
     assert not any(isinstance(event, e.Undone) for event in await talk.events())
 
 
-@pytest.mark.parametrize(("to_n", "why"), [(-1, "no event -1"), (10_000, "no event 10000"), (2, "middle of a turn")])
+@pytest.mark.parametrize(
+    ("to_n", "why"), [(-1, "no event -1"), (10_000, "no event 10000"), (2, "middle of a turn")]
+)
 async def test_where_one_cannot_go_back_to(bench: MakeBench, to_n: int, why: str) -> None:
     talk = await three(bench)
     await talk.say(Rewind(to_n, said("x").message))
@@ -196,7 +218,10 @@ async def test_back_before_a_compaction_and_to_the_beginning(bench: MakeBench) -
     assert any(isinstance(event, e.Compacted) for event in await talk.events())
     first = (await ends(talk))[0]
     await talk.say(Rewind(first))
-    assert known(await cold(talk)) == known(await cold(talk, first)) and len((await cold(talk)).messages) == 2
+    assert (
+        known(await cold(talk)) == known(await cold(talk, first))
+        and len((await cold(talk)).messages) == 2
+    )
     await talk.say(Rewind(0))
     assert not (await cold(talk)).messages
 
@@ -211,7 +236,11 @@ async def test_between_undone_and_what_is_kept_nobody_can_stop(bench: MakeBench)
 
 async def test_while_an_approval_is_open(bench: MakeBench, tmp_path: Path) -> None:
     def script(request: Request) -> Message:
-        return say("", ToolCall("w", "write", msgspec.Raw(b"{}"))) if "go" in str(request.messages[-1]) else say("ok")
+        return (
+            say("", ToolCall("w", "write", msgspec.Raw(b"{}")))
+            if "go" in str(request.messages[-1])
+            else say("ok")
+        )
 
     talk = bench(ScriptedModel(script), [FileTool("write", tmp_path / "out")])
     talk.configure(decide=lambda case: Decision("ask", "because"))
@@ -224,7 +253,9 @@ async def test_while_an_approval_is_open(bench: MakeBench, tmp_path: Path) -> No
     assert (closed.status, ended.reason, ended.said) == ("interrupted", "stopped", "")
     assert [shown.message.text for shown in (await cold(talk)).messages] == ["hello", "ok"]
     await talk.answer("once")
-    assert await told(talk) == "That question is no longer open." and not (tmp_path / "out").exists()
+    assert (
+        await told(talk) == "That question is no longer open." and not (tmp_path / "out").exists()
+    )
 
 
 async def test_in_a_closed_conversation(bench: MakeBench) -> None:
@@ -285,18 +316,25 @@ async def test_retry_gives_nobodys_words_more_rights(bench: MakeBench) -> None:
 
 
 async def test_the_model_is_sent_what_is_kept(bench: MakeBench) -> None:
-    """Other pictures and other messages than those under the same numbers before: nothing is taken from memory."""
+    """Other pictures and other messages than those under the same numbers before: nothing is taken
+    from memory."""
     talk = bench(ScriptedModel(heard), [])
     picture = Image("sha256:" + "ab" * 32, "image/png")
-    await talk.say(msgspec.structs.replace(said("one"), message=Message("user", (Text("one"), picture))))
-    await talk.say(msgspec.structs.replace(said("two"), message=Message("user", (Text("two"), picture))))
+    await talk.say(
+        msgspec.structs.replace(said("one"), message=Message("user", (Text("one"), picture)))
+    )
+    await talk.say(
+        msgspec.structs.replace(said("two"), message=Message("user", (Text("two"), picture)))
+    )
     assert talk.driver._journal is not None
     encoded = talk.driver._journal.encoded
     encoded.each["wire", 4] = b"old"
     await talk.say(Command("undo"))
     assert not encoded.each
     state = await cold(talk)
-    assert [type(part) for part in view(state)[0].message.parts] == [Text, Image], "it is the newest again"
+    assert [type(part) for part in view(state)[0].message.parts] == [Text, Image], (
+        "it is the newest again"
+    )
 
 
 # ---------------------------------------------------------- branch
@@ -312,7 +350,9 @@ async def test_branch_from_the_chat(bench: MakeBench) -> None:
     state = fold(State(name), events)
     assert [s.message for s in state.messages] == [s.message for s in (await cold(talk)).messages]
     assert state.usage.input_tokens == 0
-    await talk.say(Command("branch"))  # a command does not change what is branched: the same is there already
+    await talk.say(
+        Command("branch")
+    )  # a command does not change what is branched: the same is there already
     assert len(await talk.store.events(name)) == 2
     assert not (await talk.store.audit())[1]  # type: ignore[attr-defined]
 
@@ -321,7 +361,12 @@ async def test_past_knows_the_rests(bench: MakeBench) -> None:
     talk = await three(bench)
     past = RewindView(SESSION, await talk.store.events(SESSION))
     first, second, _ = await ends(talk)
-    assert (past.rest(first), past.rest(second - 1), past.rest(1), past.rest(0)) == (first, first, 0, 0)
+    assert (past.rest(first), past.rest(second - 1), past.rest(1), past.rest(0)) == (
+        first,
+        first,
+        0,
+        0,
+    )
     assert past.title == "one"
     assert [turn.said[0].message.text for turn in past.in_view(second)] == ["two", "one"]
 
@@ -333,7 +378,12 @@ async def test_options_reach_the_model(bench: MakeBench) -> None:
     asked: list[str] = []
     model = ScriptedModel(heard)
     talk = bench(model, [])
-    ports = msgspec.structs.replace(talk.driver._ports, model=lambda name: asked.append(name) or model)  # type: ignore[func-returns-value]
+
+    def named(name: str) -> ScriptedModel:
+        asked.append(name)
+        return model
+
+    ports = msgspec.structs.replace(talk.driver._ports, model=named)
     talk.driver._ports = ports
     await talk.say("one")
     await talk.say(Configure(SessionOptions(model="other/big", thinking="high")))
@@ -352,7 +402,9 @@ async def test_asking_before_every_tool_is_ended_by_who_may_allow(bench: MakeBen
     await talk.say(Command("approval", "on"), BOB)
     for body in (Command("approval", "off"), Configure(SessionOptions(approval=False))):
         await talk.say(body, BOB)
-        assert await told(talk) == "Only an owner or an approver may end that I ask before every tool."
+        assert (
+            await told(talk) == "Only an owner or an approver may end that I ask before every tool."
+        )
         assert (await cold(talk)).options.approval is True
     await talk.say(Command("approval", "off"), OLGA)
     assert (await cold(talk)).options.approval is False
@@ -364,7 +416,9 @@ async def test_options_are_refused_in_words(bench: MakeBench) -> None:
     talk = bench(ScriptedModel(heard), [])
     talk.agent = msgspec.structs.replace(
         talk.agent,
-        commands=lambda state, row: [e.CommandRun(row.inbox_id, row.principal, "model", "", "no such model")],
+        commands=lambda state, row: [
+            e.CommandRun(row.inbox_id, row.principal, "model", "", "no such model")
+        ],
     )
     talk.start()
     await talk.say(Command("model", "x/y"))
@@ -379,7 +433,8 @@ async def test_an_answer_meant_for_another_stretch_is_not_taken(bench: MakeBench
 
 
 async def test_who_has_taken_part_reads_it_after_an_undo_too(bench: MakeBench) -> None:
-    """What is one person's own is told where they are alone: not where another can read what is said from now on."""
+    """What is one person's own is told where they are alone: not where another can read what is
+    said from now on."""
     talk = bench(ScriptedModel(heard), [])
     await talk.say("one")
     alone = await cold(talk)

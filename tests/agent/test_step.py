@@ -36,7 +36,9 @@ def reply(text: str = "", *calls: str, finish: e.Finish = "stop", tokens: int = 
     """An answer, or calls by their ids: `c1` is a call of tool `c` with the argument 1."""
     made = (ToolCall(call, call[0], msgspec.Raw(call[1:].encode() or b"0")) for call in calls)
     parts = (*((Text(text),) if text else ()), *made)
-    return e.ModelReplied(Message("assistant", parts), "m", "calls" if calls else finish, Usage(tokens, 0))
+    return e.ModelReplied(
+        Message("assistant", parts), "m", "calls" if calls else finish, Usage(tokens, 0)
+    )
 
 
 def result(call: str, text: str = "ok") -> e.AnyEvent:
@@ -53,12 +55,16 @@ def rounds(*calls: str, text: str = "ok") -> list[e.AnyEvent]:
     return [event for call in calls for event in (reply("", call), result(call, text))]
 
 
-def failed(error: str = "ModelTimeout", retry_at: float | None = None, model: str = "") -> e.AnyEvent:
+def failed(
+    error: str = "ModelTimeout", retry_at: float | None = None, model: str = ""
+) -> e.AnyEvent:
     return e.ModelFailed("m", error, "it broke", retry_at, model)
 
 
 def state_of(*events: e.AnyEvent) -> State:
-    return fold(State("s"), (e.Recorded(0, "s", n, NOW, event) for n, event in enumerate(events, 1)))
+    return fold(
+        State("s"), (e.Recorded(0, "s", n, NOW, event) for n, event in enumerate(events, 1))
+    )
 
 
 def step_of(*events: e.AnyEvent, limits: Limits = LIMITS, now: float = NOW) -> Step | None:
@@ -84,7 +90,10 @@ SORRY = "Sorry, I could not answer: "
         ([got(), reply("hi"), e.TurnEnded("done", (1,))], None),
         ([got(), reply("hi"), e.TurnEnded("done", (1,)), got()], AskModel()),
         ([got(), reply("", "c1"), result("c1")], AskModel()),
-        ([got(), reply("", "c1", "d2"), result("c1"), result("d2"), reply("both")], EndTurn("done")),
+        (
+            [got(), reply("", "c1", "d2"), result("c1"), result("d2"), reply("both")],
+            EndTurn("done"),
+        ),
         ([got(), reply("", "c1"), ASKED], Wait(NOW + 60, 60)),
         ([got(), reply("", "c1"), ASKED, e.CallClosed("c1", "superseded", "x"), got()], AskModel()),
         ([got(), reply("half", finish="interrupted"), got("more", 2)], AskModel()),
@@ -113,9 +122,15 @@ SORRY = "Sorry, I could not answer: "
         ([got(), reply("", "c1", tokens=801), last("c1")], EndTurn("done", "bye")),
         ([got(), reply("", "c1"), last("c1"), NO_MORE], EndTurn("stopped", "Stopped.")),
         ([got(), reply("", "c1"), last("c1"), got("wait", 2)], AskModel()),
-        ([got(), reply("", "c1"), last("c1"), e.TurnEnded("done", (1,), "bye"), got("again", 2)], AskModel()),
+        (
+            [got(), reply("", "c1"), last("c1"), e.TurnEnded("done", (1,), "bye"), got("again", 2)],
+            AskModel(),
+        ),
         ([e.CommandRun(1, ANN, "stop")], None),
-        ([e.Reacted(1, ANN, "1", "x", True), e.MessageDelivered("k", "p"), e.Erased("session")], None),
+        (
+            [e.Reacted(1, ANN, "1", "x", True), e.MessageDelivered("k", "p"), e.Erased("session")],
+            None,
+        ),
     ],
 )
 def test_next_step(events: list[e.AnyEvent], step: Step | None) -> None:
@@ -129,11 +144,16 @@ def test_open_calls_are_run_until_an_ask_rests_the_turn() -> None:
     assert isinstance(expired, RunTools) and expired.calls[0].ask is not None
     said = e.ApprovalAnswered(2, "ask", "once", ANN)
     allowed = step_of(got(), reply("", "c1"), ASKED, said)
-    assert isinstance(allowed, RunTools) and (allowed.calls[0].yes_at, allowed.calls[0].yes_binds) == (NOW, "binds")
+    assert isinstance(allowed, RunTools) and (
+        allowed.calls[0].yes_at,
+        allowed.calls[0].yes_binds,
+    ) == (NOW, "binds")
     behind = step_of(got(), reply("", "d2", "c1"), ASKED)
     assert isinstance(behind, RunTools), "the one before it may still run"
     state = state_of(got(), reply("", "c1"), ASKED, said)
-    assert state.turn is not None and state.turn.answers == [1, 2], "who is waiting for `yes` is told when it ended"
+    assert state.turn is not None and state.turn.answers == [1, 2], (
+        "who is waiting for `yes` is told when it ended"
+    )
 
 
 def test_overflow_compacts_once_and_tries_once() -> None:
@@ -155,7 +175,9 @@ def test_cut_off_replies_are_continued_three_times_and_stitched() -> None:
         assert hinted(step) == ["continue"]
         assert isinstance(step, AskModel)
         events.extend(step.hints)
-        assert step_of(*events, limits=LONG) == AskModel(), "after a crash the hint is there already"
+        assert step_of(*events, limits=LONG) == AskModel(), (
+            "after a crash the hint is there already"
+        )
     state = state_of(*events, reply("the end"))
     assert state.turn is not None and answer(state.turn) == "part0 part1 part2 the end"
     assert next_step(state, LONG, NOW) == EndTurn("done")
@@ -180,10 +202,20 @@ def test_empty_replies_are_asked_again_twice() -> None:
         events.extend(step.hints)
     assert step_of(*events, reply("there")) == EndTurn("done")
     ended = step_of(*events, reply(""))
-    assert isinstance(ended, EndTurn) and ended.reason == "failed" and "the model gave no answer" in ended.said
+    assert (
+        isinstance(ended, EndTurn)
+        and ended.reason == "failed"
+        and "the model gave no answer" in ended.said
+    )
     held = step_of(got(), reply("", finish="filtered"))
-    assert isinstance(held, EndTurn) and held.reason == "failed" and "held its answer back" in held.said
-    assert not any(shown.message.role == "assistant" for shown in state_of(*events).messages), "nothing empty is shown"
+    assert (
+        isinstance(held, EndTurn)
+        and held.reason == "failed"
+        and "held its answer back" in held.said
+    )
+    assert not any(shown.message.role == "assistant" for shown in state_of(*events).messages), (
+        "nothing empty is shown"
+    )
 
 
 def test_steps_run_out_in_words() -> None:
@@ -203,24 +235,38 @@ def test_steps_run_out_in_words() -> None:
     assert step_of(*events, reply("so far")) == EndTurn("steps")
     silent = step_of(*events, reply(""))
     assert isinstance(silent, EndTurn) and silent.reason == "steps" and "6 steps" in silent.said
-    assert step_of(*events, reply("so far"), e.TurnEnded("steps", (1,)), got("continue")) == AskModel()
+    assert (
+        step_of(*events, reply("so far"), e.TurnEnded("steps", (1,)), got("continue")) == AskModel()
+    )
 
 
 def test_tokens_run_out_and_the_next_message_goes_on() -> None:
     events = [got(), reply("", "c1", tokens=10_001), result("c1")]
     ended = step_of(*events, limits=Limits(tokens=10_000, window=100_000))
     assert isinstance(ended, EndTurn) and ended.reason == "tokens" and "10000 tokens" in ended.said
-    assert step_of(*events, e.TurnEnded("tokens", (1,), ended.said), got(), limits=Limits(window=100_000)) == AskModel()
+    assert (
+        step_of(
+            *events, e.TurnEnded("tokens", (1,), ended.said), got(), limits=Limits(window=100_000)
+        )
+        == AskModel()
+    )
 
 
 def test_the_same_call_again_and_again() -> None:
     wide = Limits(window=100_000)
-    assert [hinted(step_of(got(), *rounds(*["c1"] * n), limits=wide)) for n in (1, 2, 3, 4)] == [[], [], ["loop"], []]
+    assert [hinted(step_of(got(), *rounds(*["c1"] * n), limits=wide)) for n in (1, 2, 3, 4)] == [
+        [],
+        [],
+        ["loop"],
+        [],
+    ]
     stopped = step_of(got(), *rounds(*["c1"] * 5), limits=wide)
     assert isinstance(stopped, EndTurn) and stopped.reason == "loop" and stopped.said
     assert isinstance(step_of(got(), *rounds("c1", "c1", "c2", "c1", "c1"), limits=wide), AskModel)
     moving = [x for i in range(9) for x in (reply("", "c1"), result("c1", f"page {i}"))]
-    assert isinstance(step_of(got(), *moving, limits=wide), AskModel), "same call, other result: that is progress"
+    assert isinstance(step_of(got(), *moving, limits=wide), AskModel), (
+        "same call, other result: that is progress"
+    )
     turns = rounds(*["c1", "d2"] * 4)
     assert isinstance(step_of(got(), *turns[:-2], limits=wide), AskModel)
     assert isinstance(step_of(got(), *turns, limits=wide), EndTurn)

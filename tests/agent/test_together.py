@@ -36,7 +36,11 @@ class Sink:
     """A tool of this effect that remembers what it was given; what it answers has this label."""
 
     def __init__(
-        self, name: str, effect: Effect, label: Label = LOCAL, after: Callable[[], None] | None = None
+        self,
+        name: str,
+        effect: Effect,
+        label: Label = LOCAL,
+        after: Callable[[], None] | None = None,
     ) -> None:
         self.spec = Spec(name, "", SCHEMA, effect, "never")
         self.got: list[str] = []
@@ -75,9 +79,13 @@ def asks(events: Sequence[AnyEvent]) -> list[list[str]]:
 
 def statuses(events: Sequence[AnyEvent]) -> dict[str, ResultStatus]:
     ended: dict[str, ResultStatus] = {
-        event.result.call_id: event.result.status for event in events if isinstance(event, ToolFinished)
+        event.result.call_id: event.result.status
+        for event in events
+        if isinstance(event, ToolFinished)
     }
-    return ended | {event.call_id: event.status for event in events if isinstance(event, CallClosed)}
+    return ended | {
+        event.call_id: event.status for event in events if isinstance(event, CallClosed)
+    }
 
 
 @pytest.fixture
@@ -94,9 +102,13 @@ async def three(bench: MakeBench, sink: Sink) -> Bench:
 
 async def test_one_yes_runs_them_all_in_order(bench: MakeBench, sink: Sink) -> None:
     b = await three(bench, sink)
-    assert asks(await b.events()) == [['send {"text":"a"}', 'send {"text":"b"}', 'send {"text":"c"}']]
+    assert asks(await b.events()) == [
+        ['send {"text":"a"}', 'send {"text":"b"}', 'send {"text":"c"}']
+    ]
     (asked,) = await b.sent()
-    assert asked.startswith('send {"text":"a"}\nsend {"text":"b"}\nsend {"text":"c"} (once / each / no)\nAsked because')
+    assert asked.startswith(
+        'send {"text":"a"}\nsend {"text":"b"}\nsend {"text":"c"} (once / each / no)\nAsked because'
+    )
     assert sink.got == []
     b.start()  # a restart changes nothing
     await b.answer("once")
@@ -120,14 +132,18 @@ async def test_one_by_one(bench: MakeBench, sink: Sink) -> None:
     assert (await b.sent())[-1] == "fine"
 
 
-@pytest.mark.parametrize(("typed", "ran"), [("yes", 3), ("no", 0), ("One by one.", 0), ("always", 3), ("never", 0)])
+@pytest.mark.parametrize(
+    ("typed", "ran"), [("yes", 3), ("no", 0), ("One by one.", 0), ("always", 3), ("never", 0)]
+)
 async def test_typed_answers(bench: MakeBench, sink: Sink, typed: str, ran: int) -> None:
     b = await three(bench, sink)
     await b.say(typed)
     assert len(sink.got) == ran
     assert await b.store.rows("call_grants", ()) == [], "nothing is remembered of several calls"
     chosen = [event.choice for event in await b.events() if isinstance(event, ApprovalAnswered)]
-    assert chosen == [{"yes": "once", "always": "once", "never": "no", "One by one.": "each"}.get(typed, typed)]
+    assert chosen == [
+        {"yes": "once", "always": "once", "never": "no", "One by one.": "each"}.get(typed, typed)
+    ]
 
 
 async def test_who_may_not_allow_one_may_not_allow_several(bench: MakeBench, sink: Sink) -> None:
@@ -152,9 +168,13 @@ async def test_after_a_day_none_is_run(bench: MakeBench, sink: Sink) -> None:
     assert sink.got == [] and set(statuses(await b.events()).values()) == {"expired"}
 
 
-async def test_what_cannot_be_undone_has_a_question_of_its_own(bench: MakeBench, sink: Sink) -> None:
+async def test_what_cannot_be_undone_has_a_question_of_its_own(
+    bench: MakeBench, sink: Sink
+) -> None:
     pay = Sink("pay", "irreversible")
-    b = bench(calls(("send", "a"), ("pay", "1"), ("pay", "2"), ("send", "b"), ("send", "c")), [sink, pay])
+    b = bench(
+        calls(("send", "a"), ("pay", "1"), ("pay", "2"), ("send", "b"), ("send", "c")), [sink, pay]
+    )
     b.configure(asking)
     await b.say("go")
     for _ in range(4):
@@ -179,7 +199,8 @@ async def test_a_free_call_ends_the_question(bench: MakeBench, sink: Sink) -> No
 
 
 async def test_what_is_read_meanwhile_voids_the_rest(bench: MakeBench) -> None:
-    """A yes from before something untrusted was read does not hold after it: it is asked about again."""
+    """A yes from before something untrusted was read does not hold after it: it is asked about
+    again."""
     post = Sink("post", "network", Label("untrusted", source="https://evil.example"))
     b = bench(calls(("post", "a"), ("post", "b"), ("post", "c")), [post])
     b.configure(asking)
@@ -187,7 +208,9 @@ async def test_what_is_read_meanwhile_voids_the_rest(bench: MakeBench) -> None:
     await b.answer("once")
     assert post.got == ["a"]
     first, again = [event for event in await b.events() if isinstance(event, ApprovalAsked)]
-    assert len(first.calls) == 3 and len(again.calls) == 2 and again.source == "https://evil.example"
+    assert (
+        len(first.calls) == 3 and len(again.calls) == 2 and again.source == "https://evil.example"
+    )
     assert {each.binds for each in again.calls}.isdisjoint({each.binds for each in first.calls})
     await b.answer("once")
     assert post.got == ["a", "b", "c"]
@@ -217,37 +240,48 @@ async def test_five_calls_a_turn_however_they_are_asked_about(bench: MakeBench, 
         await b.answer("once")
     assert sink.got == ["0", "1", "2", "3", "4"]
     assert [len(lines) for lines in asks(await b.events())] == [5, 1, 1, 1, 1, 1]
-    assert [status for _, status in sorted(statuses(await b.events()).items())] == ["ok"] * 5 + ["denied"] * 3
+    assert [status for _, status in sorted(statuses(await b.events()).items())] == ["ok"] * 5 + [
+        "denied"
+    ] * 3
 
 
-async def test_a_yes_to_five_calls_is_all_that_a_turn_asks_for(bench: MakeBench, sink: Sink) -> None:
+async def test_a_yes_to_five_calls_is_all_that_a_turn_asks_for(
+    bench: MakeBench, sink: Sink
+) -> None:
     b = bench(calls(*(("send", str(i)) for i in range(8))), [sink])
     b.configure(asking)
     await b.say("go")
     await b.answer("once")
     assert sink.got == ["0", "1", "2", "3", "4"]
     assert [len(lines) for lines in asks(await b.events())] == [5]
-    assert [status for _, status in sorted(statuses(await b.events()).items())] == ["ok"] * 5 + ["denied"] * 3
+    assert [status for _, status in sorted(statuses(await b.events()).items())] == ["ok"] * 5 + [
+        "denied"
+    ] * 3
 
 
 EFFECTS: tuple[Effect, ...] = ("none", "fetch", "send_other", "network", "irreversible", "host")
 drawn = st.lists(st.tuples(st.sampled_from(EFFECTS), st.text(max_size=30)), min_size=1, max_size=7)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(drawn, st.lists(st.sampled_from(["once", "each", "no"]), min_size=1, max_size=9))
 async def test_nothing_runs_that_nobody_saw(
     tmp_path_factory: pytest.TempPathFactory, wanted: list[tuple[Effect, str]], answers: list[str]
 ) -> None:
-    """With the real gate, after something untrusted was read: whatever texts the calls of a reply hold, each call that
-    reaches outward ran only after its own line, byte for byte, stood in a question that was answered with yes."""
+    """With the real gate, after something untrusted was read: whatever texts the calls of a reply
+    hold, each call that reaches outward ran only after its own line, byte for byte, stood in a
+    question that was answered with yes."""
     tools = [Sink("read", "none", UNTRUSTED), *(Sink(effect, effect) for effect in EFFECTS)]
 
     def script(request: Request) -> Message:
         turn = sum(shown.message.role == "assistant" for shown in request.messages)
         made = [("read", "x")] if turn == 0 else wanted if turn == 1 else []
         calls = (
-            ToolCall(f"{turn}.{i}", name, msgspec.Raw(msgspec.json.encode({"text": text, "url": text})))
+            ToolCall(
+                f"{turn}.{i}", name, msgspec.Raw(msgspec.json.encode({"text": text, "url": text}))
+            )
             for i, (name, text) in enumerate(made)
         )
         return say("" if made else "fine", *calls)
@@ -271,7 +305,9 @@ async def test_nothing_runs_that_nobody_saw(
             case ApprovalAsked(ask_id=ask_id, question=question, calls=bound):
                 lines = question.split("\n")
                 assert len(lines) == len(bound)
-                asked[ask_id] = {each.call_id: line for each, line in zip(bound, lines, strict=True)}
+                asked[ask_id] = {
+                    each.call_id: line for each, line in zip(bound, lines, strict=True)
+                }
             case ApprovalAnswered(ask_id=ask_id, choice="once"):
                 for call_id, line in asked[ask_id].items():
                     call = made[call_id]

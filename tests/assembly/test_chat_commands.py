@@ -19,7 +19,10 @@ COMMANDS = {
     "!foo": "I do not know !foo. !help lists what I know.",
     "!halp": "I do not know !halp. Did you mean !help?",
     "!STAUTS now": "I do not know !stauts. Did you mean !status?",
-    "!important": "The model did not see your message. If it was no command, write a space after the !: ! important …",
+    "!important": (
+        "The model did not see your message. If it was no command, write a space after the !: ! "
+        "important …"
+    ),
     "!foo and more words": "I do not know !foo.",
     "!important: read this": "I do not know !important:.",
     "!deploy, please": "I do not know !deploy,.",
@@ -47,7 +50,9 @@ WORDS = [
 
 
 @pytest.mark.parametrize("text", COMMANDS)
-async def test_what_begins_with_a_command_mark_never_reaches_the_model(tmp_path: Path, text: str) -> None:
+async def test_what_begins_with_a_command_mark_never_reaches_the_model(
+    tmp_path: Path, text: str
+) -> None:
     channel, model = MemoryChannel(), ScriptedModel(lambda request: say("the model"))
     async with running(tmp_path, model, channel, tools=None):
         channel.write(text)
@@ -57,7 +62,9 @@ async def test_what_begins_with_a_command_mark_never_reaches_the_model(tmp_path:
 
 
 @pytest.mark.parametrize("text", WORDS)
-async def test_ordinary_words_with_these_marks_are_read_by_the_model(tmp_path: Path, text: str) -> None:
+async def test_ordinary_words_with_these_marks_are_read_by_the_model(
+    tmp_path: Path, text: str
+) -> None:
     channel, model = MemoryChannel(), ScriptedModel(lambda request: say("the model"))
     async with running(tmp_path, model, channel):
         channel.write(text)
@@ -66,7 +73,9 @@ async def test_ordinary_words_with_these_marks_are_read_by_the_model(tmp_path: P
 
 
 @pytest.mark.parametrize("text", ["/yes", "!once", "/no"])
-async def test_an_answer_with_a_command_mark_is_no_unknown_command(tmp_path: Path, text: str) -> None:
+async def test_an_answer_with_a_command_mark_is_no_unknown_command(
+    tmp_path: Path, text: str
+) -> None:
     channel, model = MemoryChannel(), ScriptedModel(lambda request: say("the model"))
     async with running(tmp_path, model, channel):
         channel.write(text)
@@ -78,7 +87,9 @@ async def test_a_picture_with_such_words_is_seen(tmp_path: Path) -> None:
     channel, model = MemoryChannel(), ScriptedModel(lambda request: say("the model"))
     async with running(tmp_path, model, channel):
         said_of_it = Message("user", (Text("!wow"), Image("a" * 64, "image/png")))
-        channel.waiting.append(Inbound("1", Address("memory", chat="1"), "ann", 1.0, Said(said_of_it)))
+        channel.waiting.append(
+            Inbound("1", Address("memory", chat="1"), "ann", 1.0, Said(said_of_it))
+        )
         await until(lambda: said(channel) == [("1", "the model")])
 
 
@@ -113,14 +124,18 @@ async def test_nobody_sees_jobs_that_are_not_theirs(tmp_path: Path) -> None:
     for name, person in {"brief": "ann", "theirs": "bob"}.items():
         folder = tmp_path / "jobs" / name
         folder.mkdir(parents=True)
-        (folder / "JOB.md").write_text(f"---\nschedule: daily 09:00\nperson: {person}\n---\n\nSay it.\n")
+        (folder / "JOB.md").write_text(
+            f"---\nschedule: daily 09:00\nperson: {person}\n---\n\nSay it.\n"
+        )
     async with running(tmp_path, ScriptedModel(), MemoryChannel(), tools=None) as app:
         answer = app.works.answers()["jobs"]
         bob = Principal("bob", ("member",))
 
         def asked(address: Address, args: str = "") -> str:
             return answer(
-                State("main/memory:1"), Waiting(1, bob, Inbound("1", address, "bob", 1.0, Command("jobs"))), args
+                State("main/memory:1"),
+                Waiting(1, bob, Inbound("1", address, "bob", 1.0, Command("jobs"))),
+                args,
             )
 
         alone = asked(Address("memory", chat="1"))

@@ -22,7 +22,9 @@ PAGE = Label("untrusted", source="https://evil.test/page")
 def judge(tmp_path: Path) -> Judge:
     hosts = {"verdict": "deny", "effect": "fetch", "host": "evil.test"}
     rules = [hosts, {"verdict": "deny", "tool": "bash", "commands": ["rm"]}]
-    config = msgspec.convert({"policy": rules, "defaults": {"commands": ["ls"]}}, Config, strict=False)
+    config = msgspec.convert(
+        {"policy": rules, "defaults": {"commands": ["ls"]}}, Config, strict=False
+    )
     return judge_of(Settings(Home(tmp_path), config), "default")
 
 
@@ -57,8 +59,13 @@ def test_addresses(judge: Judge, spelling: bytes) -> None:
     ],
 )
 def test_commands(judge: Judge, tool: str, spelling: bytes) -> None:
-    found = [judge(case(tool, spelling % command)).verdict for command in (b"ls", b"make", b"ls && rm x", b"$(x)")]
-    assert found == ["allow", "ask", "deny", "ask"], "a rule for bash is one for whatever runs commands"
+    found = [
+        judge(case(tool, spelling % command)).verdict
+        for command in (b"ls", b"make", b"ls && rm x", b"$(x)")
+    ]
+    assert found == ["allow", "ask", "deny", "ask"], (
+        "a rule for bash is one for whatever runs commands"
+    )
 
 
 def test_names_of_other_systems(judge: Judge) -> None:
@@ -74,11 +81,20 @@ def test_what_needs_no_change_is_left_and_what_is_refused_too(judge: Judge) -> N
     deep = b'{"url": ' + b"[" * 5000
     for tool in ("web_fetch", "shell", "process"):
         assert judge(case(tool, deep, "fetch")).verdict in ("allow", "ask")
-    for arguments in (b'{"path": "a"}', b"", b"[1]", b'{"a": NaN}', b'{"a": 1, "a": "\\ud800"}', b"[" * 5000):
+    for arguments in (
+        b'{"path": "a"}',
+        b"",
+        b"[1]",
+        b'{"a": NaN}',
+        b'{"a": 1, "a": "\\ud800"}',
+        b"[" * 5000,
+    ):
         assert under_our_names(case("read_file", arguments)).arguments == arguments
 
 
-@pytest.mark.parametrize("error", [RecursionError("deep"), MemoryError(), ValueError("?"), KeyError("x")])
+@pytest.mark.parametrize(
+    "error", [RecursionError("deep"), MemoryError(), ValueError("?"), KeyError("x")]
+)
 def test_what_cannot_be_judged_is_asked_about(error: Exception) -> None:
     """An analyser that fails never means yes."""
 
@@ -107,10 +123,17 @@ def test_a_command_that_cannot_be_read_is_no_yes(judge: Judge, command: str) -> 
 
 
 def test_an_address_behind_many_others_is_not_free(judge: Judge) -> None:
-    """So many are looked at; none is passed over, neither by a rule that refuses a host nor by the gate."""
+    """So many are looked at; none is passed over, neither by a rule that refuses a host nor by the
+    gate."""
     good = [f"https://good.test/{number}" for number in range(200)]
-    for given in ({"urls": [*good, "https://evil.test/x"]}, {"urls": good, "url": "https://evil.test/x"}):
+    for given in (
+        {"urls": [*good, "https://evil.test/x"]},
+        {"urls": good, "url": "https://evil.test/x"},
+    ):
         arguments = msgspec.json.encode(given)
         assert judge(case("web_fetch", arguments, "fetch")).verdict != "allow"
         assert judge(case("web_fetch", arguments, "fetch", PAGE)).verdict != "allow"
-    assert judge(case("web_fetch", msgspec.json.encode({"urls": good[:5]}), "fetch")).verdict == "allow"
+    assert (
+        judge(case("web_fetch", msgspec.json.encode({"urls": good[:5]}), "fetch")).verdict
+        == "allow"
+    )

@@ -19,7 +19,9 @@ MANY = (LocalServer("ollama", "http://127.0.0.1:11434/v1", tuple(map(str, range(
 
 
 def settings(home: Path, **environment: str) -> Settings:
-    return read_settings(None, {"DESKHAND_HOME": str(home), "DESKHAND_CACHE": str(home / "cache"), **environment})
+    return read_settings(
+        None, {"DESKHAND_HOME": str(home), "DESKHAND_CACHE": str(home / "cache"), **environment}
+    )
 
 
 def shelf_with(home: Path, name: str = "") -> WeightsFolder:
@@ -33,8 +35,14 @@ def shelf_with(home: Path, name: str = "") -> WeightsFolder:
 
 
 def test_nothing_is_here(tmp_path: Path) -> None:
-    (offer,) = offers_of(settings(tmp_path), Machine(free_bytes=8 * 10**9, engine=True), shelf_with(tmp_path))
-    assert (offer.kind, offer.model, offer.ready) == ("download", "embedded/qwen2.5-coder-1.5b", False)
+    (offer,) = offers_of(
+        settings(tmp_path), Machine(free_bytes=8 * 10**9, engine=True), shelf_with(tmp_path)
+    )
+    assert (offer.kind, offer.model, offer.ready) == (
+        "download",
+        "embedded/qwen2.5-coder-1.5b",
+        False,
+    )
     assert "1.1 GB to download once; needs no key" in offer.detail
     assert offer.todo == "deskhand model pull qwen2.5-coder-1.5b"
 
@@ -44,7 +52,11 @@ def test_everything_is_here(tmp_path: Path) -> None:
     machine = Machine(SERVERS, 8 * 10**9, True)
     found = offers_of(here, machine, shelf_with(tmp_path, "qwen2.5-coder-0.5b"))
     assert [offer.kind for offer in found] == ["key", "server", "server", "embedded"]
-    assert [offer.model for offer in found[1:]] == ["ollama/qwen3:8b", "ollama/llama3", "embedded/qwen2.5-coder-0.5b"]
+    assert [offer.model for offer in found[1:]] == [
+        "ollama/qwen3:8b",
+        "ollama/llama3",
+        "embedded/qwen2.5-coder-0.5b",
+    ]
     assert found[0].model.startswith("anthropic/") and "ANTHROPIC_API_KEY" in found[0].detail
     assert all(offer.ready and offer.todo == f"deskhand model use {offer.model}" for offer in found)
     assert "secret" not in repr(found)
@@ -56,11 +68,15 @@ def test_many_models_do_not_hide_the_embedded_one(tmp_path: Path) -> None:
 
 
 async def test_taking_an_offer(tmp_path: Path) -> None:
-    here = offers_of(settings(tmp_path), Machine(SERVERS, 10**9), shelf_with(tmp_path, "qwen2.5-coder-1.5b"))
+    here = offers_of(
+        settings(tmp_path), Machine(SERVERS, 10**9), shelf_with(tmp_path, "qwen2.5-coder-1.5b")
+    )
     assert await here[0].take() == "ollama/qwen3:8b"
     with pytest.raises(ConfigError, match=r"pip install 'deskhand\[local\]'"):
         await here[-1].take()
-    ready = offers_of(settings(tmp_path), Machine(engine=True), WeightsFolder(tmp_path / "cache" / "models"))
+    ready = offers_of(
+        settings(tmp_path), Machine(engine=True), WeightsFolder(tmp_path / "cache" / "models")
+    )
     assert await ready[0].take() == "embedded/qwen2.5-coder-1.5b"
     assert "memory is short" in ready[0].detail
 
@@ -76,4 +92,6 @@ def test_the_embedded_model_says_what_is_missing(tmp_path: Path) -> None:
         Models(settings(tmp_path)).open("embedded/qwen2.5-coder-1.5b")
     with pytest.raises(ModelUnknown, match="there are: qwen"):
         Models(settings(tmp_path)).open("embedded/gpt")
-    assert is_small(settings(tmp_path), "embedded/x") and not is_small(settings(tmp_path), "openai/x")
+    assert is_small(settings(tmp_path), "embedded/x") and not is_small(
+        settings(tmp_path), "openai/x"
+    )

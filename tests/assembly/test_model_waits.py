@@ -1,4 +1,5 @@
-"""A provider asks to wait for long: the person is told at once until when, and what is promised is done."""
+"""A provider asks to wait for long: the person is told at once until when, and what is promised is
+done."""
 
 from __future__ import annotations
 
@@ -41,14 +42,23 @@ class Asked:
     def __init__(self, home: Path, waits: Sequence[float]) -> None:
         self.clock, self.channel = SetClock(T0), MemoryChannel()
         self.model = ScriptedModel(Busy(waits))
-        self.settings = read_settings(None, {"DESKHAND_HOME": str(home)}).with_model("scripted/test")
+        self.settings = read_settings(None, {"DESKHAND_HOME": str(home)}).with_model(
+            "scripted/test"
+        )
         self.parts = Parts(
-            lambda name: self.model, {}, channels=(self.channel,), clock=self.clock, authorise=lambda inbound: OWNER
+            lambda name: self.model,
+            {},
+            channels=(self.channel,),
+            clock=self.clock,
+            authorise=lambda inbound: OWNER,
         )
 
     @property
     def heard(self) -> list[str]:
-        return ["".join(part.text for part in out.parts if isinstance(part, Text)) for out, _ in self.channel.sent]
+        return [
+            "".join(part.text for part in out.parts if isinstance(part, Text))
+            for out, _ in self.channel.sent
+        ]
 
     async def until_heard(self, number: int) -> list[str]:
         await wait_for(lambda: _true(len(self.heard) >= number))
@@ -73,7 +83,11 @@ async def test_a_wait_is_said_at_once_and_the_promise_is_kept(tmp_path: Path) ->
         asked.channel.write("hello")
         said = "scripted/test asks to wait. I try again at 22:23 UTC; /stop ends that."
         assert await asked.until_heard(1) == [said]
-        failed = [each.event for each in await app.store.events(SESSION) if isinstance(each.event, ModelFailed)]
+        failed = [
+            each.event
+            for each in await app.store.events(SESSION)
+            if isinstance(each.event, ModelFailed)
+        ]
         assert [event.retry_at for event in failed] == [T0 + 600]
         await asked.pass_time(app, 599)
         assert asked.heard == [said]
@@ -107,8 +121,14 @@ async def test_what_is_too_long_is_not_promised(tmp_path: Path, waits: list[floa
             await asked.pass_time(app, waits[number])
         heard = await asked.until_heard(len(waits))
         assert heard[-1] == "Sorry, I could not answer: scripted/test is overloaded."
-        ended = [each.event for each in await app.store.events(SESSION) if isinstance(each.event, TurnEnded)]
-        assert [event.reason for event in ended] == ["failed"] and await app.store.open_sessions() == []
+        ended = [
+            each.event
+            for each in await app.store.events(SESSION)
+            if isinstance(each.event, TurnEnded)
+        ]
+        assert [event.reason for event in ended] == [
+            "failed"
+        ] and await app.store.open_sessions() == []
         tasks.cancel_scope.cancel()
 
 

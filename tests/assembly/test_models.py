@@ -62,7 +62,11 @@ async def until_the_end(app: App, receipt: Receipt) -> list[Any]:
         ("xai/grok-4.20", {}, OpenAIModel),
         ("openai/gpt-6.1-sol", {"base_url": "https://api.openai.com/v1/"}, ResponsesModel),
         ("openai/gpt-6.1-sol", {"base_url": "http://127.0.0.1:4000/v1"}, OpenAIModel),
-        ("openai/gpt-6.1-sol", {"base_url": "http://127.0.0.1:4000/v1", "wire": "responses"}, ResponsesModel),
+        (
+            "openai/gpt-6.1-sol",
+            {"base_url": "http://127.0.0.1:4000/v1", "wire": "responses"},
+            ResponsesModel,
+        ),
         ("openai/gpt-6.1-sol", {"wire": "openai"}, OpenAIModel),
         ("openai/gpt-6.1-sol", {"tools": "fenced"}, Shim),
         ("mine/m", {"base_url": "http://127.0.0.1:4000/v1"}, OpenAIModel),
@@ -79,13 +83,19 @@ def test_the_wire_is_the_catalogues_unless_it_is_set(
 
 
 async def test_reasoning_lasts_through_a_turn_with_tools(tmp_path: Path) -> None:
-    """Asked to think, with tools, over sockets: the reasoning is in the log, and goes back with the results."""
+    """Asked to think, with tools, over sockets: the reasoning is in the log, and goes back with the
+    results."""
     async with FakeLLM() as fake:
         call = FakeCall("list_files", '{"path": "."}')
         fake.script(
-            Behaviour(times=1, thinking="A look will tell.", redacted="gAAAA", calls=(call,)), Behaviour(text="Empty.")
+            Behaviour(times=1, thinking="A look will tell.", redacted="gAAAA", calls=(call,)),
+            Behaviour(text="Empty."),
         )
-        chosen = settings(tmp_path, {"openai": {"base_url": fake.url, "wire": "responses"}}, ("openai/gpt-6.1-sol",))
+        chosen = settings(
+            tmp_path,
+            {"openai": {"base_url": fake.url, "wire": "responses"}},
+            ("openai/gpt-6.1-sol",),
+        )
         async with (
             Models(chosen) as models,
             open_app(chosen, Parts(models.open)) as app,
@@ -106,9 +116,15 @@ async def test_reasoning_lasts_through_a_turn_with_tools(tmp_path: Path) -> None
 
 async def test_a_large_picture_goes_small_to_the_model_and_stays_whole_here(tmp_path: Path) -> None:
     data = BytesIO()
-    Pillow.frombytes("RGB", (1400, 1300), random.Random(7).randbytes(1400 * 1300 * 3)).save(data, "PNG")
+    Pillow.frombytes("RGB", (1400, 1300), random.Random(7).randbytes(1400 * 1300 * 3)).save(
+        data, "PNG"
+    )
     async with FakeLLM() as fake:
-        chosen = settings(tmp_path, {"openai": {"base_url": fake.url, "wire": "responses"}}, ("openai/gpt-6.1-sol",))
+        chosen = settings(
+            tmp_path,
+            {"openai": {"base_url": fake.url, "wire": "responses"}},
+            ("openai/gpt-6.1-sol",),
+        )
         async with (
             Models(chosen) as models,
             open_app(chosen, Parts(models.open)) as app,
@@ -116,12 +132,18 @@ async def test_a_large_picture_goes_small_to_the_model_and_stays_whole_here(tmp_
         ):
             tasks.start_soon(app.run)
             digest = await app.blobs.put(data.getvalue())
-            said = Said(Message("user", (Text("What is this?"), Image(digest, "image/png", "noise.png"))))
+            said = Said(
+                Message("user", (Text("What is this?"), Image(digest, "image/png", "noise.png")))
+            )
             receipt = await app.door.submit(Inbound("1", Address("terminal"), "owner", 1.0, said))
             seen = await until_the_end(app, receipt)
             assert await app.blobs.get(digest) == data.getvalue()
             tasks.cancel_scope.cancel()
-        (picture,) = [block for block in fake.requests[0].json["input"][0]["content"] if block["type"] == "input_image"]
+        (picture,) = [
+            block
+            for block in fake.requests[0].json["input"][0]["content"]
+            if block["type"] == "input_image"
+        ]
     assert fake.requests[0].headers["content-type"] == "application/json"
     head, _, encoded = picture["image_url"].partition(",")
     assert head == "data:image/jpeg;base64"

@@ -1,4 +1,5 @@
-"""Plugins: the example of the documentation in a whole Deskhand, and everything that may be wrong with one."""
+"""Plugins: the example of the documentation in a whole Deskhand, and everything that may be wrong
+with one."""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ from deskhand.types.events import MessageReceived, Recorded, TurnEnded
 from deskhand.types.identity import Principal
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult
 
-EXAMPLE = re.findall(r"```python\n(.*?)```", (Path(__file__).parents[2] / "docs" / "extending.md").read_text(), re.S)[0]
+EXAMPLE = re.findall(
+    r"```python\n(.*?)```", (Path(__file__).parents[2] / "docs" / "extending.md").read_text(), re.S
+)[0]
 PLUGIN = "from deskhand.tools.plugin import Plugin\nplugin = Plugin\n"
 
 
@@ -35,7 +38,9 @@ def settings_of(home: Path, *plugins: str, **files: str) -> Settings:
         (folder / f"{name}.py").write_text(text)
         (folder / f"{name}.py").chmod(0o600)
     raw = {"defaults": {"models": ["scripted/x"]}, "plugins": plugins}
-    return Settings(Home(home), msgspec.convert(raw, Config, strict=False), environment={"HOME": str(home)})
+    return Settings(
+        Home(home), msgspec.convert(raw, Config, strict=False), environment={"HOME": str(home)}
+    )
 
 
 async def talk(settings: Settings, *calls: ToolCall) -> tuple[App, list[Request], MemoryChannel]:
@@ -48,7 +53,9 @@ async def talk(settings: Settings, *calls: ToolCall) -> tuple[App, list[Request]
         return say("", calls[len(asked) - 1]) if len(asked) <= len(calls) else say("done")
 
     parts = Parts(
-        lambda name: ScriptedModel(script), channels=(channel,), authorise=lambda inbound: Principal("ann", ("owner",))
+        lambda name: ScriptedModel(script),
+        channels=(channel,),
+        authorise=lambda inbound: Principal("ann", ("owner",)),
     )
     async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
         tasks.start_soon(app.run)
@@ -73,13 +80,20 @@ async def test_the_example_of_the_documentation(tmp_path: Path) -> None:
     assert "# Plugin rates\nAmounts of money are in euros" in asked[0].system[0]
     schema = next(tool for tool in asked[0].tools if tool.name == "convert")
     assert set(schema.parameters["properties"]) == {"amount", "to"}
-    results = [part for shown in asked[-1].messages for part in shown.message.parts if isinstance(part, ToolResult)]
+    results = [
+        part
+        for shown in asked[-1].messages
+        for part in shown.message.parts
+        if isinstance(part, ToolResult)
+    ]
     assert [(result.status, result.text) for result in results] == [
         ("ok", "9.40 CHF, asked by ann in default/memory:1"),
         ("denied", "We do not convert to that."),
     ]
     (outgoing, _), *_ = channel.sent
-    assert [part.text for part in outgoing.parts if isinstance(part, Text)] == ["done\n(rates of today)"]
+    assert [part.text for part in outgoing.parts if isinstance(part, Text)] == [
+        "done\n(rates of today)"
+    ]
 
 
 async def test_the_end_that_a_plugin_changed_is_in_the_log(tmp_path: Path) -> None:
@@ -87,7 +101,9 @@ async def test_the_end_that_a_plugin_changed_is_in_the_log(tmp_path: Path) -> No
     seen: list[object] = []
     channel = MemoryChannel()
     parts = Parts(
-        lambda name: ScriptedModel(), channels=(channel,), authorise=lambda inbound: Principal("ann", ("owner",))
+        lambda name: ScriptedModel(),
+        channels=(channel,),
+        authorise=lambda inbound: Principal("ann", ("owner",)),
     )
     async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
         tasks.start_soon(app.run)
@@ -103,9 +119,15 @@ async def test_the_end_that_a_plugin_changed_is_in_the_log(tmp_path: Path) -> No
 
 async def test_nothing_is_imported_that_is_not_named(tmp_path: Path) -> None:
     told = tmp_path / "told"
-    settings = settings_of(tmp_path / "home", other=f"import pathlib; pathlib.Path({str(told)!r}).touch()\n{PLUGIN}")
+    settings = settings_of(
+        tmp_path / "home", other=f"import pathlib; pathlib.Path({str(told)!r}).touch()\n{PLUGIN}"
+    )
     app, asked, _ = await talk(settings)
-    assert app.current.plugins.loaded == () and not told.exists() and "# Plugin" not in asked[0].system[0]
+    assert (
+        app.current.plugins.loaded == ()
+        and not told.exists()
+        and "# Plugin" not in asked[0].system[0]
+    )
     assert list(available(settings.home)) == ["other"] and not told.exists()
     plugins_of(settings_of(tmp_path / "home", "other"))
     assert told.exists()
@@ -120,7 +142,10 @@ BROKEN = {
     "raises": ("1 / 0", "ZeroDivisionError: division by zero"),
     "syntax": ("def", "SyntaxError: invalid syntax"),
     "leaves": ("import sys; sys.exit(3)", "SystemExit: 3"),
-    "imports": ("import nothing_like_this", "ModuleNotFoundError: No module named 'nothing_like_this'"),
+    "imports": (
+        "import nothing_like_this",
+        "ModuleNotFoundError: No module named 'nothing_like_this'",
+    ),
     "empty": ("", "it has no variable `plugin` that is a deskhand.tools.plugin.Plugin"),
     "odd": ("plugin = 7", "it has no variable `plugin`"),
     "hook": (
@@ -138,7 +163,9 @@ async def test_a_broken_plugin_is_named_and_everything_else_starts(
 ) -> None:
     text, why = BROKEN[name]
     with caplog.at_level(logging.WARNING, "deskhand"):
-        app, _, channel = await talk(settings_of(tmp_path, name, "good", good=PLUGIN, **{name: text}))
+        app, _, channel = await talk(
+            settings_of(tmp_path, name, "good", good=PLUGIN, **{name: text})
+        )
     (failed,) = app.current.plugins.failed
     assert why in failed.why and failed.place == str(tmp_path / "plugins" / f"{name}.py")
     assert [plugin.name for plugin in app.current.plugins.loaded] == ["good"] and channel.sent
@@ -161,7 +188,9 @@ def test_a_tool_cannot_take_the_name_of_another(tmp_path: Path, taken: str) -> N
 
 
 def test_the_second_of_two_tools_of_one_name_is_left_out(tmp_path: Path) -> None:
-    plugins = plugins_of(settings_of(tmp_path, "one", "two", one=tool_called("mine"), two=tool_called("mine")))
+    plugins = plugins_of(
+        settings_of(tmp_path, "one", "two", one=tool_called("mine"), two=tool_called("mine"))
+    )
     assert [p.name for p in plugins.loaded] == ["one"] and plugins.failed[0].name == "two"
 
 
@@ -181,7 +210,10 @@ def test_a_file_that_others_can_write_is_refused(tmp_path: Path) -> None:
         assert plugins_of(settings).failed[0].why == f"others can write it; run: chmod go-w {file}"
     file.chmod(0o600)
     file.parent.chmod(0o770)
-    assert plugins_of(settings).failed[0].why == f"others can write its folder; run: chmod go-w {file.parent}"
+    assert (
+        plugins_of(settings).failed[0].why
+        == f"others can write its folder; run: chmod go-w {file.parent}"
+    )
     file.parent.chmod(0o755)
     assert plugins_of(settings).failed == ()
 
@@ -199,10 +231,16 @@ def test_a_file_of_another_user_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "plugins" / "mine.py"
     if os.getuid() == 0:
         os.chown(file, 12345, -1)
-        assert plugins_of(settings).failed[0].why.startswith("it belongs to another user; if you trust it, run: ")
+        assert (
+            plugins_of(settings)
+            .failed[0]
+            .why.startswith("it belongs to another user; if you trust it, run: ")
+        )
     else:
         with pytest.raises(PermissionError):
-            os.chown(file, 0, -1)  # nobody but root can make such a file, so here it cannot be shown
+            os.chown(
+                file, 0, -1
+            )  # nobody but root can make such a file, so here it cannot be shown
 
 
 def test_bytes_that_were_compiled_before_are_not_run(tmp_path: Path) -> None:
@@ -215,23 +253,38 @@ def test_bytes_that_were_compiled_before_are_not_run(tmp_path: Path) -> None:
 def test_an_installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     site = tmp_path / "site"
     (site / "far-1.0.dist-info").mkdir(parents=True)
-    (site / "far-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: far\nVersion: 1.0\n")
-    (site / "far-1.0.dist-info" / "entry_points.txt").write_text("[deskhand.plugins]\nfar = far_plugin:Far\n")
+    (site / "far-1.0.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: far\nVersion: 1.0\n"
+    )
+    (site / "far-1.0.dist-info" / "entry_points.txt").write_text(
+        "[deskhand.plugins]\nfar = far_plugin:Far\n"
+    )
     (site / "far_plugin.py").write_text(
         "from deskhand.tools.plugin import Plugin\nclass Far(Plugin):\n"
         "    def get_system_prompt(self): return 'I am far.'\n"
     )
     monkeypatch.syspath_prepend(str(site))
-    assert "far" not in {plugin.name for plugin in plugins_of(settings_of(tmp_path / "home")).loaded}
-    assert "far_plugin" not in sys.modules and available(Home(tmp_path / "home"))["far"] == "far_plugin:Far"
+    assert "far" not in {
+        plugin.name for plugin in plugins_of(settings_of(tmp_path / "home")).loaded
+    }
+    assert (
+        "far_plugin" not in sys.modules
+        and available(Home(tmp_path / "home"))["far"] == "far_plugin:Far"
+    )
     plugins = plugins_of(settings_of(tmp_path / "home", "far", "unknown"))
     assert plugins.prompt == "# Plugin far\nI am far." and plugins.hooks("main") is None
     assert "no installed package has a plugin 'unknown'" in plugins.failed[0].why
 
 
-async def test_plugins_come_and_go_while_it_runs(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The next turn of a warm conversation has what the configuration names then; what stays is not loaded again."""
-    count = "import pathlib\nwith pathlib.Path(__file__).with_suffix('.count').open('a') as file: file.write('x')\n"
+async def test_plugins_come_and_go_while_it_runs(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The next turn of a warm conversation has what the configuration names then; what stays is not
+    loaded again."""
+    count = (
+        "import pathlib\nwith pathlib.Path(__file__).with_suffix('.count').open('a') as file: "
+        "file.write('x')\n"
+    )
     file = tmp_path / "deskhand.yaml"
     settings_of(tmp_path, stays=count + tool_called("first"), comes=tool_called("second"))
     file.write_text("plugins: [stays]\ndefaults: {models: [scripted/x]}\n")

@@ -1,5 +1,5 @@
-"""The log under other rules, and what was said for good: asked on the command line of a home where something
-happened."""
+"""The log under other rules, and what was said for good: asked on the command line of a home where
+something happened."""
 
 from __future__ import annotations
 
@@ -85,7 +85,9 @@ async def test_what_other_rules_would_have_decided(home: Path) -> None:
     done = await deskhand(home, "policy", "what-if", str(file))
     assert done.exit_code == 0, done
     first, *lines = done.stdout.splitlines()
-    assert first == "3 of 4 calls in the last 30 days would be decided otherwise.", "there is no tool called fly"
+    assert first == "3 of 4 calls in the last 30 days would be decided otherwise.", (
+        "there is no tool called fly"
+    )
     assert lines[:3] == ["  allow       3 -> 2", "  ask         1 -> 1", "  deny        0 -> 1"]
     assert {tuple(line.split("\t")) for line in lines[3:6]} == {
         ("shell", "local_write", "allow -> deny", "1"),
@@ -98,8 +100,12 @@ async def test_what_other_rules_would_have_decided(home: Path) -> None:
     (home / "same.yaml").write_text(CONFIG[CONFIG.index("policy:") :])
     same = await deskhand(home, "policy", "what-if", str(home / "same.yaml"))
     assert same.stdout.startswith("0 of 4 calls")
-    found = msgspec.json.decode((await deskhand(home, "policy", "what-if", str(file), "--json")).stdout)
-    assert [(each["tool"], each["now"], each["then"], each["who"], each["channel"]) for each in found] == [
+    found = msgspec.json.decode(
+        (await deskhand(home, "policy", "what-if", str(file), "--json")).stdout
+    )
+    assert [
+        (each["tool"], each["now"], each["then"], each["who"], each["channel"]) for each in found
+    ] == [
         ("shell", "allow", "deny", "ann", "memory"),
         ("write_file", "allow", "ask", "ann", "memory"),
         ("shell", "ask", "allow", "ann", "memory"),
@@ -110,8 +116,15 @@ async def test_why_knows_what_was_said_for_good(home: Path) -> None:
     await happened(home)
     call = ("policy", "why", "shell", '{"command":"touch made"}')
     found = await deskhand(home, *call, "--as", "ann:owner")
-    assert found.stdout.startswith("allow: ann said always to exactly this\n") and "approvals grants" in found.stdout
+    assert (
+        found.stdout.startswith("allow: ann said always to exactly this\n")
+        and "approvals grants" in found.stdout
+    )
     for other in (("--as", "bob:owner"), ("--as", "ann:owner", "--untrusted")):
-        assert (await deskhand(home, *call, *other)).stdout.startswith("ask: rule 1"), "that is another question"
-    another = await deskhand(home, "policy", "why", "shell", '{"command":"touch other"}', "--as", "ann:owner")
+        assert (await deskhand(home, *call, *other)).stdout.startswith("ask: rule 1"), (
+            "that is another question"
+        )
+    another = await deskhand(
+        home, "policy", "why", "shell", '{"command":"touch other"}', "--as", "ann:owner"
+    )
     assert another.stdout.startswith("ask: rule 1")

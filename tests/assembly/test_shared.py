@@ -1,4 +1,5 @@
-"""The folder that all agents share: each reaches it without a grant, and labels and links are as everywhere."""
+"""The folder that all agents share: each reaches it without a grant, and labels and links are as
+everywhere."""
 
 from __future__ import annotations
 
@@ -34,7 +35,9 @@ class World:
     def __init__(self, home: Path) -> None:
         raw = {"defaults": {"models": ["scripted/x"]}, "agents": AGENTS}
         environment = {"HOME": str(home.parent)}
-        self.settings = Settings(Home(home), msgspec.convert(raw, Config, strict=False), environment=environment)
+        self.settings = Settings(
+            Home(home), msgspec.convert(raw, Config, strict=False), environment=environment
+        )
         self.shared = home / "shared"
         self.model = ScriptedModel(lambda request: say("Fine."))
         self.count = 0
@@ -44,7 +47,11 @@ class World:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[App]:
-        parts = Parts(lambda name: self.model, channels=(MemoryChannel("memory"),), authorise=lambda inbound: OWNER)
+        parts = Parts(
+            lambda name: self.model,
+            channels=(MemoryChannel("memory"),),
+            authorise=lambda inbound: OWNER,
+        )
         async with open_app(self.settings, parts) as app, anyio.create_task_group() as tasks:
             tasks.start_soon(app.run)
             with anyio.fail_after(50):
@@ -75,12 +82,17 @@ async def test_every_agent_reads_and_writes_it_with_files_and_commands(world: Wo
         read = await world.call(app, "b", "read_file", path="shared/list.txt")
         assert "eggs" in read.results["c"].text
         ran = await world.call(
-            app, "b", "shell", command="cat shared/list.txt && echo milk > shared/more.txt && ls shared"
+            app,
+            "b",
+            "shell",
+            command="cat shared/list.txt && echo milk > shared/more.txt && ls shared",
         )
         assert ran.results["c"].text == "eggs\nlist.txt\nmore.txt\n"
         read = await world.call(app, "a", "read_file", path="shared/more.txt")
         assert "milk" in read.results["c"].text
-        (effect,) = [each for each in await app.hands.effects.timeline(OWNER) if each.tool == "write_file"]
+        (effect,) = [
+            each for each in await app.hands.effects.timeline(OWNER) if each.tool == "write_file"
+        ]
         await app.hands.effects.undo(OWNER, effect)
         assert not (world.shared / "list.txt").exists()
 
@@ -94,7 +106,12 @@ async def test_no_other_link_is_followed(world: World) -> None:
         (world.shared / "b").symlink_to("../agents/b/workspace")
         (world.work("b") / "note").write_text("of b alone")
         assert (state / "deskhand.db").exists()
-        for path in ("state/deskhand.db", "shared/state/deskhand.db", "shared/b/note", "shared/../../b/workspace/note"):
+        for path in (
+            "state/deskhand.db",
+            "shared/state/deskhand.db",
+            "shared/b/note",
+            "shared/../../b/workspace/note",
+        ):
             read = await world.call(app, "a", "read_file", path=path)
             assert read.results["c"].status == "error", path
             ran = await world.call(app, "a", "shell", command=f"cat {path}")
@@ -103,7 +120,9 @@ async def test_no_other_link_is_followed(world: World) -> None:
 
 async def test_another_link_of_that_name_leads_nowhere(world: World) -> None:
     async with world.running() as app:
-        ran = await world.call(app, "a", "shell", command="rm shared && ln -s ../../../state shared && ls -l")
+        ran = await world.call(
+            app, "a", "shell", command="rm shared && ln -s ../../../state shared && ls -l"
+        )
         assert "shared -> ../../../state" in ran.results["c"].text
         read = await world.call(app, "a", "read_file", path="shared/deskhand.db")
         assert read.results["c"].status == "error"
@@ -133,11 +152,16 @@ async def test_labels_hold_across_agents(world: World) -> None:
 
 async def untrusted(app: App) -> set[str]:
     rows = await app.store.rows("file_labels", ())
-    return {path for path, label in rows if msgspec.json.decode(label, type=Label).integrity == "untrusted"}
+    return {
+        path
+        for path, label in rows
+        if msgspec.json.decode(label, type=Label).integrity == "untrusted"
+    }
 
 
 def test_which_folder_it_is(world: World) -> None:
-    """The link that `init` makes, in a workspace of ours; whatever else has the name is left as it is."""
+    """The link that `init` makes, in a workspace of ours; whatever else has the name is left as it
+    is."""
     settings = world.settings
     for agent in AGENTS:
         lay_out(settings, agent)

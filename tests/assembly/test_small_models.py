@@ -1,5 +1,5 @@
-"""An agent on a small model, through the whole runtime: a program is rehearsed, and a loss that nobody meant is asked
-about."""
+"""An agent on a small model, through the whole runtime: a program is rehearsed, and a loss that
+nobody meant is asked about."""
 
 from __future__ import annotations
 
@@ -30,22 +30,34 @@ class Programmer:
 
     def __call__(self, request: Request) -> Message:
         self.tools |= {tool.name for tool in request.tools}
-        results = [part for shown in request.messages for part in shown.message.parts if isinstance(part, ToolResult)]
+        results = [
+            part
+            for shown in request.messages
+            for part in shown.message.parts
+            if isinstance(part, ToolResult)
+        ]
         if not results:
             return self._call("rehearse_program", {"program": self.program})
         came = read_rehearsed(results[-1].text)
         if len(results) > 1 or came is None:
             return say("done")
-        return self._call("run_program", {"program": self.program, "changes": msgspec.to_builtins(came.changes)})
+        return self._call(
+            "run_program", {"program": self.program, "changes": msgspec.to_builtins(came.changes)}
+        )
 
     @staticmethod
     def _call(name: str, arguments: dict[str, object]) -> Message:
         return say("", ToolCall(f"c-{name}", name, msgspec.Raw(msgspec.json.encode(arguments))))
 
 
-async def turn(home: Path, model: str, said: str, program: str) -> tuple[ApprovalAsked | TurnEnded, Programmer]:
+async def turn(
+    home: Path, model: str, said: str, program: str
+) -> tuple[ApprovalAsked | TurnEnded, Programmer]:
     config = msgspec.convert(
-        {"defaults": {"models": [model], "workspace": str(home / "work")}, "providers": {"weak": {"tools": "fenced"}}},
+        {
+            "defaults": {"models": [model], "workspace": str(home / "work")},
+            "providers": {"weak": {"tools": "fenced"}},
+        },
         Config,
     )
     programmer = Programmer(program)
@@ -57,7 +69,9 @@ async def turn(home: Path, model: str, said: str, program: str) -> tuple[Approva
         tasks.start_soon(app.run)
         (home / "work" / "config.ini").write_text("port=1\n")
         body = Said(Message("user", (Text(said),)))
-        receipt = await app.door.submit(Inbound("1", Address("terminal", chat=said), "owner", 0.0, body))
+        receipt = await app.door.submit(
+            Inbound("1", Address("terminal", chat=said), "owner", 0.0, body)
+        )
         async with aclosing(app.door.follow(receipt.session, OWNER, receipt.after)) as items:
             async for item in items:
                 event = getattr(item, "event", None)

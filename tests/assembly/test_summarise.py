@@ -1,4 +1,5 @@
-"""A long conversation goes on in little room: what leaves it is summed up, and what holds still holds."""
+"""A long conversation goes on in little room: what leaves it is summed up, and what holds still
+holds."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ SUMMARY = "Ann wants a report about otters; it is called otters.txt."
 
 
 class Long:
-    """A home whose agent has little room. `answer` is what the model says; without tools it sums up."""
+    """A home whose agent has little room. `answer` is what the model says; without tools it sums
+    up."""
 
     def __init__(self, home: Path, answer: Callable[[Request], Message], **config: object) -> None:
         given = {"defaults": {"models": ["scripted/x"]}} | config
@@ -52,7 +54,10 @@ class Long:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[App]:
         parts = Parts(
-            lambda name: self.model, channels=(self.channel,), authorise=lambda inbound: ANN, clock=self.clock
+            lambda name: self.model,
+            channels=(self.channel,),
+            authorise=lambda inbound: ANN,
+            clock=self.clock,
         )
         async with open_app(self.settings, parts) as app, anyio.create_task_group() as tasks:
             tasks.start_soon(app.run)
@@ -128,11 +133,15 @@ async def test_without_a_model_it_is_shortened_and_says_so(tmp_path: Path) -> No
             await long.say(app, said)
         await long.say(app, "/compact")
         await long.say(app, "go on")
-        assert "could not be summed up: the provider is down" in long.view and "one" not in long.view.split()
+        assert (
+            "could not be summed up: the provider is down" in long.view
+            and "one" not in long.view.split()
+        )
 
 
 async def test_a_long_task_goes_on_in_little_room(tmp_path: Path) -> None:
-    """Sixty steps whose results would fill the window many times: the request stays in view, files are named."""
+    """Sixty steps whose results would fill the window many times: the request stays in view, files
+    are named."""
 
     def answer(request: Request) -> Message:
         done = [c for shown in request.messages for c in shown.message.calls]
@@ -140,7 +149,9 @@ async def test_a_long_task_goes_on_in_little_room(tmp_path: Path) -> None:
         if number == 60:
             return say("all sixty are there")
         arguments = {"path": f"f{number}.txt", "content": "x" * 3_000}
-        return say("", ToolCall(f"c{number}", "write_file", msgspec.Raw(msgspec.json.encode(arguments))))
+        return say(
+            "", ToolCall(f"c{number}", "write_file", msgspec.Raw(msgspec.json.encode(arguments)))
+        )
 
     long = Long(
         tmp_path / "home",
@@ -151,9 +162,16 @@ async def test_a_long_task_goes_on_in_little_room(tmp_path: Path) -> None:
         said = await long.say(app, "write sixty files")
         assert said == "all sixty are there", said
         assert len(await kinds(app, e.Compacted)) >= 1
-        assert "write sixty files" in long.view and SUMMARY in long.view and "Files changed here:" in long.view
+        assert (
+            "write sixty files" in long.view
+            and SUMMARY in long.view
+            and "Files changed here:" in long.view
+        )
     assert len(list(long.settings.home.workspace("default").glob("f*.txt"))) == 60
-    assert max(sum(len(msgspec.json.encode(s.message)) for s in r.messages) for r in long.asked) < 4 * 32_768
+    assert (
+        max(sum(len(msgspec.json.encode(s.message)) for s in r.messages) for r in long.asked)
+        < 4 * 32_768
+    )
 
 
 async def test_the_tool_sums_up_what_was_before(tmp_path: Path) -> None:
@@ -182,7 +200,9 @@ async def test_rules_and_an_open_approval_outlast_it(tmp_path: Path) -> None:
         if "delete" in said:
             return say("", ToolCall("d1", "shell", msgspec.Raw(b'{"command": "rm mail.txt"}')))
         if "write" in said:
-            return say("", ToolCall("w1", "write_file", msgspec.Raw(b'{"path": "a.txt", "content": "x"}')))
+            return say(
+                "", ToolCall("w1", "write_file", msgspec.Raw(b'{"path": "a.txt", "content": "x"}'))
+            )
         return say("fine")
 
     rules = [
@@ -202,6 +222,10 @@ async def test_rules_and_an_open_approval_outlast_it(tmp_path: Path) -> None:
         assert await long.say(app, "yes") == "done" and (work / "a.txt").read_text() == "x"
         assert await kinds(app, e.Compacted)
         await long.say(app, "delete the mail")
-        results = [event.result for event in await kinds(app, e.ToolFinished) if isinstance(event, e.ToolFinished)]
+        results = [
+            event.result
+            for event in await kinds(app, e.ToolFinished)
+            if isinstance(event, e.ToolFinished)
+        ]
         assert results[-1].status == "denied" and "never delete mail" in results[-1].text
         assert (work / "mail.txt").exists() and "my mail stays" not in long.view

@@ -1,4 +1,5 @@
-"""The tools that an agent really has, called by a model in a whole Deskhand: their results as the model reads them."""
+"""The tools that an agent really has, called by a model in a whole Deskhand: their results as the
+model reads them."""
 
 from __future__ import annotations
 
@@ -34,7 +35,9 @@ class Desk:
     """A home and what its agent does there, in one turn for each `do`."""
 
     def __init__(self, home: Path, **defaults: object) -> None:
-        config = msgspec.convert({"defaults": {"models": ["scripted/x"], **defaults}}, Config, strict=False)
+        config = msgspec.convert(
+            {"defaults": {"models": ["scripted/x"], **defaults}}, Config, strict=False
+        )
         self.settings = Settings(Home(home), config, environment={"HOME": str(home.parent)})
         self.work = self.settings.home.workspace("default")
         self.work.mkdir(parents=True)
@@ -50,7 +53,9 @@ class Desk:
             if len(told) == len(calls):
                 return say("done")
             name, arguments = calls[len(told)]
-            return say("", ToolCall(f"c{len(told)}", name, msgspec.Raw(msgspec.json.encode(arguments))))
+            return say(
+                "", ToolCall(f"c{len(told)}", name, msgspec.Raw(msgspec.json.encode(arguments)))
+            )
 
         model = ScriptedModel(script)
         self.asked = model.requests
@@ -67,7 +72,8 @@ class Desk:
         return told
 
     async def asked_about(self, name: str, arguments: dict[str, object]) -> tuple[str, str]:
-        """Call this tool, and return the question to which the turn comes to rest, and its reason."""
+        """Call this tool, and return the question to which the turn comes to rest, and its
+        reason."""
         call = ToolCall("c", name, msgspec.Raw(msgspec.json.encode(arguments)))
         model = ScriptedModel(lambda request: say("", call))
         parts = Parts(lambda name: model, channels=(self.channel,), authorise=lambda inbound: ANN)
@@ -103,7 +109,12 @@ async def test_files(desk: Desk) -> None:
     assert read == "1 | eggs\n2 | milk\n3 | bread"
     assert lines == "2 | milk\n[lines 2-2 of 3]"
     assert "not a text file" in binary
-    assert "line 0\n" in long and "line 19999" in long and "are not shown" in long and len(long) < 30_000
+    assert (
+        "line 0\n" in long
+        and "line 19999" in long
+        and "are not shown" in long
+        and len(long) < 30_000
+    )
     empty, _, more, over = await desk.do(
         ("write_file", {"path": "empty", "content": ""}),
         ("write_file", {"path": "empty", "content": "", "empty": True}),
@@ -122,10 +133,16 @@ async def test_edits(desk: Desk) -> None:
     patch = "--- f.txt\n+++ f.txt\n@@ -9,2 +9,2 @@\n one\n-TWO\n+2\n"
     twice, nowhere, both, text, patched, misfit = await desk.do(
         ("edit_file", {"path": "f.txt", "edits": [{"old": "two", "new": "x"}]}),
-        ("edit_file", {"path": "f.txt", "edits": [{"old": "one", "new": "x"}, {"old": "ten", "new": "x"}]}),
         (
             "edit_file",
-            {"path": "f.txt", "edits": [{"old": "one\ntwo", "new": "1\n2"}, {"old": "1\n2", "new": "one\nB"}]},
+            {"path": "f.txt", "edits": [{"old": "one", "new": "x"}, {"old": "ten", "new": "x"}]},
+        ),
+        (
+            "edit_file",
+            {
+                "path": "f.txt",
+                "edits": [{"old": "one\ntwo", "new": "1\n2"}, {"old": "1\n2", "new": "one\nB"}],
+            },
         ),
         ("edit_file", {"path": "f.txt", "edits": '[{"old": "B", "new": "TWO"}]'}),
         ("edit_file", {"path": "f.txt", "patch": patch}),
@@ -141,7 +158,14 @@ async def test_edits(desk: Desk) -> None:
 
 async def test_folders(desk: Desk) -> None:
     top = desk.work / "top"
-    for name in ("b.txt", "sub/c.txt", "sub/deep/d.txt", ".hidden", "node_modules/x.js", "__pycache__/y"):
+    for name in (
+        "b.txt",
+        "sub/c.txt",
+        "sub/deep/d.txt",
+        ".hidden",
+        "node_modules/x.js",
+        "__pycache__/y",
+    ):
         (top / name).parent.mkdir(parents=True, exist_ok=True)
         (top / name).write_text("a needle\n")
     (top / "away").symlink_to("/etc")
@@ -165,10 +189,17 @@ async def test_nothing_outside_the_workspace(desk: Desk, tmp_path: Path) -> None
     (desk.work / "link").symlink_to(tmp_path)
     (desk.work / "inside").write_text("mine")
     calls: list[Call] = [
-        ("read_file", {"path": path}) for path in ("../../../../key", str(tmp_path / "key"), "link/key", "/etc/passwd")
+        ("read_file", {"path": path})
+        for path in ("../../../../key", str(tmp_path / "key"), "link/key", "/etc/passwd")
     ]
-    calls += [("write_file", {"path": path, "content": "x"}) for path in ("../out", str(tmp_path / "new"), "link/new")]
-    calls += [("list_files", {"path": "link"}), ("shell", {"command": f"cat {tmp_path}/key link/key ../../../../key"})]
+    calls += [
+        ("write_file", {"path": path, "content": "x"})
+        for path in ("../out", str(tmp_path / "new"), "link/new")
+    ]
+    calls += [
+        ("list_files", {"path": "link"}),
+        ("shell", {"command": f"cat {tmp_path}/key link/key ../../../../key"}),
+    ]
     told = await desk.do(*calls, ("read_file", {"path": str(desk.work / "inside")}))
     assert told.pop() == "1 | mine", "an absolute path inside works"
     assert all("outside the workspace" in said for said in told[:-1]), told
@@ -176,7 +207,9 @@ async def test_nothing_outside_the_workspace(desk: Desk, tmp_path: Path) -> None
     assert not (tmp_path / "new").exists() and not (desk.work.parent / "out").exists()
 
 
-async def test_a_wide_agent_reaches_the_folders_of_its_owner_but_not_his_secrets(tmp_path: Path) -> None:
+async def test_a_wide_agent_reaches_the_folders_of_its_owner_but_not_his_secrets(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path / ".deskhand", sandbox=False)
     for name in ("Documents/letter", ".ssh/id"):
         (tmp_path / name).parent.mkdir()
@@ -187,7 +220,11 @@ async def test_a_wide_agent_reaches_the_folders_of_its_owner_but_not_his_secrets
         ("read_file", {"path": str(tmp_path / ".ssh/id")}),
         ("read_file", {"path": str(tmp_path / ".deskhand/state/deskhand.db")}),
     )
-    assert letter == "1 | words" and wrote.startswith("ok") and (tmp_path / "Documents/new").read_text() == "more"
+    assert (
+        letter == "1 | words"
+        and wrote.startswith("ok")
+        and (tmp_path / "Documents/new").read_text() == "more"
+    )
     assert "outside the workspace" in key and "outside the workspace" in state
 
 
@@ -203,7 +240,11 @@ async def test_commands(desk: Desk) -> None:
     assert where.strip().endswith("workspace"), "the name of another system is served"
     assert failed.startswith("before\n") and failed.endswith("\n[exit code: 3]")
     assert "timed out after 1 s" in slow
-    assert flood.startswith("1\n2\n") and flood.rstrip().endswith("100000") and "are not shown" in flood
+    assert (
+        flood.startswith("1\n2\n")
+        and flood.rstrip().endswith("100000")
+        and "are not shown" in flood
+    )
     assert len(flood) < 30_000
     named = {"cmd": "pwd; echo to stderr >&2; exit 2", "timeout": 10, "cwd": "beneath"}
     (desk.work / "beneath").mkdir()
@@ -240,8 +281,8 @@ async def test_key_values(desk: Desk) -> None:
 
 
 async def test_skills_that_are_not_permitted_do_not_exist(tmp_path: Path) -> None:
-    """Neither in the index, nor for the tools, nor in the folders that can be read; a file of its own workspace is
-    none of a skill's business."""
+    """Neither in the index, nor for the tools, nor in the folders that can be read; a file of its
+    own workspace is none of a skill's business."""
     desk = Desk(tmp_path / "home", skills=["br*"])
     shared = desk.settings.home.skills
     for name in ("brew", "pour"):
@@ -261,17 +302,38 @@ async def test_skills_that_are_not_permitted_do_not_exist(tmp_path: Path) -> Non
     assert other == "there is no skill 'pour'; there are: brew"
     assert "outside the workspace" in other_file and "Secret" not in other_file
     system = "\n".join(desk.asked[0].system)
-    assert "- brew: The brew one." in system and "pour" not in system and "deskhand-help" not in system
+    assert (
+        "- brew: The brew one." in system and "pour" not in system and "deskhand-help" not in system
+    )
 
 
 def test_what_only_looks_is_free(tmp_path: Path) -> None:
     """Also after something from outside was read."""
     desk = Desk(tmp_path / "home", also_allow=["task_*", "todo_*"])
     tools = toolbox(desk.settings, "default", skills_of(desk.settings, "default"))
-    free = {"think", "read_file", "list_files", "search_files", "read_output", "list_skills", "read_skill", "ask_user"}
-    free |= {"list_symbols", "find_references", "extract", "check_background", "enter_plan_mode", "exit_plan_mode"}
+    free = {
+        "think",
+        "read_file",
+        "list_files",
+        "search_files",
+        "read_output",
+        "list_skills",
+        "read_skill",
+        "ask_user",
+    }
+    free |= {
+        "list_symbols",
+        "find_references",
+        "extract",
+        "check_background",
+        "enter_plan_mode",
+        "exit_plan_mode",
+    }
     free |= {"compact", *(tool.spec.name for tool in (*tasks.TOOLS, *task_board.TOOLS))}
-    assert {name for name, tool in tools.items() if tool.spec.effect == "none"} == free | {"kv_get", "kv_list"}
+    assert {name for name, tool in tools.items() if tool.spec.effect == "none"} == free | {
+        "kv_get",
+        "kv_list",
+    }
     for name in free:
         case = Case("default", name, tools[name].spec.effect, ANN, Label("untrusted"))
         assert decide(rules_of(desk.settings, "default"), case).verdict == "allow"
@@ -287,7 +349,9 @@ async def test_programs_that_are_not_listed_are_asked_about(tmp_path: Path) -> N
     assert reason == "'touch' is not one of the commands that run without a question"
     for name in ("cmd", "script"):
         other = Desk(tmp_path / name, commands=["cat"])
-        assert (await other.asked_about("bash", {name: "touch made"}))[1] == reason, "as others call it"
+        assert (await other.asked_about("bash", {name: "touch made"}))[1] == reason, (
+            "as others call it"
+        )
     assert not (asking.work / "made").exists()
     usual = Desk(tmp_path / "usual")
     await usual.do(("bash", {"command": "touch made"}))
@@ -295,16 +359,24 @@ async def test_programs_that_are_not_listed_are_asked_about(tmp_path: Path) -> N
 
 
 async def test_a_profile_is_what_the_model_sees(tmp_path: Path) -> None:
-    desk = Desk(tmp_path / "home", profile="minimal", also_allow=["kv_*"], deny=["kv_delete", "think"])
+    desk = Desk(
+        tmp_path / "home", profile="minimal", also_allow=["kv_*"], deny=["kv_delete", "think"]
+    )
     calls: list[Call] = [("kv_set", {"key": "a", "value": "b"}), ("kv_delete", {"key": "a"})]
     told = await desk.do(*calls, ("shell", {"command": "ls"}))
     assert told[0].startswith("ok") and all("there is no tool" in said for said in told[1:])
     offered = {tool.name for tool in desk.asked[0].tools}
-    assert {"kv_set", "kv_get", "ask_user"} <= offered and not offered & {"kv_delete", "think", "shell", "read_file"}
+    assert {"kv_set", "kv_get", "ask_user"} <= offered and not offered & {
+        "kv_delete",
+        "think",
+        "shell",
+        "read_file",
+    }
 
 
 async def test_the_tools_of_an_agent_computer_are_all_that_there_is(tmp_path: Path) -> None:
-    """As its config.json lists them: no other is offered or served, and one that needs approval waits for it."""
+    """As its config.json lists them: no other is offered or served, and one that needs approval
+    waits for it."""
     desk = Desk(tmp_path / "home")
     file = tmp_path / "config.json"
     tools = {"allow": ["shell", "read_file", "list_directory"], "require_approval": ["shell"]}
@@ -313,18 +385,27 @@ async def test_the_tools_of_an_agent_computer_are_all_that_there_is(tmp_path: Pa
     desk.settings = read_settings(file, environment).with_model("scripted/x")
     (desk.work / "f").write_text("words")
     read, listed, written = await desk.do(
-        ("read_file", {"path": "f"}), ("list_directory", {}), ("write_file", {"path": "g", "content": "x"})
+        ("read_file", {"path": "f"}),
+        ("list_directory", {}),
+        ("write_file", {"path": "g", "content": "x"}),
     )
-    assert read == "1 | words" and "f  5 bytes" in listed and "there is no tool 'write_file'" in written
+    assert (
+        read == "1 | words"
+        and "f  5 bytes" in listed
+        and "there is no tool 'write_file'" in written
+    )
     assert {tool.name for tool in desk.asked[0].tools} == {"shell", "read_file", "list_files"}
-    assert (await desk.asked_about("shell", {"command": "touch made"}))[0] == 'shell {"command":"touch made"}'
+    assert (await desk.asked_about("shell", {"command": "touch made"}))[
+        0
+    ] == 'shell {"command":"touch made"}'
     assert not (desk.work / "made").exists() and not (desk.work / "g").exists()
 
 
 async def test_how_long_a_command_may_take(tmp_path: Path) -> None:
     desk = Desk(tmp_path / "home", shell_timeout_s=1)
     slow, named = await desk.do(
-        ("shell", {"command": "sleep 30"}), ("shell", {"command": "sleep 1.2; echo late", "timeout_s": 20})
+        ("shell", {"command": "sleep 30"}),
+        ("shell", {"command": "sleep 1.2; echo late", "timeout_s": 20}),
     )
     assert slow == "\n[timed out after 1 s; everything it started was killed]"
     assert named == "late\n"
@@ -343,7 +424,9 @@ async def test_the_skills_of_all_agents_may_lie_elsewhere(tmp_path: Path) -> Non
         file=tmp_path / "deskhand.yaml",
     )
     desk.settings = settings
-    read, file = await desk.do(("read_skill", {"skill": "brew"}), ("read_file", {"path": str(folder / "SKILL.md")}))
+    read, file = await desk.do(
+        ("read_skill", {"skill": "brew"}), ("read_file", {"path": str(folder / "SKILL.md")})
+    )
     assert "Boil." in read and "Boil." in file
     for wrong in (".", "home", "home/state/x"):
         config = msgspec.structs.replace(settings.config, skills_folder=wrong)
@@ -354,7 +437,9 @@ async def test_the_skills_of_all_agents_may_lie_elsewhere(tmp_path: Path) -> Non
 async def test_skills(desk: Desk) -> None:
     folder = desk.settings.home.root / "skills" / "brew"
     (folder / "references").mkdir(parents=True)
-    (folder / "SKILL.md").write_text("---\nname: brew\ndescription: Makes tea.\n---\nBoil water first.\n")
+    (folder / "SKILL.md").write_text(
+        "---\nname: brew\ndescription: Makes tea.\n---\nBoil water first.\n"
+    )
     (folder / "references/green.md").write_text("At 80 degrees.")
     for name in ("scripts/boil.sh", "assets/cup.txt"):
         (folder / name).parent.mkdir()
@@ -377,20 +462,28 @@ async def test_skills(desk: Desk) -> None:
 
 
 async def test_messages_and_thoughts(desk: Desk) -> None:
-    thought, here = await desk.do(("think", {"thought": "hm"}), ("send_message", {"text": "on my way"}))
+    thought, here = await desk.do(
+        ("think", {"thought": "hm"}), ("send_message", {"text": "on my way"})
+    )
     assert thought == "noted" and here.startswith("on its way, as default/memory:1#")
     texts = [(outgoing.address.chat, outgoing.parts[0]) for outgoing, _ in desk.channel.sent]
-    assert [(chat, part.text) for chat, part in texts if isinstance(part, Text)] == [("1", "on my way"), ("1", "done")]
+    assert [(chat, part.text) for chat, part in texts if isinstance(part, Text)] == [
+        ("1", "on my way"),
+        ("1", "done"),
+    ]
 
 
 async def test_symbols(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     (desk.work / "shop.py").write_text("class Shop:\n    def buy(self): ...\n\nShop().buy()\n")
     (desk.work / "main.go").write_text("func buy() {\n}\n")
-    listed, used = await desk.do(("list_symbols", {"path": "."}), ("find_references", {"name": "buy"}))
+    listed, used = await desk.do(
+        ("list_symbols", {"path": "."}), ("find_references", {"name": "buy"})
+    )
     assert listed == "main.go:1: func buy\nshop.py:1: class Shop\nshop.py:2: method Shop.buy"
     assert used == (
-        "main.go:1: [definition] func buy() {\nshop.py:2: [definition] def buy(self): ...\nshop.py:4: Shop().buy()"
+        "main.go:1: [definition] func buy() {\nshop.py:2: [definition] def buy(self): "
+        "...\nshop.py:4: Shop().buy()"
     )
 
 
@@ -399,23 +492,34 @@ def test_one_view_of_the_tasks_unless_another_is_named(tmp_path: Path) -> None:
         config = msgspec.convert({"defaults": {"models": ["openai/gpt-5.6-sol"], **given}}, Config)
         settings = Settings(Home(tmp_path), config, environment={"HOME": str(tmp_path)})
         names = toolbox(settings, "default", skills_of(settings, "default"))
-        return {name for name in names if name.partition("_")[0] in ("manage", "task", "todo")} - {"manage_users"}
+        return {name for name in names if name.partition("_")[0] in ("manage", "task", "todo")} - {
+            "manage_users"
+        }
 
     everything = {tool.spec.name for tool in (*tasks.TOOLS, *task_board.TOOLS)}
     assert views() == views(profile="full", tools=["*"]) == {"manage_tasks"}
     assert views(also_allow=["task_*", "todo_*"]) == everything
-    assert views(tools=["*", "todo_*"]) == {name for name in everything if not name.startswith("task_")}
+    assert views(tools=["*", "todo_*"]) == {
+        name for name in everything if not name.startswith("task_")
+    }
     assert views(tools=["task_create", "task_list"]) == {"task_create", "task_list"}
 
 
 def test_a_model_with_little_room_gets_what_everybody_needs(tmp_path: Path) -> None:
     def offered(model: str, **more: object) -> set[str]:
         given = {"defaults": {"models": [model], **more}}
-        settings = Settings(Home(tmp_path), msgspec.convert(given, Config), environment={"HOME": str(tmp_path)})
+        settings = Settings(
+            Home(tmp_path), msgspec.convert(given, Config), environment={"HOME": str(tmp_path)}
+        )
         return {*toolbox(settings, "default", skills_of(settings, "default"))}
 
     few = offered("ollama/some")
     all_ = offered("openai/gpt-5.6-sol")
-    assert {"read_file", "write_file", "shell", "web_fetch"} <= few < all_ and "process" in all_ - few
+    assert {
+        "read_file",
+        "write_file",
+        "shell",
+        "web_fetch",
+    } <= few < all_ and "process" in all_ - few
     assert offered("ollama/some", profile="full") == all_, "somebody chose"
     assert offered("ollama/some", tools=["process"]) == {"process"}

@@ -34,9 +34,15 @@ def result(at: float, call_id: str, status: ResultStatus = "ok", text: str = "fi
     return at, e.ToolFinished(ToolResult(call_id, (Text(text),), status))
 
 
-def traced(*timed: Timed, environment: dict[str, str] | None = None) -> tuple[list[TraceSpan], list[TraceSpan]]:
+def traced(
+    *timed: Timed, environment: dict[str, str] | None = None
+) -> tuple[list[TraceSpan], list[TraceSpan]]:
     """Those that ended, and those that run."""
-    trace = Trace(SecretSearch({value: f"[{name}]" for value, name in secrets_of(environment or {}).items()}).hide)
+    trace = Trace(
+        SecretSearch(
+            {value: f"[{name}]" for value, name in secrets_of(environment or {}).items()}
+        ).hide
+    )
     events = [e.Recorded(100 + n, "s", n, at, event) for n, (at, event) in enumerate(timed, 1)]
     return [span for recorded in events for span in trace.add(recorded)], trace.running("s")
 
@@ -57,7 +63,9 @@ def test_a_turn() -> None:
         got(100.0),
         reply(101.0),
     )
-    assert [(s.seq, s.n, s.kind, s.name, s.took_s, s.status, s.parent, s.detail) for s in spans] == [
+    assert [
+        (s.seq, s.n, s.kind, s.name, s.took_s, s.status, s.parent, s.detail) for s in spans
+    ] == [
         (102, 2, "llm_call", "p/m", 2.0, "calls", 0, ""),
         (103, 3, "tool_call", "tool_a", 3.0, "ok", 2, '{"x":1}'),
         (104, 4, "tool_call", "tool_b", 3.0, "error", 2, "no such file"),
@@ -67,7 +75,14 @@ def test_a_turn() -> None:
     ]
     assert (spans[0].input_tokens, spans[0].output_tokens, spans[0].cached_tokens) == (10, 2, 3)
     assert (spans[4].input_tokens, spans[4].output_tokens, spans[4].preview) == (20, 4, "yes")
-    assert [(s.began_at, s.at) for s in spans] == [(10, 12), (12, 15), (12, 15), (15, 16), (10, 16), (100, 101)]
+    assert [(s.began_at, s.at) for s in spans] == [
+        (10, 12),
+        (12, 15),
+        (12, 15),
+        (15, 16),
+        (10, 16),
+        (100, 101),
+    ]
     assert [s.seq for s in spans] == sorted(s.seq for s in spans)
     assert [(s.kind, s.status, s.began_at) for s in running] == [("agent_run", "running", 100.0)]
 
@@ -93,13 +108,20 @@ def test_who_called_whom() -> None:
     assert running.parent_id == second.span_id and second.parent_id == still.span_id
     assert {s.trace_id for s in (second, running, still)} == {still.trace_id} != {turn.trace_id}
     ids = [s.span_id for s in (*ended, *open_)]
-    assert len(set(ids)) == len(ids) and {len(each) for each in ids} == {16} and len(turn.trace_id) == 32
+    assert (
+        len(set(ids)) == len(ids)
+        and {len(each) for each in ids} == {16}
+        and len(turn.trace_id) == 32
+    )
     assert traced(*timed) == (ended, open_)
-    assert running.span_id == traced(*timed, result(30.0, "a"))[0][-1].span_id, "it is the same when it has ended"
+    assert running.span_id == traced(*timed, result(30.0, "a"))[0][-1].span_id, (
+        "it is the same when it has ended"
+    )
 
 
 def test_what_a_tool_measured_counts() -> None:
-    """Results of calls that ran side by side are written together, when the last of them is over."""
+    """Results of calls that ran side by side are written together, when the last of them is
+    over."""
     fast = ToolResult("a", (Text("fine"),))
     slow = ToolResult("b", (Text("fine"),))
     spans, _ = traced(
@@ -164,7 +186,10 @@ def test_calls_that_are_asked_about_together_wait_together() -> None:
 
 def test_calls_that_were_closed() -> None:
     spans, running = traced(
-        got(10.0), reply(12.0, call("a")), (14.0, e.CallClosed("a", "interrupted", "stopped")), result(15.0, "unknown")
+        got(10.0),
+        reply(12.0, call("a")),
+        (14.0, e.CallClosed("a", "interrupted", "stopped")),
+        result(15.0, "unknown"),
     )
     assert (spans[-1].status, spans[-1].detail, spans[-1].took_s) == ("interrupted", "stopped", 2.0)
     assert calls(running) == [] and len(spans) == 2
@@ -183,6 +208,8 @@ def test_no_secret_is_shown(place: str) -> None:
         "failure": [(1.0, e.ModelFailed("m", "ModelError", long))],
         "running": [reply(1.0, call("a", arguments))],
     }
-    spans, running = traced(got(0.0), *events[place], environment={"MY_KEY": SECRET, "HOME": "/home"})
+    spans, running = traced(
+        got(0.0), *events[place], environment={"MY_KEY": SECRET, "HOME": "/home"}
+    )
     shown = msgspec.json.encode([spans, running]).decode()
     assert "secret" not in shown and ("[MY_KEY]" in shown or "[MY_K" in shown)

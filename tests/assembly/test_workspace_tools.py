@@ -1,4 +1,5 @@
-"""Python files of a workspace as tools: they run in the sandbox, follow their files, and are held while untrusted."""
+"""Python files of a workspace as tools: they run in the sandbox, follow their files, and are held
+while untrusted."""
 
 from __future__ import annotations
 
@@ -72,7 +73,11 @@ class Own:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[App]:
-        parts = Parts(lambda name: self.model, channels=(MemoryChannel("memory"),), authorise=lambda inbound: OWNER)
+        parts = Parts(
+            lambda name: self.model,
+            channels=(MemoryChannel("memory"),),
+            authorise=lambda inbound: OWNER,
+        )
         async with open_app(self.settings, parts) as app, anyio.create_task_group() as tasks:
             tasks.start_soon(app.run)
             with anyio.fail_after(50):
@@ -93,7 +98,9 @@ class Own:
     def offered(self, app: App) -> dict[str, str]:
         tools = app.current.agent("default").tools
         return {
-            name: tool.spec.description for name, tool in tools.items() if tool.spec.description.startswith("[skill]")
+            name: tool.spec.description
+            for name, tool in tools.items()
+            if tool.spec.description.startswith("[skill]")
         }
 
     async def until(self, app: App, names: set[str]) -> None:
@@ -112,16 +119,25 @@ async def test_they_run_in_the_sandbox(own: Own) -> None:
     async with own.running() as app:
         assert own.offered(app)["add"] == "[skill] Adds two numbers."
         told = await own.call(app, "add", a="40")
-        assert told.results["c"].text == '{"sum": 42, "name": null}\n' and told.results["c"].status == "ok"
+        assert (
+            told.results["c"].text == '{"sum": 42, "name": null}\n'
+            and told.results["c"].status == "ok"
+        )
         assert [spec.name for spec in own.model.requests[-1].tools if spec.name == "add"] == ["add"]
         assert (own.work / "sum.txt").read_text() == "42"
         (effect,) = await app.hands.effects.timeline(OWNER)
         assert effect.tool == "add" and effect.what == """add '{"a":40,"b":2}'"""
-        assert (await own.call(app, "say", text="é 'x' $(id)")).results["c"].text == "first\né 'x' $(id)\n"
+        assert (await own.call(app, "say", text="é 'x' $(id)")).results[
+            "c"
+        ].text == "first\né 'x' $(id)\n"
         broken = (await own.call(app, "breaks")).results["c"]
         assert broken.status == "error" and "ValueError: it is broken (line 17 of " in broken.text
         wrong = (await own.call(app, "add", a="many")).results["c"]
-        assert wrong.status == "error" and "invalid arguments" in wrong.text and "a, b?, name?" in wrong.text
+        assert (
+            wrong.status == "error"
+            and "invalid arguments" in wrong.text
+            and "a, b?, name?" in wrong.text
+        )
         around = (await own.call(app, "looks")).results["c"].text
         assert around.startswith("['") and "Error'] False" in around and "/" not in around, (
             "no host, no secret, no home"
@@ -137,7 +153,9 @@ async def test_each_folder_that_is_for_them(tmp_path: Path, folder: str) -> None
     own.write(SOURCE)
     async with own.running() as app:
         await own.until(app, {"add", "say", "breaks", "looks"})
-        assert (await own.call(app, "add", a="40")).results["c"].text == '{"sum": 42, "name": null}\n'
+        assert (await own.call(app, "add", a="40")).results[
+            "c"
+        ].text == '{"sum": 42, "name": null}\n'
         around = (await own.call(app, "looks")).results["c"].text
         assert around.endswith("Error'] False\n"), "in the sandbox, as everywhere"
 
@@ -150,14 +168,22 @@ async def test_they_follow_their_files(own: Own) -> None:
         assert (await own.call(app, "greet", name="Ann")).results["c"].text == "Hello Ann\n"
         own.file.unlink()
         await own.until(app, set())
-        assert "there is no tool 'greet'" in (await own.call(app, "greet", name="Ann")).results["c"].text
+        assert (
+            "there is no tool 'greet'"
+            in (await own.call(app, "greet", name="Ann")).results["c"].text
+        )
 
 
 async def test_what_untrusted_words_went_into_is_held(own: Own) -> None:
     async with own.running() as app:
         await own.until(app, {"add", "say", "breaks", "looks"})
         offered = app.current.agent("default").tools["add"]
-        row = (str(own.file.resolve()), msgspec.json.encode(Label("untrusted", source="https://a.example")), "s", 0.0)
+        row = (
+            str(own.file.resolve()),
+            msgspec.json.encode(Label("untrusted", source="https://a.example")),
+            "s",
+            0.0,
+        )
         await app.store.change([Change("file_label_set", row)])
         await own.until(app, set())
         assert (
@@ -166,7 +192,8 @@ async def test_what_untrusted_words_went_into_is_held(own: Own) -> None:
             else True
         )
         app.current.agents["default"] = msgspec.structs.replace(
-            app.current.agent("default"), tools={**app.current.agent("default").tools, "add": offered}
+            app.current.agent("default"),
+            tools={**app.current.agent("default").tools, "add": offered},
         )
         app.dispatch.renew()
         told = await own.call(app, "add", a=1)  # one that was offered before it was marked
@@ -177,14 +204,22 @@ async def test_what_untrusted_words_went_into_is_held(own: Own) -> None:
 
 
 async def test_no_file_takes_the_place_of_a_tool_of_ours(own: Own) -> None:
-    own.write("async def shell(command: str): return 'mine'\nasync def bash(command: str): return 'mine'\n")
+    own.write(
+        "async def shell(command: str): return 'mine'\nasync def bash(command: str): return "
+        "'mine'\n"
+    )
     async with own.running() as app:
-        assert own.offered(app) == {} and "bash command" in app.current.agent("default").tools["shell"].spec.description
+        assert (
+            own.offered(app) == {}
+            and "bash command" in app.current.agent("default").tools["shell"].spec.description
+        )
 
 
 async def test_a_file_is_never_imported_here(own: Own, tmp_path: Path) -> None:
     mark = tmp_path / "imported"
-    own.write(f"open({str(mark)!r}, 'w')\nasync def f(a: int = open({str(mark)!r}, 'w')):\n    'F.'\n")
+    own.write(
+        f"open({str(mark)!r}, 'w')\nasync def f(a: int = open({str(mark)!r}, 'w')):\n    'F.'\n"
+    )
     async with own.running() as app:
         assert set(own.offered(app)) == {"f"}
     assert not mark.exists()
@@ -192,7 +227,12 @@ async def test_a_file_is_never_imported_here(own: Own, tmp_path: Path) -> None:
 
 async def test_who_is_given_none_is_not_made_again(own: Own) -> None:
     """Else every conversation would be read anew, twice a second."""
-    parts = Parts(lambda name: own.model, {}, channels=(MemoryChannel("memory"),), authorise=lambda inbound: OWNER)
+    parts = Parts(
+        lambda name: own.model,
+        {},
+        channels=(MemoryChannel("memory"),),
+        authorise=lambda inbound: OWNER,
+    )
     async with open_app(own.settings, parts) as app:
         assert not app.works.own.changed(own.settings)
         own.write(SOURCE)

@@ -44,7 +44,9 @@ DAY_S = 86_400.0
 class Desktop:
     """A ledger on a database of its own, at noon of a day."""
 
-    def __init__(self, home: Path, store: SqliteStore, budgets: dict[str, Any], zone: str = "UTC") -> None:
+    def __init__(
+        self, home: Path, store: SqliteStore, budgets: dict[str, Any], zone: str = "UTC"
+    ) -> None:
         config = Config(budgets=msgspec.convert(budgets, dict[str, Budget]), timezone=zone)
         self.settings = Settings(Home(home), config)
         self.store, self.clock = store, SetClock(NOON)
@@ -76,8 +78,10 @@ async def test_a_call_that_does_not_fit_is_not_made(tmp_path: Path) -> None:
         assert await desk.call(ANNA, 700) == ""
         assert await desk.call(replace(ANNA, person="bert"), 900) == "", "each has their own"
         assert await desk.call(ANNA, 301) == (
-            "the budget of anna is spent: 700 of 1,000 tokens today are used, and this call may take 301 tokens. It is "
-            "fresh again on Monday, 23 November at 00:00 (Europe/Berlin). An owner allows as much once more with: "
+            "the budget of anna is spent: 700 of 1,000 tokens today are used, and this call "
+            "may take 301 tokens. It is "
+            "fresh again on Monday, 23 November at 00:00 (Europe/Berlin). An owner allows "
+            "as much once more with: "
             "deskhand budget lift person:anna --per day"
         )
         assert await desk.call(ANNA, 300) == ""
@@ -105,7 +109,10 @@ async def test_every_kind_of_budget_counts(tmp_path: Path) -> None:
 
 
 async def test_a_name_stands_over_its_kind_and_a_month_over_days(tmp_path: Path) -> None:
-    budgets = {"person": {"tokens_per_day": 100, "tokens_per_month": 250}, "person:anna": {"tokens_per_day": 200}}
+    budgets = {
+        "person": {"tokens_per_day": 100, "tokens_per_month": 250},
+        "person:anna": {"tokens_per_day": 200},
+    }
     async with desktop(tmp_path, budgets) as desk:
         assert await desk.call(ANNA, 200) == ""
         assert "100 tokens" in await desk.call(replace(ANNA, person="bert"), 101)
@@ -115,7 +122,9 @@ async def test_a_name_stands_over_its_kind_and_a_month_over_days(tmp_path: Path)
         assert await desk.call(ANNA, 50) == ""
         desk.clock.advance(8 * DAY_S)
         assert await desk.call(ANNA, 200) == ""
-    assert begin_of("month", datetime(2026, 11, 30).toordinal()) == datetime(2026, 11, 1).toordinal()
+    assert (
+        begin_of("month", datetime(2026, 11, 30).toordinal()) == datetime(2026, 11, 1).toordinal()
+    )
 
 
 async def test_what_is_held_and_given_back(tmp_path: Path) -> None:
@@ -133,7 +142,9 @@ async def test_what_is_held_and_given_back(tmp_path: Path) -> None:
         assert [(each.used, each.held) for each in ledger.standings(ANNA)] == [(150, 0)]
         assert await ledger.reserve(ANNA, 850, "c") == ""
         await change(ledger.settle("c", Usage()))
-        assert ledger.used("all", "")[0] == 1000, "a reply that does not say what it used has used what was held"
+        assert ledger.used("all", "")[0] == 1000, (
+            "a reply that does not say what it used has used what was held"
+        )
         await ledger.lift("all", "", OWNER)
         assert await ledger.reserve(ANNA, 500, "d") == ""
         rows = ledger.settle("d", Usage(900, 50))
@@ -143,7 +154,8 @@ async def test_what_is_held_and_given_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 async def test_never_more_than_allowed_however_much_goes_on(tmp_path: Path, seed: int) -> None:
-    """Sixty conversations at once, their commits late and in any order, some lost with their process."""
+    """Sixty conversations at once, their commits late and in any order, some lost with their
+    process."""
     random = Random(seed)
     budgets = {
         "all": {"tokens": 20_000, "usd": 0.12},
@@ -171,7 +183,11 @@ async def test_never_more_than_allowed_however_much_goes_on(tmp_path: Path, seed
                 if how < 0.15:
                     continue  # cut off: nobody settles it
                 read = random.randrange(most + 1)
-                rows = ledger.release(key) if how < 0.3 else ledger.settle(key, Usage(read, most - read))
+                rows = (
+                    ledger.release(key)
+                    if how < 0.3
+                    else ledger.settle(key, Usage(read, most - read))
+                )
                 within(ledger)
                 await anyio.sleep(random.random() / 500)
                 if how < 0.9:
@@ -202,7 +218,9 @@ async def test_a_call_in_which_the_process_dies_counts_in_full(tmp_path: Path) -
         assert next_one.standings(ANNA)[0].left == 400, "before anybody has looked after it"
         assert await next_one.reserve(ANNA, 300, "b") == ""
         await next_one.take_over()
-        assert [(each.used, each.held) for each in next_one.standings(ANNA)] == [(600, 300)], "its own is not taken"
+        assert [(each.used, each.held) for each in next_one.standings(ANNA)] == [(600, 300)], (
+            "its own is not taken"
+        )
         await next_one.take_over()
         assert next_one.used("person", "anna")[0] == 600
 
@@ -222,15 +240,21 @@ async def test_nothing_is_written_before_a_call_where_nothing_is_limited(tmp_pat
         assert (looked, len(rows)) == ([], 1), "and nothing is looked at"
         assert desk.store.look("budget_holds") == []
         await desk.store.change(rows)
-        assert desk.ledger.used("person", "anna")[0] == 10, "what is used counts for a budget that is set later"
+        assert desk.ledger.used("person", "anna")[0] == 10, (
+            "what is used counts for a budget that is set later"
+        )
 
 
 async def test_money_by_the_prices_of_the_catalogue(tmp_path: Path) -> None:
-    paid, free, unknown = (replace(ANNA, model=name) for name in ("openai/gpt-5", "ollama/llama3", "openai/nobody"))
+    paid, free, unknown = (
+        replace(ANNA, model=name) for name in ("openai/gpt-5", "ollama/llama3", "openai/nobody")
+    )
     async with desktop(tmp_path, {"all": {"usd_per_month": 0.05}}) as desk:
         assert await desk.call(paid, 4_000, Usage(2_000, 2_000)) == ""
         spent = desk.ledger.used("all", "")[1]
-        assert 0 < spent < 40_000, "the most that it could cost was held, what it did cost is counted"
+        assert 0 < spent < 40_000, (
+            "the most that it could cost was held, what it did cost is counted"
+        )
         assert "the budget of all that is done here is spent: $0.02 of $0.05 this month" in (
             await desk.call(paid, 4_000)
         ), desk.ledger.standings(paid)
@@ -288,7 +312,9 @@ async def test_questions_away_from_a_conversation_are_paid_too(tmp_path: Path) -
     }
     async with desktop(tmp_path, {"agent": {"tokens": 500}}) as desk:
         agent = _agent("scripted/down", "scripted/up")
-        thinking = SideQueries(lambda name: agent, models.__getitem__, desk.ledger, desk.store.change)
+        thinking = SideQueries(
+            lambda name: agent, models.__getitem__, desk.ledger, desk.store.change
+        )
         aside = Aside("Judge.", "Is it done?", output_tokens=200)
         aired = await thinking.ask("default", aside, charge=ANNA)
         assert (aired.text, aired.model) == ("yes", "scripted/up")
@@ -297,7 +323,9 @@ async def test_questions_away_from_a_conversation_are_paid_too(tmp_path: Path) -
         await desk.call(ANNA, 300)
         with pytest.raises(BudgetSpent, match="the budget of agent default is spent"):
             await thinking.ask("default", aside)
-        assert (await SideQueries(lambda name: agent, models.__getitem__).ask("default", aside)).text == "yes"
+        assert (
+            await SideQueries(lambda name: agent, models.__getitem__).ask("default", aside)
+        ).text == "yes"
 
 
 def _agent(*models: str) -> Agent:
@@ -310,17 +338,25 @@ async def test_a_forecast_by_what_runs_have_used(tmp_path: Path) -> None:
         nothing = desk.ledger.forecast("morning", 30.4)
         assert not nothing.known and "not known before the first one" in nothing.words
         guessed = desk.ledger.forecast("morning", 10, 5000)
-        assert (guessed.tokens, guessed.known) == (50_000, True) and "as much as one run may use" in guessed.words
+        assert (guessed.tokens, guessed.known) == (
+            50_000,
+            True,
+        ) and "as much as one run may use" in guessed.words
         for run, tokens in enumerate((400, 800)):
             charge = Charge(f"default/job:morning:{run}", "anna", "default", "morning")
-            assert await desk.call(charge, tokens // 2) == await desk.call(charge, tokens // 2) == ""
+            assert (
+                await desk.call(charge, tokens // 2) == await desk.call(charge, tokens // 2) == ""
+            )
         await desk.call(Charge("default/job:morning-two:1", "anna", "default", "morning-two"), 900)
         found = desk.ledger.forecast("morning", 30)
         assert found.words == (
-            "morning runs about 30 times a month with 600 tokens each (learned from 2 runs): 18,000 tokens a month."
+            "morning runs about 30 times a month with 600 tokens each (learned from 2 "
+            "runs): 18,000 tokens a month."
         )
         often = desk.ledger.forecast("morning", 300)
-        assert often.words.endswith("more than the budget of job morning allows: 1,500 tokens a day.")
+        assert often.words.endswith(
+            "more than the budget of job morning allows: 1,500 tokens a day."
+        )
         desk.clock.advance(30 * DAY_S)
         assert not desk.ledger.forecast("morning", 30).known
 
@@ -329,13 +365,18 @@ def test_a_key_that_names_nobody() -> None:
     for key in ("person:anna", "all", "session:default/web:a b:1", "job"):
         check_budgets({key: Budget()})
     for key in ("all:anna", "people", "person:", "Person", ""):
-        with pytest.raises(ConfigError, match="names nobody; write all, person, agent, job or session"):
+        with pytest.raises(
+            ConfigError, match="names nobody; write all, person, agent, job or session"
+        ):
             check_budgets({key: Budget()})
 
 
 async def test_who_comes_near_is_warned_once(tmp_path: Path) -> None:
-    """At the place where they talk, without a call of a model; and what it has cost is said on demand."""
-    desk = Desk(tmp_path, budgets={"person": {"tokens_per_day": 100_000}, "all": {"tokens": 1_000_000}})
+    """At the place where they talk, without a call of a model; and what it has cost is said on
+    demand."""
+    desk = Desk(
+        tmp_path, budgets={"person": {"tokens_per_day": 100_000}, "all": {"tokens": 1_000_000}}
+    )
     session = "default/terminal:1"
     async with desk.running() as app:
         ledger = app.works.budgets
@@ -343,7 +384,11 @@ async def test_who_comes_near_is_warned_once(tmp_path: Path) -> None:
 
         async def notes(name: str) -> list[str]:
             events = [each.event for each in await app.store.events(session)]
-            return [event.reply for event in events if isinstance(event, CommandRun) and event.name == name]
+            return [
+                event.reply
+                for event in events
+                if isinstance(event, CommandRun) and event.name == name
+            ]
 
         async def says(number: int) -> None:
             await desk.say(app, "hello")
@@ -369,12 +414,19 @@ async def test_who_comes_near_is_warned_once(tmp_path: Path) -> None:
 
 async def _replies(app: App, session: str, number: int) -> bool:
     events = [each.event for each in await app.store.events(session)]
-    return sum(isinstance(event, ModelReplied) for event in events) == number and await at_rest(app, session)
+    return sum(isinstance(event, ModelReplied) for event in events) == number and await at_rest(
+        app, session
+    )
 
 
 async def test_a_conversation_stops_in_words_and_goes_on(tmp_path: Path) -> None:
-    """No call is made that does not fit, no other model is tried, and what is lifted holds at once."""
-    desk = Desk(tmp_path, budgets={"person": {"tokens": 100_000}}, defaults={"models": ["scripted/x", "scripted/y"]})
+    """No call is made that does not fit, no other model is tried, and what is lifted holds at
+    once."""
+    desk = Desk(
+        tmp_path,
+        budgets={"person": {"tokens": 100_000}},
+        defaults={"models": ["scripted/x", "scripted/y"]},
+    )
     session = "default/terminal:1"
     async with desk.running() as app:
         ledger = app.works.budgets
@@ -391,8 +443,12 @@ async def test_a_conversation_stops_in_words_and_goes_on(tmp_path: Path) -> None
         await desk.say(app, "hello again")
         await wait_for(lambda: at_rest(app, session))
         said = (await ended())[-1]
-        assert said.startswith("Sorry, I could not answer: the budget of owner is spent: 20 of 100,000 tokens are used")
-        assert said.endswith("An owner allows as much once more with: deskhand budget lift person:owner --per ever")
+        assert said.startswith(
+            "Sorry, I could not answer: the budget of owner is spent: 20 of 100,000 tokens are used"
+        )
+        assert said.endswith(
+            "An owner allows as much once more with: deskhand budget lift person:owner --per ever"
+        )
         assert len(desk.model.requests) == 1
         await ledger.lift("person", "owner", OWNER)
         await desk.say(app, "hello again")
@@ -401,7 +457,8 @@ async def test_a_conversation_stops_in_words_and_goes_on(tmp_path: Path) -> None
 
 
 async def test_two_processes_cannot_hold_more_than_there_is(tmp_path: Path) -> None:
-    """A replay asks beside whoever drives: both look, both find room, and one is refused all the same."""
+    """A replay asks beside whoever drives: both look, both find room, and one is refused all the
+    same."""
     async with desktop(tmp_path, {"all": {"tokens": 1000}}) as desk:
         other = desk.anew()
         refused = list[str]()
@@ -419,7 +476,8 @@ async def test_two_processes_cannot_hold_more_than_there_is(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("ends", ["settled", "released"])
 async def test_who_takes_over_charges_nobody_twice(tmp_path: Path, ends: str) -> None:
-    """The one who drives is started while another process is in a call: its hold is taken for one of the dead."""
+    """The one who drives is started while another process is in a call: its hold is taken for one
+    of the dead."""
     async with desktop(tmp_path, {"all": {"tokens": 10_000}}) as desk:
         other = desk.anew()
         assert await other.reserve(ANNA, 600, "a") == ""
@@ -437,7 +495,8 @@ async def test_who_takes_over_charges_nobody_twice(tmp_path: Path, ends: str) ->
 
 
 async def test_a_call_whose_driver_was_cut_off_is_held_only_once(tmp_path: Path) -> None:
-    """It goes on under the same name, in the same process: the first try counts in full, and holds nothing any more."""
+    """It goes on under the same name, in the same process: the first try counts in full, and holds
+    nothing any more."""
     async with desktop(tmp_path, {"all": {"tokens": 2000}}) as desk:
         assert await desk.ledger.reserve(ANNA, 600, "a") == ""
         assert await desk.ledger.reserve(ANNA, 500, "a") == ""
@@ -447,7 +506,9 @@ async def test_a_call_whose_driver_was_cut_off_is_held_only_once(tmp_path: Path)
 
 
 async def test_a_clock_that_was_ahead_does_not_spend_the_years_to_come(tmp_path: Path) -> None:
-    async with desktop(tmp_path, {"person": {"tokens_per_day": 100, "tokens_per_month": 150}}) as desk:
+    async with desktop(
+        tmp_path, {"person": {"tokens_per_day": 100, "tokens_per_month": 150}}
+    ) as desk:
         desk.clock.advance(1000 * DAY_S)
         assert await desk.call(ANNA, 100) == ""
         desk.clock.at = NOON
@@ -458,18 +519,29 @@ async def test_a_clock_that_was_ahead_does_not_spend_the_years_to_come(tmp_path:
 
 
 @pytest.mark.parametrize("first", [TextDelta("so f"), ThinkingDelta("hm")])
-async def test_what_broke_off_while_it_answered_has_cost_something(tmp_path: Path, first: Item) -> None:
+async def test_what_broke_off_while_it_answered_has_cost_something(
+    tmp_path: Path, first: Item
+) -> None:
     class Breaks(ScriptedModel):
         async def reply(self, request: Request) -> AsyncIterator[Item]:
             yield first
             raise ModelUnavailable("the connection broke")
 
-    models: dict[str, Model] = {"scripted/breaks": Breaks(), "scripted/up": ScriptedModel(lambda request: say("yes"))}
+    models: dict[str, Model] = {
+        "scripted/breaks": Breaks(),
+        "scripted/up": ScriptedModel(lambda request: say("yes")),
+    }
     async with desktop(tmp_path, {"agent": {"tokens": 5_000}}) as desk:
         agent = _agent("scripted/breaks", "scripted/up")
-        thinking = SideQueries(lambda name: agent, models.__getitem__, desk.ledger, desk.store.change)
-        await thinking.ask("default", Aside("Judge.", "Is it done?", output_tokens=200), charge=ANNA)
-        assert desk.ledger.used("person", "anna")[0] > 200 + 20, "what was held, and the 20 of the other"
+        thinking = SideQueries(
+            lambda name: agent, models.__getitem__, desk.ledger, desk.store.change
+        )
+        await thinking.ask(
+            "default", Aside("Judge.", "Is it done?", output_tokens=200), charge=ANNA
+        )
+        assert desk.ledger.used("person", "anna")[0] > 200 + 20, (
+            "what was held, and the 20 of the other"
+        )
     desk2 = Desk(tmp_path / "home", budgets={"person": {"tokens": 1_000_000}})
     desk2.model = Breaks()
     async with desk2.running() as app:
@@ -481,9 +553,13 @@ async def _used(app: App) -> int:
     return app.works.budgets.used("person", "owner")[0]
 
 
-@pytest.mark.parametrize("most", [{"usd": float("nan")}, {"usd_per_day": float("inf")}, {"tokens": -1}])
+@pytest.mark.parametrize(
+    "most", [{"usd": float("nan")}, {"usd_per_day": float("inf")}, {"tokens": -1}]
+)
 def test_an_amount_that_is_no_number(most: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match="is no amount: write a number such as 20, or leave it out"):
+    with pytest.raises(
+        ConfigError, match="is no amount: write a number such as 20, or leave it out"
+    ):
         check_budgets({"person:anna": Budget(**most)})
 
 

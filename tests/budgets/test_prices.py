@@ -16,7 +16,10 @@ MODELS = {
     "half": Facts(window=1000, input_usd=2.0),
 }
 CATALOGUE = Catalogue(
-    {"p": Catalogued("openai", "", "", models=MODELS), "box": Catalogued("openai", "", "", local=True)}
+    {
+        "p": Catalogued("openai", "", "", models=MODELS),
+        "box": Catalogued("openai", "", "", local=True),
+    }
 )
 
 

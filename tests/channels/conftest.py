@@ -32,7 +32,13 @@ async def open_channel(server: TelegramServer, tmp_path: Path) -> AsyncIterator[
     def open_(**config: object) -> TelegramChannel:
         settings = ChannelConfig(base_url=server.base_url.removesuffix("/bot"), **config)  # type: ignore[arg-type]
         kit = Kit(
-            "telegram", settings, lambda name: server.token, blobs.put, blobs.get, tmp_path / "state", SystemClock().now
+            "telegram",
+            settings,
+            lambda name: server.token,
+            blobs.put,
+            blobs.get,
+            tmp_path / "state",
+            SystemClock().now,
         )
         channel = open_telegram(kit)
         opened.append(channel)

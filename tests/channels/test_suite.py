@@ -59,7 +59,9 @@ class MemoryStage:
             Text(words, Label("untrusted", source="a contact")),
         )
         said = [Said(Message("user", (each,))) for each in parts]
-        self._channel.waiting = [replace(one, body=body) for one, body in zip(written, said, strict=True)]
+        self._channel.waiting = [
+            replace(one, body=body) for one, body in zip(written, said, strict=True)
+        ]
         return len(parts)
 
     async def bot_says(self, text: str) -> bool:
@@ -146,7 +148,12 @@ class TelegramStage:
 
     async def bot_says(self, text: str) -> bool:
         chats = self._server.chats
-        chats.people[4711] = {"id": 4711, "is_bot": True, "first_name": "Other", "username": "other_bot"}
+        chats.people[4711] = {
+            "id": 4711,
+            "is_bot": True,
+            "first_name": "Other",
+            "username": "other_bot",
+        }
         chats.says(4711, text)
         return True
 
@@ -154,7 +161,8 @@ class TelegramStage:
         return self._server.chats.said(ANN)
 
     def live(self) -> str:
-        """Telegram makes links of words, but not of those in code; and of text that says where it leads."""
+        """Telegram makes links of words, but not of those in code; and of text that says where it
+        leads."""
         return "\n".join(live_text(post.json) for post in self._server.chats.posts[ANN])
 
     async def away(self, gone: bool) -> None:

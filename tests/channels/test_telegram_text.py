@@ -16,7 +16,12 @@ SHOWN: list[tuple[str, str, list[tuple[str, str, str]]]] = [
     (
         "🙂 **bold** *it* ~~no~~ `x*y`",
         "🙂 bold it no x*y",
-        [("bold", "bold", ""), ("italic", "it", ""), ("strikethrough", "no", ""), ("code", "x*y", "")],
+        [
+            ("bold", "bold", ""),
+            ("italic", "it", ""),
+            ("strikethrough", "no", ""),
+            ("code", "x*y", ""),
+        ],
     ),
     ("# Title\ntext", "Title\n\ntext", [("bold", "Title", "")]),
     ("- a\n- b\n  - c\n\nend", "• a\n• b\n  • c\n\nend", []),
@@ -36,7 +41,10 @@ SHOWN: list[tuple[str, str, list[tuple[str, str, str]]]] = [
         [("pre", "what  cost\n────  ────\ntea      3\n茶碗    12", "")],
     ),
     (
-        "| place | why | |\n|---|---|---|\n| Lisbon | it is warm there and not far away | x |\n| Oslo | | |",
+        (
+            "| place | why | |\n|---|---|---|\n| Lisbon | it is warm there and not far away | x "
+            "|\n| Oslo | | |"
+        ),
         "Lisbon\n• why: it is warm there and not far away\n• x\n\nOslo",
         [("bold", "Lisbon", ""), ("bold", "Oslo", "")],
     ),
@@ -51,7 +59,9 @@ SHOWN: list[tuple[str, str, list[tuple[str, str, str]]]] = [
 
 def parts(rich: Rich) -> list[tuple[str, str, str]]:
     encoded = rich.text.encode("utf-16-le")
-    return [(s.kind, encoded[2 * s.start : 2 * s.end].decode("utf-16-le"), s.detail) for s in rich.spans]
+    return [
+        (s.kind, encoded[2 * s.start : 2 * s.end].decode("utf-16-le"), s.detail) for s in rich.spans
+    ]
 
 
 @pytest.mark.parametrize(("markdown", "text", "spans"), SHOWN)

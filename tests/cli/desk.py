@@ -1,4 +1,5 @@
-"""The real chat and `ask` with a scripted model and tools that need approval: `desk.py HOME chat|ask …`."""
+"""The real chat and `ask` with a scripted model and tools that need approval: `desk.py HOME
+chat|ask …`."""
 
 from __future__ import annotations
 
@@ -82,7 +83,9 @@ def _call(name: str, **arguments: object) -> ToolCall:
 def script(request: Request) -> Message:
     """Follows the last words of the person."""
     last = request.messages[-1].message
-    text = next((s.message.text for s in reversed(request.messages) if s.message.role == "user"), "")
+    text = next(
+        (s.message.text for s in reversed(request.messages) if s.message.role == "user"), ""
+    )
     text = re.sub(r"^\[.*?\] ", "", text)
     if isinstance(last.parts[0], ToolResult):
         return say(f"The tool said: {last.parts[0].text[:40]} ({last.parts[0].status})")
@@ -90,9 +93,14 @@ def script(request: Request) -> Message:
         return say("I will run it.", _call("shell", command=text[4:]))
     if text.startswith("call "):
         name, _, arguments = text[5:].partition(" ")
-        return say("", ToolCall(f"call_{len(request.messages)}", name, msgspec.Raw(arguments.encode())))
+        return say(
+            "", ToolCall(f"call_{len(request.messages)}", name, msgspec.Raw(arguments.encode()))
+        )
     if text.startswith("tell "):
-        raw = [(f"call_{who}", msgspec.Raw(msgspec.json.encode({"who": who}))) for who in text[5:].split()]
+        raw = [
+            (f"call_{who}", msgspec.Raw(msgspec.json.encode({"who": who})))
+            for who in text[5:].split()
+        ]
         return say("", *(ToolCall(call_id, "tell", arguments) for call_id, arguments in raw))
     if text.startswith("slow"):
         return say("", _call("slow", seconds=30))
@@ -109,7 +117,9 @@ def script(request: Request) -> Message:
 
 
 async def main(home: Path, what: str, args: tuple[str, ...]) -> int:
-    settings = read_settings(None, {**os.environ, "DESKHAND_HOME": str(home)}).with_model("scripted/desk")
+    settings = read_settings(None, {**os.environ, "DESKHAND_HOME": str(home)}).with_model(
+        "scripted/desk"
+    )
     model = ScriptedModel(script, latency_s=0.05, piece=8, pause_s=0.02)
 
     def open_model(name: str) -> Model:
@@ -117,7 +127,10 @@ async def main(home: Path, what: str, args: tuple[str, ...]) -> int:
 
     tools = {each.spec.name: each for each in (shell, tell, slow, choose, write_file, edit_file)}
     code = 0
-    async with open_app(settings, Parts(open_model, tools, statements())) as app, anyio.create_task_group() as tasks:
+    async with (
+        open_app(settings, Parts(open_model, tools, statements())) as app,
+        anyio.create_task_group() as tasks,
+    ):
         tasks.start_soon(app.run)
         code = await use(app, what, args)
         tasks.cancel_scope.cancel()
@@ -127,9 +140,14 @@ async def main(home: Path, what: str, args: tuple[str, ...]) -> int:
 async def use(app: App, what: str, args: tuple[str, ...]) -> int:
     if what == "ask":
         return await converse(
-            app, Question(args[0], "default", "test", wait="--wait" in args, interactive=sys.stdin.isatty())
+            app,
+            Question(
+                args[0], "default", "test", wait="--wait" in args, interactive=sys.stdin.isatty()
+            ),
         )
-    await Chat(app, app.settings, session_key("default", Address("terminal", chat="test")), "default").run()
+    await Chat(
+        app, app.settings, session_key("default", Address("terminal", chat="test")), "default"
+    ).run()
     return 0
 
 

@@ -18,7 +18,10 @@ from pathlib import Path
 import pyte
 
 # The child takes the terminal as its own, so that it hears of a new size and of a lost line.
-_OWN_IT = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+_OWN_IT = (
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+    "os.execv(sys.argv[1], sys.argv[1:])"
+)
 
 
 class _Screen(pyte.HistoryScreen):
@@ -33,7 +36,9 @@ class _Screen(pyte.HistoryScreen):
 class Terminal:
     """Runs `argv` and keeps what it shows. `raw` is every byte that it wrote."""
 
-    def __init__(self, argv: Sequence[str], env: Mapping[str, str], columns: int = 80, rows: int = 24) -> None:
+    def __init__(
+        self, argv: Sequence[str], env: Mapping[str, str], columns: int = 80, rows: int = 24
+    ) -> None:
         self.screen = _Screen(columns, rows, history=2000)
         self._stream = pyte.ByteStream(self.screen)
         self.raw = b""
@@ -78,12 +83,16 @@ class Terminal:
     def all(self) -> str:
         """What has scrolled away, and what can be seen."""
         with self._lock:
-            top = ["".join(line[x].data for x in range(self.screen.columns)) for line in self.screen.history.top]
+            top = [
+                "".join(line[x].data for x in range(self.screen.columns))
+                for line in self.screen.history.top
+            ]
             return "\n".join(line.rstrip() for line in [*top, *self.screen.display]).rstrip()
 
     @property
     def reads_lines(self) -> bool:
-        """Whether it hands over what is typed line by line, and echoes it, as for a program that takes no keys."""
+        """Whether it hands over what is typed line by line, and echoes it, as for a program that
+        takes no keys."""
         flags: int = termios.tcgetattr(self._master)[3]
         return bool(flags & termios.ICANON)
 
@@ -105,10 +114,13 @@ class Terminal:
         return time.monotonic() - began
 
     def wait_ready(self) -> None:
-        """Until the chat takes keys: what is typed sooner is still read by lines, and Enter is none."""
+        """Until the chat takes keys: what is typed sooner is still read by lines, and Enter is
+        none."""
         self.wait_for("Write a message.")
         began = time.monotonic()
-        while b"\x1b[?2004h" not in self.raw:  # where it asks for pastes to be marked, it has the keyboard
+        while (
+            b"\x1b[?2004h" not in self.raw
+        ):  # where it asks for pastes to be marked, it has the keyboard
             assert time.monotonic() - began < 30, self.all
             time.sleep(0.01)
 

@@ -1,4 +1,5 @@
-"""`ask` as programs use it: pipes, exit codes, approvals from another terminal, and input that is too much."""
+"""`ask` as programs use it: pipes, exit codes, approvals from another terminal, and input that is
+too much."""
 
 from __future__ import annotations
 
@@ -26,11 +27,15 @@ def environment(home: Path) -> dict[str, str]:
     return {"PATH": os.environ["PATH"], "HOME": str(home), "DESKHAND_HOME": str(home)}
 
 
-def run(home: Path, *args: str, stdin: bytes | None = None, command: Sequence[str] = DESKHAND) -> Done:
+def run(
+    home: Path, *args: str, stdin: bytes | None = None, command: Sequence[str] = DESKHAND
+) -> Done:
     argv = [*command, *args]
     env = environment(home)
     if stdin is None:
-        return subprocess.run(argv, capture_output=True, env=env, timeout=50, stdin=subprocess.DEVNULL, check=False)
+        return subprocess.run(
+            argv, capture_output=True, env=env, timeout=50, stdin=subprocess.DEVNULL, check=False
+        )
     return subprocess.run(argv, capture_output=True, env=env, timeout=50, input=stdin, check=False)
 
 
@@ -59,7 +64,9 @@ def test_a_conversation_goes_on_and_is_exported(tmp_path: Path) -> None:
     words = re.sub(r"\x1b\[[0-9;]*m", "", shown).split()
     assert " ".join(words) == "> one You said: one > two You said: two"
     exported = run(tmp_path, "sessions", "export", "talk").stdout.splitlines()
-    assert [msgspec.json.decode(line, type=Recorded).n for line in exported] == list(range(1, len(exported) + 1))
+    assert [msgspec.json.decode(line, type=Recorded).n for line in exported] == list(
+        range(1, len(exported) + 1)
+    )
     verified = run(tmp_path, "audit", "verify")
     assert verified.returncode == 0
     assert b"1 conversation anchored" in verified.stdout
@@ -70,16 +77,35 @@ def test_a_conversation_goes_on_and_is_exported(tmp_path: Path) -> None:
     [
         ((), None, 2, "say what to ask, such as: deskhand ask"),
         (("-m", "scripted/echo"), b" " * 10, 2, "say what to ask"),
-        (("-m", "scripted/echo"), b"x" * 10_000_000, 2, "more than 4 MB came in; put it into a file"),
-        (("-m", "scripted/echo"), b"x" * 1_500_000, 2, "at most 1,000,000 fit. Send it as a file, or in parts"),
+        (
+            ("-m", "scripted/echo"),
+            b"x" * 10_000_000,
+            2,
+            "more than 4 MB came in; put it into a file",
+        ),
+        (
+            ("-m", "scripted/echo"),
+            b"x" * 1_500_000,
+            2,
+            "at most 1,000,000 fit. Send it as a file, or in parts",
+        ),
         (("hi",), None, 1, "no model is chosen. Choose one: `deskhand model use provider/name`."),
-        (("-m", "openai/gpt-5", "hi"), None, 2, "There is no key for 'openai': set OPENAI_API_KEY in "),
+        (
+            ("-m", "openai/gpt-5", "hi"),
+            None,
+            2,
+            "There is no key for 'openai': set OPENAI_API_KEY in ",
+        ),
         (("-m", "lmstudio/x", "hi"), None, 1, "Sorry, I could not answer: "),
     ],
     ids=["nothing", "blank", "10 MB", "1.5 MB", "no model", "no key", "unreachable"],
 )
-def test_what_cannot_be_asked(tmp_path: Path, args: tuple[str, ...], stdin: bytes | None, code: int, said: str) -> None:
-    (tmp_path / "deskhand.yaml").write_text("providers: {lmstudio: {base_url: 'http://127.0.0.1:9/v1'}}")
+def test_what_cannot_be_asked(
+    tmp_path: Path, args: tuple[str, ...], stdin: bytes | None, code: int, said: str
+) -> None:
+    (tmp_path / "deskhand.yaml").write_text(
+        "providers: {lmstudio: {base_url: 'http://127.0.0.1:9/v1'}}"
+    )
     done = run(tmp_path, "ask", *args, stdin=stdin)
     assert said in done.stderr.decode()
     assert b"Traceback" not in done.stderr
@@ -102,7 +128,10 @@ def test_a_configuration_that_is_broken(tmp_path: Path) -> None:
 async def test_a_wrong_key(tmp_path: Path) -> None:
     async with FakeLLM() as llm:
         key = "sk-very-secret-key"
-        text = f"defaults: {{models: [fake/m]}}\nproviders: {{fake: {{base_url: '{llm.url}', key_env: FAKE_KEY}}}}\n"
+        text = (
+            f"defaults: {{models: [fake/m]}}\nproviders: {{fake: {{base_url: '{llm.url}', "
+            f"key_env: FAKE_KEY}}}}\n"
+        )
         (tmp_path / "deskhand.yaml").write_text(text)
         (tmp_path / ".env").write_text(f"FAKE_KEY={key}\n")
         (tmp_path / ".env").chmod(0o600)
@@ -118,12 +147,15 @@ async def test_a_wrong_key(tmp_path: Path) -> None:
 
 async def in_time(home: Path, *args: str) -> Done:
     """Run it while the server of this process answers."""
-    done = await anyio.run_process([*DESKHAND, *args], env=environment(home), check=False, stdin=subprocess.DEVNULL)
+    done = await anyio.run_process(
+        [*DESKHAND, *args], env=environment(home), check=False, stdin=subprocess.DEVNULL
+    )
     return subprocess.CompletedProcess(args, done.returncode, done.stdout, done.stderr)
 
 
 def test_an_approval_without_a_terminal(tmp_path: Path) -> None:
-    """It prints the command and exits with 3; the answer is durable; whoever drives next goes on with it."""
+    """It prints the command and exits with 3; the answer is durable; whoever drives next goes on
+    with it."""
     desk = (sys.executable, str(DESK), str(tmp_path))
     asked = run(tmp_path, "ask", "run make", command=desk)
     assert asked.returncode == 3
@@ -135,7 +167,8 @@ def test_an_approval_without_a_terminal(tmp_path: Path) -> None:
     assert "default/terminal:test wants to run" in listed
     allowed = run(tmp_path, "approvals", "allow", command[1][:9])
     assert allowed.stdout.decode() == (
-        'Allowed: shell {"command":"make"}\nNothing is running now; it goes on with: deskhand --session test\n'
+        'Allowed: shell {"command":"make"}\nNothing is running now; it goes on with: '
+        "deskhand --session test\n"
     )
     goes_on = run(tmp_path, "ask", "and then", command=desk)
     assert goes_on.returncode == 0
@@ -154,7 +187,10 @@ def test_several_calls_from_another_terminal(tmp_path: Path) -> None:
     command = re.search(r"deskhand approvals split (ask_\w+)", listed)
     assert command is not None
     always = run(tmp_path, "approvals", "allow", command[1], "--always")
-    assert always.returncode == 1 and b"is about several calls; `deskhand approvals split`" in always.stderr
+    assert (
+        always.returncode == 1
+        and b"is about several calls; `deskhand approvals split`" in always.stderr
+    )
     split = run(tmp_path, "approvals", "split", command[1]).stdout.decode()
     assert split.startswith('Asked about one by one: tell {"who":"ada"}\ntell {"who":"bob"}\n')
 
@@ -162,7 +198,9 @@ def test_several_calls_from_another_terminal(tmp_path: Path) -> None:
 def test_several_calls_one_by_one_while_it_waits(tmp_path: Path) -> None:
     argv = [sys.executable, str(DESK), str(tmp_path), "ask", "tell ada bob", "--wait"]
     pipe = subprocess.PIPE
-    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, env=environment(tmp_path)) as waits:
+    with subprocess.Popen(
+        argv, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, env=environment(tmp_path)
+    ) as waits:
         assert waits.stderr is not None
 
         def asked() -> str:
@@ -184,7 +222,9 @@ def test_several_calls_one_by_one_while_it_waits(tmp_path: Path) -> None:
 def test_an_approval_from_another_terminal_while_it_waits(tmp_path: Path) -> None:
     argv = [sys.executable, str(DESK), str(tmp_path), "ask", "run make", "--wait"]
     pipe = subprocess.PIPE
-    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, env=environment(tmp_path)) as waits:
+    with subprocess.Popen(
+        argv, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, env=environment(tmp_path)
+    ) as waits:
         assert waits.stderr is not None
         assert waits.stdout is not None
         told = b""

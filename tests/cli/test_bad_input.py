@@ -1,4 +1,5 @@
-"""What users, strangers and bad luck do to the real process: each ends in a sentence, and the next call works."""
+"""What users, strangers and bad luck do to the real process: each ends in a sentence, and the next
+call works."""
 
 from __future__ import annotations
 
@@ -27,7 +28,11 @@ class Desk:
     def __init__(self, home: Path) -> None:
         self.home = home
         self.database = home / "state" / "deskhand.db"
-        self.env = {"PATH": os.environ["PATH"], "HOME": str(home.parent), "DESKHAND_HOME": str(home)}
+        self.env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home.parent),
+            "DESKHAND_HOME": str(home),
+        }
         home.mkdir(mode=0o700)
         self.config = home / "deskhand.yaml"
         self.config.write_text(ECHO)
@@ -35,14 +40,21 @@ class Desk:
     def __call__(self, *args: str | bytes, **env: str) -> Done:
         argv: Sequence[str | bytes] = [*DESKHAND, *args]
         return subprocess.run(
-            argv, env=self.env | env, stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False
+            argv,
+            env=self.env | env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=120,
+            check=False,
         )
 
     def shell(self, script: str, *before: str) -> Done:
         """A bash script in which `$D` is the command and `$H` the home."""
         env = self.env | {"D": " ".join(DESKHAND), "H": str(self.home)}
         argv = [*before, "bash", "-c", script]
-        return subprocess.run(argv, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False)
+        return subprocess.run(
+            argv, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False
+        )
 
     def still_works(self) -> None:
         done = self("ask", "-s", "after", "still there?")
@@ -90,7 +102,11 @@ def test_unknown_keys_are_named_and_stop_nothing(desk: Desk) -> None:
 
 def test_an_address_that_is_none(desk: Desk) -> None:
     desk.config.write_text(f"{ECHO}providers: {{ollama: {{base_url: 'htp:/bad url'}}}}\n")
-    ends(desk("ask", "-m", "ollama/x", "hi"), 2, "The base_url 'htp:/bad url' of 'ollama' is no address")
+    ends(
+        desk("ask", "-m", "ollama/x", "hi"),
+        2,
+        "The base_url 'htp:/bad url' of 'ollama' is no address",
+    )
     desk.still_works()
 
 
@@ -109,15 +125,28 @@ def test_any_language(desk: Desk, language: str) -> None:
 
 
 def test_no_home_in_the_environment(desk: Desk, tmp_path: Path) -> None:
-    """The one of the user database counts, and not the root or the folder in which we happen to be."""
+    """The one of the user database counts, and not the root or the folder in which we happen to
+    be."""
     code = "import sys; from deskhand.config.config import home_of; print(home_of().root)"
     for env in ({}, {"HOME": ""}):
         done = subprocess.run(
-            [sys.executable, "-c", code], env=env, cwd=tmp_path, capture_output=True, text=True, check=True
+            [sys.executable, "-c", code],
+            env=env,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
         )
-        assert done.stdout == f"{Path('~').expanduser()}/.deskhand\n" or os.environ.get("HOME") != done.stdout
+        assert (
+            done.stdout == f"{Path('~').expanduser()}/.deskhand\n"
+            or os.environ.get("HOME") != done.stdout
+        )
         assert done.stdout not in ("/.deskhand\n", f"{tmp_path}/.deskhand\n")
-    ends(desk("ask", "hi", DESKHAND_HOME="~nobody-of-that-name/x"), 2, "set DESKHAND_HOME to a folder of your own")
+    ends(
+        desk("ask", "hi", DESKHAND_HOME="~nobody-of-that-name/x"),
+        2,
+        "set DESKHAND_HOME to a folder of your own",
+    )
 
 
 def test_output_that_nobody_takes(desk: Desk) -> None:
@@ -136,16 +165,21 @@ def test_output_that_nobody_takes(desk: Desk) -> None:
 def test_ctrl_c_while_a_class_is_made(desk: Desk, tmp_path: Path) -> None:
     """Python 3.11 wraps it then."""
     interrupted = (
-        "class Name:\n    def __set_name__(self, *_): raise KeyboardInterrupt\nclass Option:\n    name = Name()\n"
+        "class Name:\n    def __set_name__(self, *_): raise KeyboardInterrupt\nclass Option:\n  "
+        "  name = Name()\n"
     )
     (tmp_path / "early").mkdir()
     (tmp_path / "early" / "click.py").write_text(interrupted)
     env = {**desk.env, "PYTHONPATH": str(tmp_path / "early")}
-    ended = subprocess.run([sys.executable, "-m", "deskhand"], env=env, capture_output=True, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-m", "deskhand"], env=env, capture_output=True, check=False
+    )
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, b"", b"")
 
 
-@pytest.mark.parametrize("command", [("ask", "-s", "talk", "hi"), ("sessions",)], ids=lambda command: str(command[0]))
+@pytest.mark.parametrize(
+    "command", [("ask", "-s", "talk", "hi"), ("sessions",)], ids=lambda command: str(command[0])
+)
 def test_ctrl_c_at_any_moment(desk: Desk, command: tuple[str, ...]) -> None:
     began = time.monotonic()
     desk(*command)
@@ -154,7 +188,11 @@ def test_ctrl_c_at_any_moment(desk: Desk, command: tuple[str, ...]) -> None:
     for moment in range(7):
         argv = [*DESKHAND, *command]
         with subprocess.Popen(
-            argv, env=desk.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            argv,
+            env=desk.env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         ) as process:
             time.sleep(0.05 + whole_s * moment / 7)
             process.send_signal(signal.SIGINT)
@@ -171,7 +209,9 @@ def test_ctrl_c_at_any_moment(desk: Desk, command: tuple[str, ...]) -> None:
 def _damage_the_middle(database: Path) -> None:
     """The table of sessions, which every message changes."""
     db = connect(database, write=False)
-    (page,) = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'session'").fetchone() or (0,)
+    (page,) = db.execute(
+        "SELECT rootpage FROM sqlite_schema WHERE name = 'session'"
+    ).fetchone() or (0,)
     (size,) = db.execute("PRAGMA page_size").fetchone() or (0,)
     db.close()
     with database.open("r+b") as file:
@@ -180,14 +220,23 @@ def _damage_the_middle(database: Path) -> None:
 
 
 def test_a_database_that_is_damaged(desk: Desk) -> None:
-    """Whatever is damaged is said, and nobody waits for ever for an answer that cannot be written."""
+    """Whatever is damaged is said, and nobody waits for ever for an answer that cannot be
+    written."""
     desk("ask", "-s", "talk", "one")
     whole = desk.database.read_bytes()
     _damage_the_middle(desk.database)
-    ends(desk("ask", "-s", "talk", "two"), 1, "is damaged (database disk image is malformed): restore a backup")
+    ends(
+        desk("ask", "-s", "talk", "two"),
+        1,
+        "is damaged (database disk image is malformed): restore a backup",
+    )
     for broken in (whole[: len(whole) // 2], b"this is no database"):
         desk.database.write_bytes(broken)
-        ends(desk("ask", "-s", "talk", "two"), 1, "restore a backup, or move the file away to start afresh")
+        ends(
+            desk("ask", "-s", "talk", "two"),
+            1,
+            "restore a backup, or move the file away to start afresh",
+        )
         assert b"database" in desk("doctor").stdout
     desk.database.rename(desk.home / "away")
     desk.still_works()
@@ -202,7 +251,10 @@ def test_a_database_from_a_newer_version(desk: Desk) -> None:
     db.execute("INSERT INTO schema_version VALUES(999)").fetchall()
     db.close()
     known = migrations()[-1][0]
-    said = f"has schema 999, this Deskhand knows {known}: update Deskhand, or use another DESKHAND_HOME"
+    said = (
+        f"has schema 999, this Deskhand knows {known}: update Deskhand, or use another "
+        "DESKHAND_HOME"
+    )
     ends(desk("ask", "hi"), 1, said)
 
 
@@ -211,7 +263,10 @@ def test_a_lock_that_nobody_holds_and_two_at_once(desk: Desk) -> None:
     (desk.home / "state" / "driver.lock").write_text("12345\n")
     desk.still_works()
     done = desk.shell("$D ask -s talk one & $D ask -s talk two & wait")
-    assert sorted(done.stdout.splitlines()) == [b"You said: one", b"You said: two"] and done.stderr == b""
+    assert (
+        sorted(done.stdout.splitlines()) == [b"You said: one", b"You said: two"]
+        and done.stderr == b""
+    )
     assert desk("sessions", "list").stdout.count(b"talk\t") == 1
 
 
@@ -250,4 +305,6 @@ $D ask -s talk three
     said = done.stderr.decode().splitlines()
     assert done.returncode == 0 and done.stdout.endswith(b"You said: three\n"), done
     assert len(said) == 5 and all(line.startswith("deskhand: ") for line in said), said
-    assert b"cannot be written: Read-only file system" in done.stdout and b"findmnt -T" in done.stdout
+    assert (
+        b"cannot be written: Read-only file system" in done.stdout and b"findmnt -T" in done.stdout
+    )

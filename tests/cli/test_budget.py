@@ -45,7 +45,9 @@ def _call(home: Path, tokens: int) -> str:
 
 def test_set_use_and_lift(tmp_path: Path) -> None:
     assert "No budget is set. Set one with: deskhand budget set all" in _budget(tmp_path).output
-    said = _budget(tmp_path, "set", "person", "--tokens-per-day", "50k", "--usd-per-month", "2.5").output
+    said = _budget(
+        tmp_path, "set", "person", "--tokens-per-day", "50k", "--usd-per-month", "2.5"
+    ).output
     assert said == "Set for person: 50,000 tokens a day, $2.50 a month\n"
     assert _budget(tmp_path, "set", "person:bert", "--tokens", "2m").exit_code == 0
     written = yaml.safe_load((tmp_path / FILE_NAME).read_text())
@@ -59,10 +61,19 @@ def test_set_use_and_lift(tmp_path: Path) -> None:
     command = why.rpartition("deskhand budget ")[2].split()
     assert "40,000 of 100,000 tokens today are used now" in _budget(tmp_path, *command).output
     assert _call(tmp_path, 40_000) == ""
-    found = {(each["of"], each["field"]): each for each in json.loads(_budget(tmp_path, "list", "--json").output)}
+    found = {
+        (each["of"], each["field"]): each
+        for each in json.loads(_budget(tmp_path, "list", "--json").output)
+    }
     assert found["person:bert", "tokens"]["most"] == 2_000_000
-    assert found["person:bert", "usd_per_month"]["most"] == 2.5, "what the name does not say is said by its kind"
-    lines = [line for line in _budget(tmp_path, "list").output.splitlines() if line.startswith("person:anna")]
+    assert found["person:bert", "usd_per_month"]["most"] == 2.5, (
+        "what the name does not say is said by its kind"
+    )
+    lines = [
+        line
+        for line in _budget(tmp_path, "list").output.splitlines()
+        if line.startswith("person:anna")
+    ]
     assert "80,000 of 100,000" in lines[0] and "$0.00 of $2.50 this month" in lines[1]
     assert _budget(tmp_path, "set", "person", "--none").output == "Set for person: no limit\n"
     assert _call(tmp_path, 10**9) == ""
@@ -71,9 +82,15 @@ def test_set_use_and_lift(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("set", "anna", "--tokens", "5"), "'anna' names nobody; write all, person, agent, job or session"),
+        (
+            ("set", "anna", "--tokens", "5"),
+            "'anna' names nobody; write all, person, agent, job or session",
+        ),
         (("set", "all"), "say what may be used, such as --tokens-per-day 500k"),
-        (("set", "all", "--tokens", "many"), "'many' is no number of tokens: write 50000, 50k or 2m"),
+        (
+            ("set", "all", "--tokens", "many"),
+            "'many' is no number of tokens: write 50000, 50k or 2m",
+        ),
         (("set", "all", "--usd", "-1"), "-1.0 is not in the range"),
         (("set", "all", "--tokens", "-5"), "'-5' is no number of tokens"),
         (("set", "all", "--tokens", "5mk"), "'5mk' is no number of tokens"),
@@ -93,14 +110,20 @@ def test_what_cannot_be_meant(tmp_path: Path, args: tuple[str, ...], said: str) 
 def test_to_lift_nothing_is_nothing(tmp_path: Path) -> None:
     assert _budget(tmp_path, "set", "all", "--usd", "0").exit_code == 0
     found = _budget(tmp_path, "lift", "all")
-    assert found.exit_code == 2 and "change it with deskhand budget set all --usd NUMBER" in " ".join(
-        found.output.split()
+    assert (
+        found.exit_code == 2
+        and "change it with deskhand budget set all --usd NUMBER" in " ".join(found.output.split())
     )
 
 
 def test_what_can_be_lifted_is_lifted_beside_a_limit_of_nothing(tmp_path: Path) -> None:
-    assert _budget(tmp_path, "set", "person:anna", "--usd", "0", "--tokens-per-day", "50k").exit_code == 0
+    assert (
+        _budget(tmp_path, "set", "person:anna", "--usd", "0", "--tokens-per-day", "50k").exit_code
+        == 0
+    )
     found = _budget(tmp_path, "lift", "person:anna")
     assert found.exit_code == 0 and "0 of 100,000 tokens today are used now" in found.stdout
     assert "deskhand budget set person:anna --usd NUMBER" in " ".join(found.stderr.split())
-    assert _budget(tmp_path, "lift", "person:anna", "--per", "ever").exit_code == 2, "there nothing is to be lifted"
+    assert _budget(tmp_path, "lift", "person:anna", "--per", "ever").exit_code == 2, (
+        "there nothing is to be lifted"
+    )

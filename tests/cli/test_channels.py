@@ -1,4 +1,5 @@
-"""Channels on the command line: listed, and added by a token that the platform was asked about first."""
+"""Channels on the command line: listed, and added by a token that the platform was asked about
+first."""
 
 from __future__ import annotations
 
@@ -18,21 +19,32 @@ KEY = "DESKHAND_CHANNELS__{}__BASE_URL"
 
 @pytest.fixture
 def platform() -> Iterator[TelegramServer]:
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(TelegramServer()) as server:
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(TelegramServer()) as server,
+    ):
         yield server
 
 
 def desk(home: Path, *args: str, line: str = "", **env: str) -> Result:
-    return CliRunner().invoke(cli, args, input=line, env={"DESKHAND_HOME": str(home), **env}, prog_name="deskhand")
+    return CliRunner().invoke(
+        cli, args, input=line, env={"DESKHAND_HOME": str(home), **env}, prog_name="deskhand"
+    )
 
 
 def test_a_bot_is_added_and_listed(tmp_path: Path, platform: TelegramServer) -> None:
     base = {KEY.format("TELEGRAM"): platform.base_url.removesuffix("/bot")}
     assert "No channels yet" in desk(tmp_path, "channels").output
     added = desk(tmp_path, "channel", "add", "telegram", line=f"{platform.token}\n", **base)
-    assert (added.exit_code, added.output.splitlines()[0]) == (0, "desk_bot is added: https://t.me/desk_bot")
+    assert (added.exit_code, added.output.splitlines()[0]) == (
+        0,
+        "desk_bot is added: https://t.me/desk_bot",
+    )
     written = (tmp_path / "deskhand.yaml").read_text()
-    assert yaml.safe_load(written) == {"channels": {"telegram": {"enabled": True}}} and platform.token not in written
+    assert (
+        yaml.safe_load(written) == {"channels": {"telegram": {"enabled": True}}}
+        and platform.token not in written
+    )
     assert (tmp_path / ".env").read_text() == f"TELEGRAM_BOT_TOKEN={platform.token}\n"
     assert (tmp_path / ".env").stat().st_mode & 0o777 == 0o600
     assert desk(tmp_path, "channels").output == "telegram\ttelegram\tnot running\t\n"
@@ -40,7 +52,16 @@ def test_a_bot_is_added_and_listed(tmp_path: Path, platform: TelegramServer) -> 
 
 def test_a_second_bot_has_a_name(tmp_path: Path, platform: TelegramServer) -> None:
     base = {KEY.format("FAMILY"): platform.base_url.removesuffix("/bot")}
-    added = desk(tmp_path, "channels", "add", "telegram", "--name", "family", line=f"{platform.token}\n", **base)
+    added = desk(
+        tmp_path,
+        "channels",
+        "add",
+        "telegram",
+        "--name",
+        "family",
+        line=f"{platform.token}\n",
+        **base,
+    )
     assert added.exit_code == 0, added.output
     assert yaml.safe_load((tmp_path / "deskhand.yaml").read_text())["channels"] == {
         "family": {"type": "telegram", "token_env": "FAMILY_BOT_TOKEN", "enabled": True}
@@ -52,6 +73,10 @@ def test_a_token_that_is_refused_changes_nothing(tmp_path: Path, platform: Teleg
     base = {KEY.format("TELEGRAM"): platform.base_url.removesuffix("/bot")}
     for line in ("1:wrong\n", "\n"):
         refused = desk(tmp_path, "channels", "add", "telegram", line=line, **base)
-        assert refused.exit_code != 0 and "Traceback" not in refused.output and len(refused.output.splitlines()) <= 2
+        assert (
+            refused.exit_code != 0
+            and "Traceback" not in refused.output
+            and len(refused.output.splitlines()) <= 2
+        )
     assert not (tmp_path / "deskhand.yaml").exists() and not (tmp_path / ".env").exists()
     assert desk(tmp_path, "channels", "add", "pigeon").exit_code == 2

@@ -1,4 +1,5 @@
-"""The chat in a real terminal: a process on a pty, a screen that is looked at, keys that are pressed."""
+"""The chat in a real terminal: a process on a pty, a screen that is looked at, keys that are
+pressed."""
 
 from __future__ import annotations
 
@@ -122,7 +123,8 @@ def test_several_calls_are_answered_by_one_key(opened: Open) -> None:
 
 
 def test_typing_is_not_answering(opened: Open) -> None:
-    """What is pressed while a line is being written, or in the moment an approval appears, is text."""
+    """What is pressed while a line is being written, or in the moment an approval appears, is
+    text."""
     chat = opened()
     chat.wait_ready()
     chat.type("run it\rnyan")
@@ -139,7 +141,9 @@ def test_enter_stays_enter_while_an_answer_is_written(opened: Open) -> None:
     chat.wait_ready()
     chat.say("long")
     while "Paragraph 59." not in chat.all:
-        assert not any(chat.reads_lines for _ in range(5000)), "it is a moment, so it is looked at often"
+        assert not any(chat.reads_lines for _ in range(5000)), (
+            "it is a moment, so it is looked at often"
+        )
 
 
 def test_steering_and_stopping(opened: Open) -> None:
@@ -202,11 +206,17 @@ def test_what_the_model_says_is_not_obeyed(opened: Open) -> None:
     chat.wait_ready()
     chat.say("evil")
     chat.wait_for("after")
-    chat.type("\xff\xfe bad bytes \x1b[200~pasted\nlines\x1b[201~".encode("latin-1").decode("utf-8", "surrogateescape"))
+    chat.type(
+        "\xff\xfe bad bytes \x1b[200~pasted\nlines\x1b[201~".encode("latin-1").decode(
+            "utf-8", "surrogateescape"
+        )
+    )
     chat.wait_for("lines")
     chat.type("\r")
     chat.wait_for("You said:")
-    assert "before ␛[31mred␛[0m ␛]0;owned␇ <U+202E>gnp.exe <U+009B>2J after" in chat.all.replace("\n", " ")
+    assert "before ␛[31mred␛[0m ␛]0;owned␇ <U+202E>gnp.exe <U+009B>2J after" in chat.all.replace(
+        "\n", " "
+    )
     assert b"\x1b]0;owned" not in chat.raw
     assert not re.search(rb"\x1b\[[0-9;]*3[0-7]m", chat.raw), "no colours where none are wanted"
     assert chat.process.poll() is None
@@ -272,7 +282,13 @@ def test_ask_asks_the_person_at_a_terminal(opened: Open, tmp_path: Path) -> None
 
 
 def test_it_needs_a_terminal(tmp_path: Path) -> None:
-    done = subprocess.run(DESKHAND, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment(tmp_path))
+    done = subprocess.run(
+        DESKHAND,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env=environment(tmp_path),
+    )
     assert done.returncode == 2
     assert 'deskhand ask "…"' in done.stderr
 
@@ -323,7 +339,10 @@ def test_files_of_the_workspace_are_completed_and_attached(opened: Open, tmp_pat
     chat.type("\x04")
     assert chat.wait() == 0
     log = subprocess.run(
-        [*DESKHAND, "sessions", "export", "test"], capture_output=True, text=True, env=environment(tmp_path)
+        [*DESKHAND, "sessions", "export", "test"],
+        capture_output=True,
+        text=True,
+        env=environment(tmp_path),
     ).stdout
     assert "[File: my notes/todo.md]\\n- buy milk" in log and "not theirs" not in log
     assert "[my notes/todo.bin is a file of the workspace, 100 bytes]" in log and "@ann or" in log

@@ -44,7 +44,9 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path / "home")
 
 
-def commands(group: click.Command = cli, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+def commands(
+    group: click.Command = cli, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     """Every command, with its path."""
     yield path, group
     if isinstance(group, click.Group):
@@ -80,17 +82,32 @@ def test_the_first_page_lists_every_command(desk: Desk) -> None:
 
 def test_help_imports_little() -> None:
     """Its time is measured in the bench; here is what keeps it short."""
-    script = "import sys; from deskhand.__main__ import main\ntry: main()\nexcept SystemExit: print(*sys.modules)"
+    script = (
+        "import sys; from deskhand.__main__ import main\ntry: main()\nexcept SystemExit: "
+        "print(*sys.modules)"
+    )
     command = [sys.executable, "-c", script, "--help"]
-    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1].split()
+    loaded = (
+        subprocess.run(command, capture_output=True, text=True, check=True)
+        .stdout.splitlines()[-1]
+        .split()
+    )
     assert not {"aiohttp", "anyio", "apsw", "asyncio", "msgspec", "rich", "yaml"} & set(loaded)
 
 
 def test_who_only_reads_the_settings_needs_no_http() -> None:
-    """It would be half of the time that they take: in each command, and in the parent of the service."""
+    """It would be half of the time that they take: in each command, and in the parent of the
+    service."""
     script = "import sys, deskhand.cli.serve, deskhand.config.config; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
-    assert "deskhand.net.client" in loaded and not {"aiohttp", "numpy", "starlette", "uvicorn"} & set(loaded)
+    loaded = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert "deskhand.net.client" in loaded and not {
+        "aiohttp",
+        "numpy",
+        "starlette",
+        "uvicorn",
+    } & set(loaded)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +120,10 @@ def test_who_only_reads_the_settings_needs_no_http() -> None:
         (("approvals", "grants", "--json"), "[]\n"),
         (
             ("approvals", "grants"),
-            "Nothing is allowed or refused for good. An answer to an approval can be: always, or never.\n",
+            (
+                "Nothing is allowed or refused for good. An answer to an approval can be: "
+                "always, or never.\n"
+            ),
         ),
         (("failed", "list"), "Nothing was given up.\n"),
         (("failed", "list", "--json"), "[]\n"),
@@ -131,15 +151,35 @@ def test_empty_states(desk: Desk, args: tuple[str, ...], said: str) -> None:
         (("gatway",), 2, "did you mean 'gateway'?"),
         (("help", "sesions"), 2, "did you mean 'sessions'?"),
         (("what is this",), 2, 'to ask something, write: deskhand ask "what is this …"'),
-        (("sessions", "show", "nope"), 2, "there is no conversation 'nope'; `deskhand sessions list` shows them"),
-        (("approvals", "allow", "ask_1"), 1, "is not open any more, or never was; `deskhand approvals list`"),
-        (("failed", "retry", "d1"), 2, "there is no 'd1'; `deskhand failed list` shows what there is"),
-        (("skills", "reset", "brew"), 2, "no skill 'brew' came with Deskhand; there are: deskhand-help"),
+        (
+            ("sessions", "show", "nope"),
+            2,
+            "there is no conversation 'nope'; `deskhand sessions list` shows them",
+        ),
+        (
+            ("approvals", "allow", "ask_1"),
+            1,
+            "is not open any more, or never was; `deskhand approvals list`",
+        ),
+        (
+            ("failed", "retry", "d1"),
+            2,
+            "there is no 'd1'; `deskhand failed list` shows what there is",
+        ),
+        (
+            ("skills", "reset", "brew"),
+            2,
+            "no skill 'brew' came with Deskhand; there are: deskhand-help",
+        ),
         (("values", "delete", "x"), 1, "there is no key 'x'"),
         (("values", "get", "x", "-a", "who"), 2, "there is no agent 'who'; there are: default"),
         (("config", "get", "timezon"), 2, "there is no key 'timezon'; did you mean 'timezone'?"),
         (("config", "set", "defaults.step", "1"), 2, "did you mean 'defaults.steps'?"),
-        (("config", "set", "defaults.steps", "many"), 2, "'defaults.steps': Expected `int | null`, got `str`"),
+        (
+            ("config", "set", "defaults.steps", "many"),
+            2,
+            "'defaults.steps': Expected `int | null`, got `str`",
+        ),
         (("config", "unset", "timezone"), 1, "'timezone' is not set in "),
         (("model", "use", "gpt"), 1 + 1, "names no model: write provider/name"),
         (("model", "list", "nobody"), 2, "There is no model provider 'nobody'."),
@@ -151,7 +191,9 @@ def test_empty_states(desk: Desk, args: tuple[str, ...], said: str) -> None:
         (("skills", "--agent", "who", "reset", "--all"), 2, "there is no agent 'who'"),
     ],
 )
-def test_mistakes_end_in_a_sentence(desk: Desk, args: tuple[str, ...], code: int, said: str) -> None:
+def test_mistakes_end_in_a_sentence(
+    desk: Desk, args: tuple[str, ...], code: int, said: str
+) -> None:
     assert said in desk(*args, code=code)
 
 
@@ -189,25 +231,36 @@ def test_init_makes_everything_once(desk: Desk) -> None:
     assert desk("init").startswith("Everything is there already")
     assert (desk.home / ".env").stat().st_mode & 0o777 == 0o600
     assert desk.home.stat().st_mode & 0o777 == 0o700
-    assert (desk.home / "agents/default/workspace/shared").resolve() == (desk.home / "shared").resolve()
+    assert (desk.home / "agents/default/workspace/shared").resolve() == (
+        desk.home / "shared"
+    ).resolve()
     desk("config", "get", "timezone")
     (desk.home / "agents/default/workspace/SOUL.md").unlink()
     (desk.home / "deskhand.yaml").write_text("agents: {default: {}, other: {}}")
     only = desk("init", "--agent", "default").splitlines()
     work = desk.home / "agents/default/workspace"
-    assert only[0] == f"Made in {work}" and only[1].split()[0] == "SOUL.md" and "other" not in "".join(only)
+    assert (
+        only[0] == f"Made in {work}"
+        and only[1].split()[0] == "SOUL.md"
+        and "other" not in "".join(only)
+    )
     assert f"Made in {desk.home / 'agents/other/workspace'}" in desk("init").splitlines()
     (desk.home / "settings.yaml").write_text("{}")
     assert "is there already" in desk("init", "--config", str(desk.home / "settings.yaml"))
 
 
 def test_the_first_configuration_is_right_where_it_is_taken_up(desk: Desk) -> None:
-    """Without the marks of its comments it is a configuration that holds, and it says what holds without it."""
+    """Without the marks of its comments it is a configuration that holds, and it says what holds
+    without it."""
     desk("init")
     file = desk.home / "deskhand.yaml"
     taken_up = [line.removeprefix("# ") for line in file.read_text().splitlines()[1:]]
     file.write_text("\n".join(taken_up))
-    assert desk("config", "get", "defaults.steps") == "50\n" == desk("config", "get", "agents.main.steps")
+    assert (
+        desk("config", "get", "defaults.steps")
+        == "50\n"
+        == desk("config", "get", "agents.main.steps")
+    )
     assert desk("config", "get", "defaults.preset") == "work\n"
     assert desk("config", "get", "memory.inject_top_k") == "3\n"
     assert desk("config", "get", "memory.inject_min_relevance") == "0.3\n"
@@ -228,8 +281,14 @@ def test_config_is_read_changed_and_kept(desk: Desk) -> None:
     whole = msgspec.json.decode(desk("config"))
     assert set(whole) == set(Config.__struct_fields__)
     assert "# Deskhand's configuration." in (desk.home / "deskhand.yaml").read_text()
-    assert desk("config", "get", "timezone", "--config", str(SOURCES / "operator-ai-0.7.yaml")).endswith("Berlin\n")
-    assert desk("--config", str(SOURCES / "operator-ai-0.7.yaml"), "agents").splitlines()[-1].startswith("operator\t")
+    assert desk(
+        "config", "get", "timezone", "--config", str(SOURCES / "operator-ai-0.7.yaml")
+    ).endswith("Berlin\n")
+    assert (
+        desk("--config", str(SOURCES / "operator-ai-0.7.yaml"), "agents")
+        .splitlines()[-1]
+        .startswith("operator\t")
+    )
 
 
 def test_the_last_key_of_a_section_can_be_unset(desk: Desk) -> None:
@@ -241,7 +300,9 @@ def test_the_last_key_of_a_section_can_be_unset(desk: Desk) -> None:
     desk("config", "unset", "defaults.steps")
     assert desk("config", "get", "defaults.steps") == "null\n"
     desk("config", "unset", "channels.telegram.token_env")
-    assert desk("config", "get", "channels.telegram.token_env") == "\n", "the channel is still there"
+    assert desk("config", "get", "channels.telegram.token_env") == "\n", (
+        "the channel is still there"
+    )
     desk("config", "unset", "channels.telegram")
     assert file.read_text() == before
     assert "is not set" in desk("config", "unset", "defaults.steps", code=1)
@@ -251,7 +312,10 @@ def test_a_key_that_exists_and_has_no_value_is_not_called_unknown(desk: Desk) ->
     said = desk("config", "get", "channels.telegram.token_env", code=1)
     assert said == "deskhand: 'channels.telegram.token_env' is not set\n"
     said = desk("config", "get", "channels.telegram.token", code=2)
-    assert said == "deskhand: there is no key 'channels.telegram.token'; did you mean 'channels.telegram.token_env'?\n"
+    assert said == (
+        "deskhand: there is no key 'channels.telegram.token'; did you mean "
+        "'channels.telegram.token_env'?\n"
+    )
 
 
 def test_an_empty_list_of_models_is_said_at_once(desk: Desk) -> None:
@@ -267,11 +331,17 @@ def test_an_empty_list_of_models_is_said_at_once(desk: Desk) -> None:
 def test_an_import_keeps_the_first_agent(desk: Desk) -> None:
     """The first one answers where none is named, so a restricted one must not take its place."""
     theirs = desk.home.parent / "operator.yaml"
-    theirs.write_text("agents: {owner: {model: openai/x}, guest: {permissions: {tools: [read_file]}}, all: {}}")
+    theirs.write_text(
+        "agents: {owner: {model: openai/x}, guest: {permissions: {tools: [read_file]}}, all: {}}"
+    )
     listed = desk("agents", "--config", str(theirs))
     assert [line.split("\t")[0] for line in listed.splitlines()] == ["owner", "guest", "all"]
     desk("config", "import", str(theirs), "--write")
-    assert [line.split("\t")[0] for line in desk("agents").splitlines()] == ["owner", "guest", "all"]
+    assert [line.split("\t")[0] for line in desk("agents").splitlines()] == [
+        "owner",
+        "guest",
+        "all",
+    ]
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in SOURCES.iterdir()))
@@ -287,7 +357,9 @@ def test_an_imported_file_means_the_same(desk: Desk, name: str) -> None:
     if name == "operator-use.json":
         assert env.stat().st_mode & 0o777 == 0o600
         assert "OPENROUTER_API_KEY=sk-or-secret\n" in env.read_text()
-        assert "AGENTS_LIST_OPERATOR_CHANNELS_TELEGRAM_TOKEN=123:telegram-secret\n" in env.read_text()
+        assert (
+            "AGENTS_LIST_OPERATOR_CHANNELS_TELEGRAM_TOKEN=123:telegram-secret\n" in env.read_text()
+        )
         assert "\nheartbeat:\n  enabled: true\n" in (desk.home / "deskhand.yaml").read_text()
     desk("config", "import", str(SOURCES / name), "--write")
     assert (desk.home / "deskhand.yaml.bak").exists()
@@ -329,7 +401,9 @@ def test_agents_that_cannot_be_made(desk: Desk, name: str, said: str) -> None:
     assert "there is no agent 'who'; there are: default" in desk("agents", "remove", "who", code=2)
 
 
-@pytest.mark.parametrize("text", ["agents: [{id: a}, {id: b}]", '{"agents": {"list": [{"id": "a"}, {"id": "b"}]}}'])
+@pytest.mark.parametrize(
+    "text", ["agents: [{id: a}, {id: b}]", '{"agents": {"list": [{"id": "a"}, {"id": "b"}]}}']
+)
 def test_agents_of_another_system_are_left_alone(desk: Desk, text: str) -> None:
     file = desk.home / "deskhand.yaml"
     file.parent.mkdir()
@@ -352,7 +426,9 @@ def test_agents_of_another_system_are_left_alone(desk: Desk, text: str) -> None:
         (("help", "models"), ("model", "list", "--help")),
     ],
 )
-def test_what_others_call_our_commands(desk: Desk, theirs: tuple[str, ...], ours: tuple[str, ...]) -> None:
+def test_what_others_call_our_commands(
+    desk: Desk, theirs: tuple[str, ...], ours: tuple[str, ...]
+) -> None:
     assert desk(*theirs) == desk(*ours)
     listed = [line.split()[0] for line in desk("--help").splitlines() if line.startswith("  ")]
     assert set(ALIASES) & set(listed) == set()
@@ -380,7 +456,9 @@ def test_bundled_skills_are_as_they_came(desk: Desk) -> None:
     assert not shared.exists() and other.exists()
     kept = [Path(line.rpartition(" yours is in ")[2]) / "SKILL.md" for line in said.splitlines()]
     assert ["Mine." in path.read_text() for path in kept] == [True, False]
-    assert [line for line in desk("skills").splitlines() if not line.startswith("brew")] == before.splitlines()
+    assert [
+        line for line in desk("skills").splitlines() if not line.startswith("brew")
+    ] == before.splitlines()
     skill(desk, Path("skills"), "deskhand-help", "Mine again.")
     assert "yours is in" in desk("skills", "reset", "--all")
     (desk.home / "skills" / "deskhand-help").symlink_to(kept[0].parent)
@@ -404,9 +482,10 @@ def test_skills_that_are_not_permitted_do_not_exist(desk: Desk) -> None:
 def test_a_model_is_chosen(desk: Desk) -> None:
     assert desk("model", "use", "scripted/echo") == "Every agent now uses scripted/echo.\n"
     assert desk("agents").startswith("default\tscripted/echo\t")
-    assert "There is no key for 'openai': set OPENAI_API_KEY in the environment or in the .env of the home." in desk(
-        "model", "use", "openai/gpt-5", code=2, OPENAI_API_KEY=""
-    )
+    assert (
+        "There is no key for 'openai': set OPENAI_API_KEY in the environment or in the .env "
+        "of the home."
+    ) in desk("model", "use", "openai/gpt-5", code=2, OPENAI_API_KEY="")
     assert "anthropic/claude-" in desk("model", "list", "anthropic")
     assert "ollama\truns on this machine" in desk("model", "list")
 
@@ -452,7 +531,9 @@ def test_version(desk: Desk) -> None:
 
 def test_how_to_come_back(tmp_path: Path) -> None:
     settings = read_settings(None, {"DESKHAND_HOME": str(tmp_path)})
-    settings = msgspec.structs.replace(settings, config=Config(agents={"main": AgentConfig(), "other": AgentConfig()}))
+    settings = msgspec.structs.replace(
+        settings, config=Config(agents={"main": AgentConfig(), "other": AgentConfig()})
+    )
     assert back_to("main/terminal:a b", settings) == "deskhand --session 'a b'"
     assert back_to("other/terminal:talk", settings) == "deskhand --agent other --session talk"
     assert back_to("main/telegram:1", settings) == "deskhand --session main/telegram:1"
@@ -508,13 +589,20 @@ def test_plugins(desk: Desk) -> None:
     assert re.search(r"^dice\tnone\t\d+\t\tThrows a die.$", desk("tools"), re.M)
     assert desk("policy", "why", "dice").startswith("allow: ")
     (folder / "games.py").write_text("1 / 0")
-    left_out = f"deskhand: the plugin 'games' is left out: {folder}/games.py: ZeroDivisionError: division by zero\n"
+    left_out = (
+        f"deskhand: the plugin 'games' is left out: {folder}/games.py: ZeroDivisionError: "
+        "division by zero\n"
+    )
     assert desk("plugins", "list") == left_out and left_out in desk("tools")
     assert desk("plugins", "disable", "games").startswith("games is off. ")
-    assert "is not on; `deskhand plugins list` shows what is" in desk("plugins", "disable", "games", code=1)
+    assert "is not on; `deskhand plugins list` shows what is" in desk(
+        "plugins", "disable", "games", code=1
+    )
     assert desk("config", "get", "plugins") == "[]\n"
     refused = desk("plugins", "enable", "games", code=2)
-    assert refused.startswith("deskhand: 'games' is not enabled: ") and refused.endswith(". Plugins here: games\n")
+    assert refused.startswith("deskhand: 'games' is not enabled: ") and refused.endswith(
+        ". Plugins here: games\n"
+    )
     assert desk("config", "get", "plugins") == "[]\n"
 
 

@@ -15,7 +15,14 @@ from deskhand.config.statements import statements
 from deskhand.store.sqlite import SqliteStore
 from deskhand.tools.task_rows import imported
 from deskhand.types.commit import Commit
-from deskhand.types.events import AnyEvent, CommandRun, MessageReceived, ModelReplied, OptionsSet, TurnEnded
+from deskhand.types.events import (
+    AnyEvent,
+    CommandRun,
+    MessageReceived,
+    ModelReplied,
+    OptionsSet,
+    TurnEnded,
+)
 from deskhand.types.identity import Address, Principal
 from deskhand.types.messages import Message, Text, Usage
 from deskhand.types.options import SessionOptions
@@ -46,7 +53,10 @@ def _happened(home: Path, session: str, *events: AnyEvent, tasks: tuple[Task, ..
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    tasks = (Task(1, "one", status="completed"), Task(2, "two", status="in_progress", active="Doing two"))
+    tasks = (
+        Task(1, "one", status="completed"),
+        Task(2, "two", status="in_progress", active="Doing two"),
+    )
     deep = OptionsSet(1, OWNER, SessionOptions(mode="deep_work"))
     _happened(tmp_path, "default/terminal:taxes", deep, SAID, REPLY, tasks=tasks)
     goal = CommandRun(1, OWNER, "goal", "two pages")
@@ -77,9 +87,14 @@ def test_all_and_one(home: Path) -> None:
 def test_followed_to_its_end(home: Path) -> None:
     tasks = (Task(1, "one", status="completed"),)
     deep = OptionsSet(1, OWNER, SessionOptions(mode="deep_work"))
-    _happened(home, "default/terminal:done", deep, SAID, REPLY, TurnEnded("done", (2,)), tasks=tasks)
+    _happened(
+        home, "default/terminal:done", deep, SAID, REPLY, TurnEnded("done", (2,)), tasks=tasks
+    )
     found = _deep(home, "done", "--follow")
-    assert found.stdout == "100 %  1/1  all tasks are done; 1,234 of 1,500,000 tokens\n" and found.exit_code == 0
+    assert (
+        found.stdout == "100 %  1/1  all tasks are done; 1,234 of 1,500,000 tokens\n"
+        and found.exit_code == 0
+    )
 
 
 @pytest.mark.parametrize(
@@ -88,24 +103,47 @@ def test_followed_to_its_end(home: Path) -> None:
         (CommandRun(3, OWNER, "stop", "turn"), "stopped"),
         (TurnEnded("done", (2,)), "blocked"),
         (TurnEnded("stopped", (2,)), "resting"),
-        (ModelReplied(Message("assistant", (Text("x"),)), "scripted/x", "stop", Usage(2_000_000, 0)), "spent"),
+        (
+            ModelReplied(
+                Message("assistant", (Text("x"),)), "scripted/x", "stop", Usage(2_000_000, 0)
+            ),
+            "spent",
+        ),
     ],
 )
-def test_what_goes_on_no_more_is_followed_no_longer(tmp_path: Path, end: AnyEvent, state: str) -> None:
+def test_what_goes_on_no_more_is_followed_no_longer(
+    tmp_path: Path, end: AnyEvent, state: str
+) -> None:
     """Also for programs: an object a line, and what is said to people beside it."""
     (tmp_path / "deskhand.yaml").write_text("deep_work: {compactions: 0}\n")
     status: Status = "blocked" if state == "blocked" else "pending"
     deep = OptionsSet(1, OWNER, SessionOptions(mode="deep_work"))
     ended = () if isinstance(end, TurnEnded) else (TurnEnded("done", (2,)),)
-    _happened(tmp_path, "default/terminal:it", deep, SAID, REPLY, end, *ended, tasks=(Task(1, "one", status=status),))
+    _happened(
+        tmp_path,
+        "default/terminal:it",
+        deep,
+        SAID,
+        REPLY,
+        end,
+        *ended,
+        tasks=(Task(1, "one", status=status),),
+    )
     found = _deep(tmp_path, "it", "--follow", "--json")
-    assert [json.loads(line)["state"] for line in found.stdout.splitlines()] == [state] and found.exit_code == 0
-    assert "It does not go on by itself now. Write in that conversation, and it may." in found.stderr
+    assert [json.loads(line)["state"] for line in found.stdout.splitlines()] == [
+        state
+    ] and found.exit_code == 0
+    assert (
+        "It does not go on by itself now. Write in that conversation, and it may." in found.stderr
+    )
     assert "deskhand serve" not in found.stderr
 
 
 def test_where_there_is_nothing(home: Path, tmp_path: Path) -> None:
-    assert "Nothing goes on by itself. Begin it in a conversation: /deep REQUEST" in _deep(tmp_path / "other").stdout
+    assert (
+        "Nothing goes on by itself. Begin it in a conversation: /deep REQUEST"
+        in _deep(tmp_path / "other").stdout
+    )
     _happened(home, "default/terminal:plain", SAID, REPLY)
     assert "plain does not go on by itself." in _deep(home, "plain").stdout
     assert "It does not go on by itself." in _deep(home, "plain", "--follow").stdout

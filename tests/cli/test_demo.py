@@ -13,7 +13,9 @@ DESKHAND = str(Path(sys.executable).with_name("deskhand"))
 
 @pytest.mark.timeout(90)
 def test_it_is_killed_and_comes_back() -> None:
-    done = subprocess.run([DESKHAND, "demo", "--yes"], capture_output=True, text=True, check=False, timeout=80)
+    done = subprocess.run(
+        [DESKHAND, "demo", "--yes"], capture_output=True, text=True, check=False, timeout=80
+    )
     assert done.returncode == 0, done.stderr
     order = [
         "ideas.txt",

@@ -46,7 +46,9 @@ def opened(tmp_path: Path, area: Path) -> Iterator[Open]:
 
 
 def edit(new: str = "math.pi * r**2  # \u202ex") -> str:
-    return "call edit_file " + json.dumps({"path": "area.py", "edits": [{"old": "3.14 * r * r", "new": new}]})
+    return "call edit_file " + json.dumps(
+        {"path": "area.py", "edits": [{"old": "3.14 * r * r", "new": new}]}
+    )
 
 
 def colour(terminal: Terminal, text: str) -> str:
@@ -63,7 +65,10 @@ def test_an_edit_in_the_chat(opened: Open, area: Path) -> None:
     chat.say(edit())
     chat.wait_for("The tool said: ok")
     assert "✓ edit_file  area.py\n" in chat.all
-    assert "-    return 3.14 * r * r" in chat.shown and "+    return math.pi * r**2  # <U+202E>x" in chat.shown
+    assert (
+        "-    return 3.14 * r * r" in chat.shown
+        and "+    return math.pi * r**2  # <U+202E>x" in chat.shown
+    )
     assert (colour(chat, "-    return"), colour(chat, "+    return")) == (RED, GREEN)
     chat.say("/approval on")
     chat.wait_for("From now on I ask")
@@ -82,7 +87,11 @@ def test_an_edit_of_ask_in_a_terminal(opened: Open, area: Path) -> None:
     ask = opened("ask", edit("1"))
     ask.wait()
     assert (colour(ask, "-    return 3.14"), colour(ask, "+    return 1")) == (RED, GREEN)
-    plain = opened("ask", edit("1").replace("3.14 * r * r", "return 1").replace('"1"', '"return 2"'), NO_COLOR="1")
+    plain = opened(
+        "ask",
+        edit("1").replace("3.14 * r * r", "return 1").replace('"1"', '"return 2"'),
+        NO_COLOR="1",
+    )
     plain.wait()
     assert colour(plain, "+    return 2") == "default"
 
@@ -91,7 +100,12 @@ def test_without_a_terminal_there_is_no_colour(tmp_path: Path, area: Path) -> No
     def ask(text: str) -> tuple[str, str]:
         argv = (sys.executable, str(DESK), str(tmp_path), "ask", text)
         done = subprocess.run(
-            argv, capture_output=True, env=environment(tmp_path), timeout=50, stdin=subprocess.DEVNULL, check=False
+            argv,
+            capture_output=True,
+            env=environment(tmp_path),
+            timeout=50,
+            stdin=subprocess.DEVNULL,
+            check=False,
         )
         return done.stdout.decode(), done.stderr.decode()
 
@@ -99,16 +113,28 @@ def test_without_a_terminal_there_is_no_colour(tmp_path: Path, area: Path) -> No
     _, said = ask(edit("1"))
     lines = said.split(f"as the file is now:{os.linesep}", 1)[1].splitlines()
     assert lines[:4] == [
-        *("    @@ -1,2 +1,2 @@", "     def area(r):", "    -    return 3.14 * r * r", "    +    return 1"),
+        *(
+            "    @@ -1,2 +1,2 @@",
+            "     def area(r):",
+            "    -    return 3.14 * r * r",
+            "    +    return 1",
+        ),
     ]
     assert "\x1b" not in said
 
 
 def test_what_is_left_out_is_counted() -> None:
-    long = "--- a\n+++ a\n@@ -0,0 +1,60 @@\n" + "\n".join(f"+{n}" for n in range(30)) + "\n… 1,030 more lines"
+    long = (
+        "--- a\n+++ a\n@@ -0,0 +1,60 @@\n"
+        + "\n".join(f"+{n}" for n in range(30))
+        + "\n… 1,030 more lines"
+    )
     lines = lines_of(CallDiff(True, (FileDiff("a", "changed", long),)))
     assert len(lines) == 21 and lines[-1] == ("… 1,041 more lines", "quiet")
-    two = (FileDiff("a", "made", "--- a\n+++ a\n+x"), FileDiff("b", "removed", why="It is no text."))
+    two = (
+        FileDiff("a", "made", "--- a\n+++ a\n+x"),
+        FileDiff("b", "removed", why="It is no text."),
+    )
     assert lines_of(CallDiff(True, two, 3)) == [
         ("a made", ""),
         ("+x", "good"),

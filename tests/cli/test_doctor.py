@@ -65,12 +65,16 @@ def test_a_broken_configuration_is_the_finding(tmp_path: Path) -> None:
 async def test_models(tmp_path: Path) -> None:
     async with FakeLLM() as llm:
         fake = f"defaults: {{models: [fake/m]}}\nproviders: {{fake: {{base_url: '{llm.url}'}}}}"
-        assert await findings(settings_of(tmp_path, fake), "models") == [("good", "fake/m: reachable", "")]
+        assert await findings(settings_of(tmp_path, fake), "models") == [
+            ("good", "fake/m: reachable", "")
+        ]
     ((level, text, remedy),) = await findings(settings_of(tmp_path), "models")
     assert level == "bad"
     assert "cannot be reached" in text
     assert remedy == "start it, or set providers.fake.base_url"
-    ((level, text, remedy),) = await findings(settings_of(tmp_path, "defaults: {models: [openai/x]}"), "models")
+    ((level, text, remedy),) = await findings(
+        settings_of(tmp_path, "defaults: {models: [openai/x]}"), "models"
+    )
     assert (level, "set OPENAI_API_KEY" in text, remedy) == ("bad", True, "deskhand model list")
 
 
@@ -93,7 +97,9 @@ def test_people(tmp_path: Path) -> None:
     settings = settings_of(tmp_path)
     assert anyio.run(findings, settings, "people") == [("good", "only you, at this machine", "")]
     Desk(tmp_path)("users", "add", "ann", "chat", "42")
-    assert anyio.run(findings, settings, "people") == [("good", "2 users, 1 of them known on a channel", "")]
+    assert anyio.run(findings, settings, "people") == [
+        ("good", "2 users, 1 of them known on a channel", "")
+    ]
     db = apsw.Connection(str(settings.home.database))
     db.execute("DROP TABLE user_identity")
     db.close()
@@ -117,7 +123,9 @@ async def test_a_probe_that_breaks_is_a_finding(tmp_path: Path) -> None:
         raise StoreCorrupt("it is broken")
 
     found = await examine(settings_of(tmp_path), (DoctorProbe("x", breaks),))
-    assert [(name, finding.level, finding.text) for name, finding in found] == [("x", "bad", "it is broken")]
+    assert [(name, finding.level, finding.text) for name, finding in found] == [
+        ("x", "bad", "it is broken")
+    ]
 
 
 def test_anchors_are_appended_and_survive_a_torn_line(tmp_path: Path) -> None:
@@ -128,7 +136,9 @@ def test_anchors_are_appended_and_survive_a_torn_line(tmp_path: Path) -> None:
     assert note_anchors(path, {"a": (3, b"z"), "b": (2, b"y")}, 3.0) == 1
     with path.open("a") as file:
         file.write('{"at": 4, "heads": {"a": [9, "ff')
-    assert note_anchors(path, {"a": (2, b"!")}, 5.0) == 1, "a tail was cut, and something else has grown"
+    assert note_anchors(path, {"a": (2, b"!")}, 5.0) == 1, (
+        "a tail was cut, and something else has grown"
+    )
     assert note_anchors(path, {"a": (3, b"?")}, 6.0) == 0
     assert read_anchors(path) == {"a": {1: b"x", 3: b"z", 2: b"!"}, "b": {2: b"y"}}
 
@@ -139,15 +149,26 @@ async def test_a_search_engine_without_a_key_is_found(tmp_path: Path) -> None:
     assert found == ("good", "DuckDuckGo searches the web", "")
     brave = "web_search: {engine: brave}"
     [found] = await findings(settings_of(home, brave), "search")
-    assert found == ("note", "Brave has no key; DuckDuckGo is asked meanwhile", f"put BRAVE_API_KEY into {home}/.env")
+    assert found == (
+        "note",
+        "Brave has no key; DuckDuckGo is asked meanwhile",
+        f"put BRAVE_API_KEY into {home}/.env",
+    )
     [found] = await findings(settings_of(home, brave, BRAVE_API_KEY="k"), "search")
     assert found == ("good", "Brave searches the web", "")
-    [found] = await findings(settings_of(home, "web_search: {engine: searxng, fallback: false}"), "search")
+    [found] = await findings(
+        settings_of(home, "web_search: {engine: searxng, fallback: false}"), "search"
+    )
     assert found[1] == "SearXNG has no address" and "web_search.url" in found[2]
 
 
 async def test_what_reads_documents_is_looked_for(tmp_path: Path) -> None:
-    """Everything that the tests need is there, so here both are found; that it is missing is told by the tools too."""
+    """Everything that the tests need is there, so here both are found; that it is missing is told
+    by the tools too."""
     (read, rendered) = await findings(settings_of(tmp_path), "documents")
     assert read == ("good", "PDF files, office documents and web pages are read", "")
-    assert rendered == ("good", "pages that scripts make are rendered by /usr/lib/chromium/chromium", "")
+    assert rendered == (
+        "good",
+        "pages that scripts make are rendered by /usr/lib/chromium/chromium",
+        "",
+    )

@@ -51,13 +51,17 @@ def test_list(desk: Desk) -> None:
     assert lines[1].endswith("\tnot sent on telegram: chat not found")
     assert desk("failed", "--limit", "1").splitlines() == lines[:1]
     status = desk("status", code=1).splitlines()
-    assert status[0].startswith("Deskhand is not running") and "2 things failed for good: deskhand failed" in status[-1]
+    assert (
+        status[0].startswith("Deskhand is not running")
+        and "2 things failed for good: deskhand failed" in status[-1]
+    )
 
 
 def test_a_conversation_is_tried_again(desk: Desk) -> None:
     said = desk("failed", "retry", "d1")
     assert said.startswith(
-        "1 message handed in again.\nNothing is running now; it goes on with: deskhand --session talk"
+        "1 message handed in again.\nNothing is running now; it goes on with: deskhand "
+        "--session talk"
     )
     assert [row["id"] for row in msgspec.json.decode(desk("failed", "list", "--json"))] == ["o1"]
 

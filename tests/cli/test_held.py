@@ -21,7 +21,11 @@ OUTSIDE = Label("untrusted", source="https://evil.test/\u202e")
 
 @pytest.fixture
 def env(tmp_path: Path) -> dict[str, str]:
-    found = {"DESKHAND_HOME": str(tmp_path), "HOME": str(tmp_path), "DESKHAND_MODELS": "scripted/tour"}
+    found = {
+        "DESKHAND_HOME": str(tmp_path),
+        "HOME": str(tmp_path),
+        "DESKHAND_MODELS": "scripted/tour",
+    }
     assert deskhand(found, "ask", "one", "--session", "talk").exit_code == 0
     return found
 
@@ -37,7 +41,9 @@ def work(home: Path) -> Path:
 def mark(home: Path, path: Path, label: Label = OUTSIDE) -> None:
     async def write() -> None:
         store = SqliteStore(home / "state" / "deskhand.db", statements())
-        await store.change((Change("file_label_set", (str(path), msgspec.json.encode(label), "s", 1.0)),))
+        await store.change(
+            (Change("file_label_set", (str(path), msgspec.json.encode(label), "s", 1.0)),)
+        )
         await store.close()
 
     anyio.run(write)
@@ -57,7 +63,11 @@ def test_from_held_back_to_approved_and_back(env: dict[str, str], tmp_path: Path
     assert "Be kind.\\u202e" in shown and f"Approve it: deskhand held approve {soul}" in shown
     assert "Held back: content from outside" in shown
     left = deskhand(env, "held", "approve", "SOUL.md", given="n\n")
-    assert left.exit_code == 1 and "nothing was changed" in left.stderr and deskhand(env, "held").stdout == listed
+    assert (
+        left.exit_code == 1
+        and "nothing was changed" in left.stderr
+        and deskhand(env, "held").stdout == listed
+    )
     taken = deskhand(env, "held", "approve", "SOUL.md", given="y\n")
     digest = next(line for line in shown.splitlines() if line.startswith("SHA-256 "))
     assert taken.exit_code == 0 and f"Approved: {soul}\n{digest}\n" in taken.stdout
@@ -75,7 +85,9 @@ def test_from_held_back_to_approved_and_back(env: dict[str, str], tmp_path: Path
     assert deskhand(env, "held", "forget", "SOUL.md", "--yes").exit_code == 1
 
 
-def test_a_skill_is_shown_and_approved_with_all_its_files(env: dict[str, str], tmp_path: Path) -> None:
+def test_a_skill_is_shown_and_approved_with_all_its_files(
+    env: dict[str, str], tmp_path: Path
+) -> None:
     folder = work(tmp_path) / "skills" / "helper"
     (folder / "scripts").mkdir(parents=True)
     (folder / "SKILL.md").write_text("---\nname: helper\ndescription: Helps.\n---\nHelp.\n")
@@ -98,6 +110,9 @@ def test_a_skill_is_shown_and_approved_with_all_its_files(env: dict[str, str], t
 
 def test_what_is_elsewhere_is_refused(env: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "outside.md").write_text("x")
-    for path, why in ((str(tmp_path / "outside.md"), "lies in no workspace"), ("none.md", "there is no 'none.md'")):
+    for path, why in (
+        (str(tmp_path / "outside.md"), "lies in no workspace"),
+        ("none.md", "there is no 'none.md'"),
+    ):
         refused = deskhand(env, "held", "approve", path, "--yes")
         assert refused.exit_code == 1 and why in refused.stderr, refused.output

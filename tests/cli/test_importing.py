@@ -23,16 +23,23 @@ def test_first_a_report_then_the_move(tmp_path: Path) -> None:
     dry = run(tmp_path, "import")
     assert dry.exit_code == 0, dry.output
     head = (
-        "operator-ai 0.7 in ~/.operator: 2 agents, 2 users, 4 conversations, 2 jobs, 4 memories, 3 key-values, 1 skill"
+        "operator-ai 0.7 in ~/.operator: 2 agents, 2 users, 4 conversations, 2 jobs, 4 "
+        "memories, 3 key-values, 1 skill"
     )
     assert dry.output.startswith(head + "\n")
     for line in (
         "Taken:",
         "    ann (member: slack U100, telegram 4711)",
         "    ben.k (garden: slack U200)",
-        "  conversations: 4 of slack, to read, search and go on with here, since there is no channel for slack yet",
+        (
+            "  conversations: 4 of slack, to read, search and go on with here, since there is "
+            "no channel for slack yet"
+        ),
         "  jobs: morning-weather at 06:30 every day (UTC); old-report at 09:00 on Monday (UTC)",
-        "    agents.scout: models [openai/gpt-4.1], steps 10, thinking off, tools [read_file, list_files]",
+        (
+            "    agents.scout: models [openai/gpt-4.1], steps 10, thinking off, tools "
+            "[read_file, list_files]"
+        ),
         "    roles.garden: agents [hermes]",
         "    timezone: Europe/Berlin",
         "  keys to .env: OPENAI_API_KEY, SLACK_BOT_TOKEN",
@@ -51,16 +58,28 @@ def test_first_a_report_then_the_move(tmp_path: Path) -> None:
     assert json.loads(run(tmp_path, "sessions", "list", "--json").output) == []
 
     unknown = run(tmp_path, "import", "--me", "eve", "--yes")
-    assert unknown.exit_code == 2 and "there is no user 'eve'" in unknown.output and "ann, ben.k" in unknown.output
+    assert (
+        unknown.exit_code == 2
+        and "there is no user 'eve'" in unknown.output
+        and "ann, ben.k" in unknown.output
+    )
     done = run(tmp_path, "import", "--me", "ann", "--yes")
     assert done.exit_code == 0, done.output
     assert "ann (you, the owner here: slack U100, telegram 4711)" in done.output
-    assert "Took over 2 agents, 2 users, 4 conversations, 4 memories, 3 key-values, 1 skill, 2 jobs." in done.output
+    assert (
+        "Took over 2 agents, 2 users, 4 conversations, 4 memories, 3 key-values, 1 skill, 2 jobs."
+        in done.output
+    )
     assert len(json.loads(run(tmp_path, "sessions", "list", "--json").output)) == 4
     again = run(tmp_path, "import", "--yes")
     assert "  job morning-weather\n    switched off" in done.output
-    assert "Left out" not in again.output and "keys to .env" not in again.output, "that was said the first time"
-    assert "  all of it was taken before" in again.output and "There was nothing new to take over." in again.output
+    assert "Left out" not in again.output and "keys to .env" not in again.output, (
+        "that was said the first time"
+    )
+    assert (
+        "  all of it was taken before" in again.output
+        and "There was nothing new to take over." in again.output
+    )
     assert looks(tmp_path / ".operator") == before
 
 
@@ -68,9 +87,23 @@ def test_as_json(tmp_path: Path) -> None:
     home = home_of("agent-computer", tmp_path)
     said = json.loads(run(tmp_path, "import", str(home), "--json").output)
     assert said[0]["system"] == "agent_computer" and said[0]["taken"] is None
-    assert said[0]["new"] == {"agent": 1, "conversation": 2, "job": 2, "memory": 2, "skill": 1, "task": 3}
+    assert said[0]["new"] == {
+        "agent": 1,
+        "conversation": 2,
+        "job": 2,
+        "memory": 2,
+        "skill": 1,
+        "task": 3,
+    }
     said = json.loads(run(tmp_path, "import", str(home), "--json", "--yes").output)
-    assert said[0]["taken"] == {"agent": 1, "conversation": 2, "job": 2, "memory": 2, "skill": 1, "task": 3}
+    assert said[0]["taken"] == {
+        "agent": 1,
+        "conversation": 2,
+        "job": 2,
+        "memory": 2,
+        "skill": 1,
+        "task": 3,
+    }
     report = said[0]["report"]
     assert report.keys() == {"taken", "changed", "left_out"} and said[0]["broken"] == []
     assert report["taken"]["skills"] == ["count_words"]
@@ -80,15 +113,23 @@ def test_as_json(tmp_path: Path) -> None:
 
 
 def several(tmp_path: Path) -> None:
-    for name, here in (("operator-ai-0.7", ".operator"), ("operator-use", ".operator-use"), ("openagent", "openagent")):
+    for name, here in (
+        ("operator-ai-0.7", ".operator"),
+        ("operator-use", ".operator-use"),
+        ("openagent", "openagent"),
+    ):
         home_of(name, tmp_path).rename(tmp_path / here)
 
 
 def test_several_homes_at_once(tmp_path: Path) -> None:
-    """Each after the other: a key that one brought in is sent to no address that the next one names."""
+    """Each after the other: a key that one brought in is sent to no address that the next one
+    names."""
     several(tmp_path)
     said = run(tmp_path, "import").output
-    assert "One of them alone: name its folder." in said and "To take it over: deskhand import --me ann --yes" in said
+    assert (
+        "One of them alone: name its folder." in said
+        and "To take it over: deskhand import --me ann --yes" in said
+    )
     done = run(tmp_path, "import", "--me", "ann", "--yes")
     assert done.exit_code == 0 and done.output.count("Took over") == 3, done.output
     assert "  the address http://localhost:1234/v1 of openai\n" in done.output
@@ -107,7 +148,9 @@ def test_another_key_that_is_here_stays_and_that_is_said(tmp_path: Path) -> None
 
 def test_where_there_is_nothing(tmp_path: Path) -> None:
     nothing = run(tmp_path, "import")
-    assert nothing.exit_code == 0 and nothing.output.startswith("No home of another system was found. Name its folder:")
+    assert nothing.exit_code == 0 and nothing.output.startswith(
+        "No home of another system was found. Name its folder:"
+    )
     other = run(tmp_path, "import", str(tmp_path))
     assert other.exit_code == 2 and "is no home that is known here" in other.output
 
@@ -116,7 +159,10 @@ def test_who_begins_is_told_once(tmp_path: Path) -> None:
     """`init` offers it, and does not once it has been taken over."""
     home_of("operator-use", tmp_path).rename(tmp_path / ".operator-use")
     first = run(tmp_path, "init")
-    wanted = "Moving in: operator-use was used here (~/.operator-use). See what can be taken over: deskhand import"
+    wanted = (
+        "Moving in: operator-use was used here (~/.operator-use). See what can be taken over: "
+        "deskhand import"
+    )
     assert wanted in first.output.splitlines()
     taken = run(tmp_path, "import", "--yes")
     assert taken.exit_code == 0 and "3 conversations" in taken.output, taken.output

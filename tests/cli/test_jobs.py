@@ -1,4 +1,5 @@
-"""`deskhand jobs`: made, looked at, changed and removed in a terminal, beside a Deskhand that runs or none."""
+"""`deskhand jobs`: made, looked at, changed and removed in a terminal, beside a Deskhand that runs
+or none."""
 
 from __future__ import annotations
 
@@ -42,13 +43,31 @@ def run(home: Path, *words: str, stdin: str | None = None, editor: str = "") -> 
 
 
 def test_from_the_first_to_the_last(home: Path) -> None:
-    said = run(home, "jobs", "add", "brief", "-s", "30 7 * * 1-5", "-p", "What is on?", "--to", "telegram:1")
+    said = run(
+        home,
+        "jobs",
+        "add",
+        "brief",
+        "-s",
+        "30 7 * * 1-5",
+        "-p",
+        "What is on?",
+        "--to",
+        "telegram:1",
+    )
     assert said.exit_code == 0, said.output
     assert "Made brief: at 07:30 on Monday through Friday (UTC)." in said.output
     assert "Forecast: 2" in said.output and "nobody runs jobs now" in said.output
     text = (home / "jobs/brief/JOB.md").read_text()
-    assert "schedule: 30 7 * * 1-5" in text and "channel: telegram" in text and text.endswith("What is on?\n")
-    assert "brief\ton\t" in run(home, "jobs").output and "brief\ton\t" in run(home, "cron", "list").output
+    assert (
+        "schedule: 30 7 * * 1-5" in text
+        and "channel: telegram" in text
+        and text.endswith("What is on?\n")
+    )
+    assert (
+        "brief\ton\t" in run(home, "jobs").output
+        and "brief\ton\t" in run(home, "cron", "list").output
+    )
     assert "go to telegram:1" in run(home, "job", "info", "brief").output
     found = json.loads(run(home, "jobs", "list", "--json").output)
     assert next(each for each in found if each["name"] == "brief")["to"] == "telegram:1"
@@ -60,28 +79,40 @@ def test_from_the_first_to_the_last(home: Path) -> None:
     assert removed == "Removed brief. It comes back with: deskhand jobs undo brief\n"
     assert not (home / "jobs/brief").exists()
     back = run(home, "jobs", "undo").output
-    assert back.startswith("brief is as it was: at 07:30 on Monday through Friday (UTC) (on).\nBack again: ")
+    assert back.startswith(
+        "brief is as it was: at 07:30 on Monday through Friday (UTC) (on).\nBack again: "
+    )
     assert (home / "jobs/brief/JOB.md").read_text() == text
     assert run(home, "jobs", "undo", "--redo").exit_code != 0
     assert run(home, "jobs", "undo", "brief", "--redo").output.startswith("brief is gone")
     nothing = run(home, "jobs", "undo", "other")
-    assert nothing.exit_code != 0 and "there is no change of the job 'other' to take back" in nothing.output
+    assert (
+        nothing.exit_code != 0
+        and "there is no change of the job 'other' to take back" in nothing.output
+    )
     refused = run(home, "jobs", "show", "brief")
     assert refused.exit_code != 0 and "there is no job 'brief'" in refused.output
 
 
 def test_without_a_service_it_is_run_right_here(home: Path) -> None:
-    (home / "deskhand.yaml").write_text("memory: {enabled: false}\ndefaults: {models: [scripted/echo]}\n")
+    (home / "deskhand.yaml").write_text(
+        "memory: {enabled: false}\ndefaults: {models: [scripted/echo]}\n"
+    )
     run(home, "jobs", "add", "brief", "-p", "What is on?", "--to", "telegram:1")
     run(home, "jobs", "add", "other", "-p", "x", "-s", "startup")
     ran = run(home, "jobs", "run", "brief")
     assert ran.exit_code == 0, ran.output
-    assert "You said: [The job 'brief' was started by owner." in ran.stdout and "What is on?" in ran.stdout
+    assert (
+        "You said: [The job 'brief' was started by owner." in ran.stdout
+        and "What is on?" in ran.stdout
+    )
     assert ran.stdout.endswith("brief: done\n")
     assert "What it says to telegram is sent when Deskhand runs" in ran.stderr
     assert json.loads(run(home, "jobs", "runs", "brief", "--json").output)[0]["state"] == "done"
     assert "has not run yet" in run(home, "jobs", "runs", "other").output, "nothing else is run"
-    assert _rows(home, "SELECT count(*) FROM job_boot") == [(0,)], "and it is no start of the service"
+    assert _rows(home, "SELECT count(*) FROM job_boot") == [(0,)], (
+        "and it is no start of the service"
+    )
     assert _rows(home, "SELECT state FROM outbox") == [("pending",)]
 
 
@@ -100,7 +131,9 @@ def test_beside_a_terminal_that_drives_it_is_not_promised(home: Path) -> None:
     lock = take(home / "state" / "driver.lock", Holder(1, 0.0))
     assert lock is not None
     refused = run(home, "jobs", "run", "brief")
-    assert refused.exit_code == 1 and "another terminal is open, which runs no jobs" in refused.stderr
+    assert (
+        refused.exit_code == 1 and "another terminal is open, which runs no jobs" in refused.stderr
+    )
     os.close(lock)
 
 
@@ -114,9 +147,13 @@ def _rows(home: Path, query: str) -> list[tuple[Any, ...]]:
 
 def test_a_file_is_taken_changed_and_refused(home: Path) -> None:
     assert run(home, "jobs", "add", "look", "--file", "-", stdin=DAILY).exit_code == 0
-    changed = run(home, "jobs", "edit", "look", "--file", "-", stdin=DAILY.replace("09:00", "10:00"))
+    changed = run(
+        home, "jobs", "edit", "look", "--file", "-", stdin=DAILY.replace("09:00", "10:00")
+    )
     assert "Changed look: at 10:00 every day" in changed.output
-    refused = run(home, "jobs", "edit", "look", "--file", "-", stdin=DAILY.replace("09:00", "25:00"))
+    refused = run(
+        home, "jobs", "edit", "look", "--file", "-", stdin=DAILY.replace("09:00", "25:00")
+    )
     assert refused.exit_code != 0 and "10:00" in (home / "jobs/look/JOB.md").read_text()
     assert "Nothing was changed" in run(home, "jobs", "edit", "look", editor="true").output
     typed = run(home, "jobs", "edit", "look", editor="sed -i s/10:00/11:00/")
@@ -124,20 +161,32 @@ def test_a_file_is_taken_changed_and_refused(home: Path) -> None:
     (home / "jobs/bad").mkdir()
     (home / "jobs/bad/JOB.md").write_text("---\nschedule: never\n---\n\nx")
     shown = run(home, "jobs", "show", "bad")
-    assert shown.exit_code == 0 and "cannot run:" in shown.output and "schedule: never" in shown.output
+    assert (
+        shown.exit_code == 0 and "cannot run:" in shown.output and "schedule: never" in shown.output
+    )
     assert "cannot run" in run(home, "jobs").output
-    assert run(home, "jobs", "edit", "bad", "--file", "-", stdin=DAILY).exit_code == 0, "what is broken can be mended"
+    assert run(home, "jobs", "edit", "bad", "--file", "-", stdin=DAILY).exit_code == 0, (
+        "what is broken can be mended"
+    )
 
 
 def test_each_blueprint_is_made_by_the_command_that_it_names(home: Path) -> None:
-    given = {"inbox": "inbox", "url": "https://example.org/", "folder": "b", "text": "call Ann", "when": "daily 17:00"}
+    given = {
+        "inbox": "inbox",
+        "url": "https://example.org/",
+        "folder": "b",
+        "text": "call Ann",
+        "when": "daily 17:00",
+    }
     listed = run(home, "jobs", "blueprints").output
     for each in BLUEPRINTS:
         slots = {slot.name: given[slot.name] for slot in each.slots if slot.required}
         assert command(each) in listed
         words = shlex.split(command(each, slots, "telegram:1"))[1:]
         tried = run(home, *words, "--dry-run")
-        assert (tried.exit_code == 0 and "Forecast" in tried.output) or "when something sets it off" in tried.output
+        assert (
+            tried.exit_code == 0 and "Forecast" in tried.output
+        ) or "when something sets it off" in tried.output
         assert not (home / "jobs" / each.name).exists()
         made = run(home, *words)
         assert made.exit_code == 0 and (home / "jobs" / each.name / "JOB.md").exists(), made.output

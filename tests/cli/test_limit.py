@@ -53,8 +53,12 @@ def test_every_list_has_the_same_option(path: tuple[str, ...]) -> None:
 def test_no_list_was_forgotten() -> None:
     """Commands whose help says that they list or show several things."""
     words = ("List ", "Find ", "Show each ", "Show everything ", "What became ")
-    said = {path for path, command in ALL.items() if path and (command.help or "").startswith(words)}
-    groups = {path for path in said if isinstance(ALL[path], click.Group) and (*path, "list") in ALL}
+    said = {
+        path for path, command in ALL.items() if path and (command.help or "").startswith(words)
+    }
+    groups = {
+        path for path in said if isinstance(ALL[path], click.Group) and (*path, "list") in ALL
+    }
     assert said - groups - NO_LISTS <= LISTS
 
 
@@ -64,30 +68,48 @@ FILLED: dict[str, tuple[Fill, str]] = {
     "agents": ((("agents", "add", "coder"),), "agents"),
     "allow": ((("allow", "path", "{home}/a"), ("allow", "path", "{home}/b")), "allow list"),
     "blueprints": ((), "jobs blueprints"),
-    "budget": ((("config", "set", "budgets.all", "{{tokens: 5, tokens_per_day: 3}}"),), "budget list --json"),
+    "budget": (
+        (("config", "set", "budgets.all", "{{tokens: 5, tokens_per_day: 3}}"),),
+        "budget list --json",
+    ),
     "hosts": ((("hosts", "allow", "a.example"), ("hosts", "allow", "b.example")), "hosts list"),
     "jobs": (
-        (("jobs", "add", "a", "-s", "daily 09:00", "-p", "x"), ("jobs", "add", "b", "--on", "webhook", "-p", "x")),
+        (
+            ("jobs", "add", "a", "-s", "daily 09:00", "-p", "x"),
+            ("jobs", "add", "b", "--on", "webhook", "-p", "x"),
+        ),
         "jobs",
     ),
     "values": ((("values", "set", "a", "1"), ("values", "set", "b", "2")), "values list"),
     "models": ((), "model list anthropic"),
     "providers": ((), "model list"),
-    "secrets": ((("secrets", "set", "a", "--env", "A"), ("secrets", "set", "b", "--env", "B")), "secrets"),
+    "secrets": (
+        (("secrets", "set", "a", "--env", "A"), ("secrets", "set", "b", "--env", "B")),
+        "secrets",
+    ),
     "sessions": ((("ask", "-s", "a", "hello"), ("ask", "-s", "b", "hello")), "sessions"),
-    "sessions search": ((("ask", "-s", "a", "hello"), ("ask", "-s", "b", "hello")), "sessions search hello --json"),
+    "sessions search": (
+        (("ask", "-s", "a", "hello"), ("ask", "-s", "b", "hello")),
+        "sessions search hello --json",
+    ),
     "skills": ((), "skills"),
     "tokens": ((("tokens", "create", "a"), ("tokens", "create", "b")), "tokens --json"),
     "tools": ((), "tools"),
     "trace": ((("ask", "-s", "a", "hello"), ("ask", "-s", "a", "again")), "trace a --json"),
     "users": ((("users", "add", "ann", "telegram", "1"),), "users --json"),
-    "users log": ((("users", "add", "ann", "telegram", "1"), ("users", "add-role", "ann", "approver")), "users log"),
+    "users log": (
+        (("users", "add", "ann", "telegram", "1"), ("users", "add-role", "ann", "approver")),
+        "users log",
+    ),
 }
 
 
 def _entries(desk: Desk, *args: str) -> int:
-    """How many a command printed: of a JSON list or map, of JSON lines, or of lines that begin an entry."""
-    result = CliRunner().invoke(cli, args, env={"DESKHAND_HOME": str(desk.home)}, prog_name="deskhand")
+    """How many a command printed: of a JSON list or map, of JSON lines, or of lines that begin an
+    entry."""
+    result = CliRunner().invoke(
+        cli, args, env={"DESKHAND_HOME": str(desk.home)}, prog_name="deskhand"
+    )
     assert result.exit_code == 0, result.output
     text = result.stdout
     if "--json" in args and text.startswith("["):

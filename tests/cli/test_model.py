@@ -18,19 +18,35 @@ NAME = "qwen2.5-coder-0.5b"
 
 
 def deskhand(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    environment = {"PATH": os.environ["PATH"], "DESKHAND_HOME": str(home), "DESKHAND_CACHE": str(home / "cache")}
+    environment = {
+        "PATH": os.environ["PATH"],
+        "DESKHAND_HOME": str(home),
+        "DESKHAND_CACHE": str(home / "cache"),
+    }
     command = [sys.executable, "-m", "deskhand", *words]
     return subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=60
+        command,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        timeout=60,
     )
 
 
 def test_list_and_use(tmp_path: Path) -> None:
     listed = deskhand(tmp_path, "model", "list")
-    assert listed.returncode == 0 and "Chosen: none" in listed.stdout and "embedded/qwen2.5-coder-1.5b" in listed.stdout
+    assert (
+        listed.returncode == 0
+        and "Chosen: none" in listed.stdout
+        and "embedded/qwen2.5-coder-1.5b" in listed.stdout
+    )
     used = deskhand(tmp_path, "model", "use", f"embedded/{NAME}")
     assert used.returncode == 0 and f"deskhand model pull {NAME}" in used.stderr
-    assert yaml.safe_load((tmp_path / "deskhand.yaml").read_text()) == {"defaults": {"models": [f"embedded/{NAME}"]}}
+    assert yaml.safe_load((tmp_path / "deskhand.yaml").read_text()) == {
+        "defaults": {"models": [f"embedded/{NAME}"]}
+    }
     assert f"Chosen: embedded/{NAME}" in deskhand(tmp_path, "model", "list").stdout
     assert deskhand(tmp_path, "model", "use", "nonsense").returncode == 2
 
@@ -43,8 +59,9 @@ def test_pull_refuses_another_file(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(90)
 def test_ask_with_the_engine(tmp_path: Path) -> None:
-    """From the command line through the real engine, in the place of real weights a model that talks nonsense: it
-    says something, asks something or calls a tool; in every case the turn ends or rests, and the engine ends."""
+    """From the command line through the real engine, in the place of real weights a model that
+    talks nonsense: it says something, asks something or calls a tool; in every case the turn ends
+    or rests, and the engine ends."""
     weights = WeightsFolder(tmp_path / "cache" / "models")
     weights.folder.mkdir(parents=True)
     make_tiny_gguf(weights.path(NAME), context=16384)

@@ -15,7 +15,9 @@ from deskhand.testing.scripted import ScriptedModel
 from deskhand.tools.base import Tools
 
 
-def test_all_that_an_agent_has_while_deskhand_runs_is_listed_and_nothing_is_made(tmp_path: Path) -> None:
+def test_all_that_an_agent_has_while_deskhand_runs_is_listed_and_nothing_is_made(
+    tmp_path: Path,
+) -> None:
     home = tmp_path / "home"
     env = {"DESKHAND_HOME": str(home), "HOME": str(tmp_path), "DESKHAND_MODELS": "scripted/echo"}
     found = CliRunner().invoke(cli, ("tools",), env=env)
@@ -30,7 +32,8 @@ def test_all_that_an_agent_has_while_deskhand_runs_is_listed_and_nothing_is_made
     later = [int(tokens) for _, _, tokens, mark, _ in lines if mark == "deferred"]
     now = [int(tokens) for _, _, tokens, mark, _ in lines if not mark]
     assert found.stderr == (
-        f"{len(now)} tools are in each request, about {sum(now):,} tokens; {len(later)} are deferred,"
+        f"{len(now)} tools are in each request, about {sum(now):,} tokens; {len(later)} are "
+        "deferred,"
         f" about {sum(later):,} more once all are loaded\n"
     )
     assert "tokens, deferred\n" in CliRunner().invoke(cli, ("tools", "cron"), env=env).stderr
@@ -41,7 +44,11 @@ def test_all_that_an_agent_has_while_deskhand_runs_is_listed_and_nothing_is_made
 
 
 def test_tools_of_own_files_are_listed(tmp_path: Path) -> None:
-    env = {"DESKHAND_HOME": str(tmp_path), "HOME": str(tmp_path), "DESKHAND_MODELS": "scripted/echo"}
+    env = {
+        "DESKHAND_HOME": str(tmp_path),
+        "HOME": str(tmp_path),
+        "DESKHAND_MODELS": "scripted/echo",
+    }
     folder = tmp_path / "agents" / "default" / "workspace" / "skills"
     folder.mkdir(parents=True)
     (folder / "money.py").write_text(

@@ -50,21 +50,36 @@ def wrote(sender: str) -> Inbound:
 
 
 def test_users(desk: Desk) -> None:
-    assert desk("users") == "owner\towner\t\nOnly you, at this machine. Let in who writes to a bot: deskhand pair\n"
+    assert (
+        desk("users")
+        == "owner\towner\t\nOnly you, at this machine. Let in who writes to a bot: deskhand pair\n"
+    )
     assert desk("user", "add", "gavin", "--role", "admin", "slack", "U04ABC123") == (
         "gavin is a user now: owner, slack:U04ABC123\n"
     )
-    assert desk("user", "link", "gavin", "telegram", "12345678", "--account", "bot").startswith("gavin is known as: ")
+    assert desk("user", "link", "gavin", "telegram", "12345678", "--account", "bot").startswith(
+        "gavin is known as: "
+    )
     assert desk("users", "add", "kid", "-r", "family") == "kid is a user now: family\n"
     assert desk("users", "list") == (
         "gavin\towner\tslack:U04ABC123, telegram/bot:12345678\nkid\tfamily\t\nowner\towner\t\n"
     )
-    assert [user["name"] for user in json.loads(desk("users", "--json"))] == ["gavin", "kid", "owner"]
+    assert [user["name"] for user in json.loads(desk("users", "--json"))] == [
+        "gavin",
+        "kid",
+        "owner",
+    ]
     assert desk("users", "add-role", "kid", "viewer") == "kid has: family, viewer\n"
     assert desk("users", "remove-role", "kid", "viewer") == "kid has: family\n"
     told = desk("users", "info", "kid")
-    assert "may       read, chat\nagents    kitchen\n" in told and "nobody yet: deskhand users link" in told
-    assert desk("users", "unlink", "gavin", "slack", "U04ABC123") == "slack:U04ABC123 is nobody's now.\n"
+    assert (
+        "may       read, chat\nagents    kitchen\n" in told
+        and "nobody yet: deskhand users link" in told
+    )
+    assert (
+        desk("users", "unlink", "gavin", "slack", "U04ABC123")
+        == "slack:U04ABC123 is nobody's now.\n"
+    )
     assert "Their conversations stay" in desk("users", "remove", "gavin")
     assert desk("users", "list").splitlines() == ["kid\tfamily\t", "owner\towner\t"]
     log = [line.split("\t")[1:] for line in desk("users", "log").splitlines()]
@@ -79,14 +94,30 @@ def test_users(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("args", "code", "said"),
     [
-        (("users", "add", "Gavin"), 1, "'Gavin' cannot be a user's name: use a-z, 0-9, dot and hyphen"),
-        (("users", "add", "g", "-r", "boss"), 1, "there is no role 'boss'; there are: admin, approver, family, member"),
+        (
+            ("users", "add", "Gavin"),
+            1,
+            "'Gavin' cannot be a user's name: use a-z, 0-9, dot and hyphen",
+        ),
+        (
+            ("users", "add", "g", "-r", "boss"),
+            1,
+            "there is no role 'boss'; there are: admin, approver, family, member",
+        ),
         (("users", "add", "g", "slack"), 2, "'slack' needs the platform's own id behind it"),
         (("users", "add", "g", "terminal", "1"), 1, "'terminal:1' is no identity: name a channel"),
         (("users", "info", "g"), 2, "there is no user 'g'; `deskhand users list` shows them"),
-        (("users", "remove", "owner"), 1, "'owner' is whoever sits at this machine and cannot be removed"),
+        (
+            ("users", "remove", "owner"),
+            1,
+            "'owner' is whoever sits at this machine and cannot be removed",
+        ),
         (("users", "remove-role", "owner", "admin"), 1, "stays an owner"),
-        (("users", "remove-role", "owner", "family"), 1, "does not have the role 'family'; it has: owner"),
+        (
+            ("users", "remove-role", "owner", "family"),
+            1,
+            "does not have the role 'family'; it has: owner",
+        ),
         (("users", "unlink", "owner", "slack", "1"), 2, "slack:1 is not 'owner'"),
         (
             ("tokens", "create", "x", "--scopes", "all"),
@@ -100,11 +131,17 @@ def test_users(desk: Desk) -> None:
             1,
             "this code does not hold: it was used, is too old, or was never given",
         ),
-        (("pair", "refuse", "ABCDEFGH"), 1, "nobody waits with the code 'ABCDEFGH'; see: deskhand pair list"),
+        (
+            ("pair", "refuse", "ABCDEFGH"),
+            1,
+            "nobody waits with the code 'ABCDEFGH'; see: deskhand pair list",
+        ),
         (("login",), 1, "nothing serves the page now; start it with: deskhand serve"),
     ],
 )
-def test_mistakes_end_in_a_sentence(desk: Desk, args: tuple[str, ...], code: int, said: str) -> None:
+def test_mistakes_end_in_a_sentence(
+    desk: Desk, args: tuple[str, ...], code: int, said: str
+) -> None:
     assert said in desk(*args, code=code)
 
 
@@ -112,7 +149,11 @@ def test_tokens(desk: Desk) -> None:
     assert desk("tokens") == "No tokens yet. Make one: deskhand tokens create phone\n"
     made = desk("tokens", "create", "phone", "--scopes", "read, chat", "--days", "30").splitlines()
     secret, told = made
-    assert secret.startswith("dh_") and "owner may read, chat with it, for 30 days" in told and secret not in told
+    assert (
+        secret.startswith("dh_")
+        and "owner may read, chat with it, for 30 days" in told
+        and secret not in told
+    )
     grant = in_store(desk, "grant_of", secret)
     assert isinstance(grant, Grant) and grant.scopes == ("read", "chat")
     desk("tokens", "create", "script", "--days", "0")
@@ -126,11 +167,17 @@ def test_tokens(desk: Desk) -> None:
         "never",
     ]
     fresh, told = desk("tokens", "rotate", token_id[:10]).splitlines()
-    assert in_store(desk, "grant_of", secret) is None and isinstance(in_store(desk, "grant_of", fresh), Grant)
-    again = next(row["id"] for row in json.loads(desk("tokens", "--json")) if row["name"] == "phone")
+    assert in_store(desk, "grant_of", secret) is None and isinstance(
+        in_store(desk, "grant_of", fresh), Grant
+    )
+    again = next(
+        row["id"] for row in json.loads(desk("tokens", "--json")) if row["name"] == "phone"
+    )
     assert desk("tokens", "revoke", again) == f"{again} is dead.\n"
     assert in_store(desk, "grant_of", fresh) is None
-    assert secret.encode() not in b"".join(path.read_bytes() for path in (desk.home / "state").glob("deskhand.db*"))
+    assert secret.encode() not in b"".join(
+        path.read_bytes() for path in (desk.home / "state").glob("deskhand.db*")
+    )
 
 
 def test_login(desk: Desk) -> None:
@@ -138,42 +185,75 @@ def test_login(desk: Desk) -> None:
     (desk.home / "state" / "web.json").write_text('{"url": "http://127.0.0.1:8000"}')
     link, told = desk("login", "--user", "ann").splitlines()
     url, _, secret = link.partition("#login=")
-    assert url == "http://127.0.0.1:8000/" and told == "Open it within ten minutes; it logs one browser in as ann."
-    assert in_store(desk, "redeem_login", secret) is not None and in_store(desk, "redeem_login", secret) is None
+    assert (
+        url == "http://127.0.0.1:8000/"
+        and told == "Open it within ten minutes; it logs one browser in as ann."
+    )
+    assert (
+        in_store(desk, "redeem_login", secret) is not None
+        and in_store(desk, "redeem_login", secret) is None
+    )
     assert "browser" in desk("tokens")
 
 
 def test_pairing(desk: Desk) -> None:
     assert desk("pair").startswith("No pairing requests. ")
-    first, second, third = [in_store(desk, "ask_in", wrote(sender)) for sender in ("42", "43", "44")]
+    first, second, third = [
+        in_store(desk, "ask_in", wrote(sender)) for sender in ("42", "43", "44")
+    ]
     assert isinstance(first, str) and isinstance(second, str) and isinstance(third, str)
     rows = [line.split("\t") for line in desk("pair").splitlines()]
     asked = ((first, 42), (second, 43), (third, 44))
     asked = ((first, 42), (second, 43), (third, 44))
-    assert sorted(rows) == sorted([code, f"telegram/bot:{sender}", "60 minutes"] for code, sender in asked)
-    assert {row["code"] for row in json.loads(desk("pair", "list", "--json"))} == {first, second, third}
+    assert sorted(rows) == sorted(
+        [code, f"telegram/bot:{sender}", "60 minutes"] for code, sender in asked
+    )
+    assert {row["code"] for row in json.loads(desk("pair", "list", "--json"))} == {
+        first,
+        second,
+        third,
+    }
     asked_first = desk("pair", "approve", first, code=1)
-    assert "telegram/bot:42 will be you, the owner, who may do everything." in asked_first and "--yes" in asked_first
+    assert (
+        "telegram/bot:42 will be you, the owner, who may do everything." in asked_first
+        and "--yes" in asked_first
+    )
     named = desk("pair", "approve", first, "--user", "gavin", code=2)
-    assert "gavin would be the first to be let in: say --role owner if that is you, else --role member" in named
+    assert (
+        "gavin would be the first to be let in: say --role owner if that is you, else --role member"
+        in named
+    )
     assert json_identities(desk) == []
     assert desk("pair", "approve", first, "--yes") == (
         "telegram/bot:42 will be you, the owner, who may do everything.\n"
         "Let in: you, the owner, who may do everything, known as telegram/bot:42\n"
     )
     assert desk("pair", "approve", second.lower(), "--user", "bob", "-r", "family") == (
-        "telegram/bot:43 will be bob, role family.\nLet in: bob, role family, known as telegram/bot:43\n"
+        "telegram/bot:43 will be bob, role family.\nLet in: bob, role family, known as "
+        "telegram/bot:43\n"
     )
     fourth = in_store(desk, "ask_in", wrote("45"))
     assert isinstance(fourth, str)
-    assert "will be gavin, role member, who may talk.\n" in desk("pair", "approve", fourth, "--user", "gavin")
-    assert desk("pair", "refuse", third) == "Refused.\n" and desk("pair").startswith("No pairing requests. ")
+    assert "will be gavin, role member, who may talk.\n" in desk(
+        "pair", "approve", fourth, "--user", "gavin"
+    )
+    assert desk("pair", "refuse", third) == "Refused.\n" and desk("pair").startswith(
+        "No pairing requests. "
+    )
     assert Identity("telegram", "42", "bot") in json_identities(desk)
     for left in (4, 3, 2, 1):
-        assert f"({left} tries left)" in desk("pair", "approve", "ABCDEFGH", "--user", "eve", code=1)
-    assert "none is taken for an hour" in desk("pair", "approve", "ABCDEFGH", "--user", "eve", code=1)
+        assert f"({left} tries left)" in desk(
+            "pair", "approve", "ABCDEFGH", "--user", "eve", code=1
+        )
+    assert "none is taken for an hour" in desk(
+        "pair", "approve", "ABCDEFGH", "--user", "eve", code=1
+    )
     assert "After too many bad codes none is taken until" in desk("pair")
 
 
 def json_identities(desk: Desk) -> list[Identity]:
-    return [Identity(**each) for user in json.loads(desk("users", "--json")) for each in user["identities"]]
+    return [
+        Identity(**each)
+        for user in json.loads(desk("users", "--json"))
+        for each in user["identities"]
+    ]

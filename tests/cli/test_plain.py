@@ -68,5 +68,9 @@ def test_json_is_the_same_for_programs_and_hides_nothing_from_eyes(text: str) ->
 
 
 def test_no_command_writes_json_in_another_way() -> None:
-    written = [path.name for path in Path(cli.__file__).parent.glob("*.py") if "echo(msgspec" in path.read_text()]
+    written = [
+        path.name
+        for path in Path(cli.__file__).parent.glob("*.py")
+        if "echo(msgspec" in path.read_text()
+    ]
     assert written == []

@@ -23,7 +23,9 @@ def home(tmp_path: Path) -> Path:
 @pytest.fixture
 def deskhand(home: Path) -> Run:
     def run(*arguments: str) -> Result:
-        return CliRunner(env={"DESKHAND_HOME": str(home), "HOME": str(home.parent)}).invoke(cli, arguments)
+        return CliRunner(env={"DESKHAND_HOME": str(home), "HOME": str(home.parent)}).invoke(
+            cli, arguments
+        )
 
     return run
 
@@ -87,9 +89,18 @@ policy:
         (
             ('{"cmd": "$(echo rm) x"}', "--as", "bob:member"),
             [
-                "ask: what this command runs cannot be told for certain: $(echo rm) x; rule 1: deny shell (*) with rm",
-                "          1  deny shell (*) with rm: whether this runs rm cannot be told, so at least a person is",
-                "          2  allow shell (*) on telegram outside groups: it is for ann, and this is bob, role:member",
+                (
+                    "ask: what this command runs cannot be told for certain: $(echo rm) x; rule "
+                    "1: deny shell (*) with rm"
+                ),
+                (
+                    "          1  deny shell (*) with rm: whether this runs rm cannot be told, "
+                    "so at least a person is"
+                ),
+                (
+                    "          2  allow shell (*) on telegram outside groups: it is for ann, "
+                    "and this is bob, role:member"
+                ),
             ],
         ),
         (
@@ -99,7 +110,10 @@ policy:
                 "  fits    -  for the role children the posture is",
             ],
         ),
-        (("make", "--planning"), ["deny: plan mode is on, and shell does more than look", "No rule changes this."]),
+        (
+            ("make", "--planning"),
+            ["deny: plan mode is on, and shell does more than look", "No rule changes this."],
+        ),
     ],
 )
 def test_why_says_which_rule_was_looked_at(
@@ -117,9 +131,17 @@ def test_show(deskhand: Run, home: Path) -> None:
     shown = deskhand("policy", "show").stdout
     assert shown.startswith("main: workspace-free. It may change files in its workspace.")
     assert "  1  deny shell (*) with rm: we keep things here\n" in shown
-    assert "for ann" in shown and "for the role children it is read-only" in shown and "Tools: read_file," in shown
+    assert (
+        "for ann" in shown
+        and "for the role children it is read-only" in shown
+        and "Tools: read_file," in shown
+    )
     kids = deskhand("policy", "show", "-a", "kids").stdout
-    assert kids.startswith("kids: ask-me.") and "(kids has no such tool)" in kids and "write_file" not in kids
+    assert (
+        kids.startswith("kids: ask-me.")
+        and "(kids has no such tool)" in kids
+        and "write_file" not in kids
+    )
 
 
 CASES = """
@@ -130,7 +152,7 @@ CASES = """
 - {tool: read_file, untrusted: "https://evil.test", expect: allow}
 - {tool: send_message, arguments: {text: x, chat: "5"}, untrusted: "https://evil.test", expect: ask, because: evil.test}
 - {tool: ask_user, agent: kids, as: children, expect: allow}
-"""
+"""  # noqa: E501
 
 
 def test_a_table_of_cases(deskhand: Run, home: Path) -> None:
@@ -140,22 +162,31 @@ def test_a_table_of_cases(deskhand: Run, home: Path) -> None:
     done = deskhand("policy", "test", str(file))
     assert (done.exit_code, done.stdout) == (0, "7 of 7 as expected.\n"), done
     wrong = (
-        "- {tool: shell, expect: deny}\n- {tool: fly, expect: deny}\n- {tool: think, expect: allow, because: love}\n"
+        "- {tool: shell, expect: deny}\n- {tool: fly, expect: deny}\n- {tool: think, expect: "
+        "allow, because: love}\n"
     )
     file.write_text(CASES + wrong)
     done = deskhand("policy", "test", str(file))
     assert done.exit_code == 1 and done.stdout.endswith("7 of 10 as expected.\n")
     for line in (
-        "case 8: shell  as owner on terminal: expected deny, and it is allow: shell stays within the workspace",
+        (
+            "case 8: shell  as owner on terminal: expected deny, and it is allow: shell stays "
+            "within the workspace"
+        ),
         "case 9: fly  as owner on terminal: main has no tool 'fly'; it has: read_file",
-        "case 10: think  as owner on terminal: it is allow as expected, but because think stays within",
+        (
+            "case 10: think  as owner on terminal: it is allow as expected, but because think "
+            "stays within"
+        ),
     ):
         assert line in done.stdout
 
 
 def test_the_household_of_the_page(deskhand: Run, home: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "policy.md").read_text()
-    config, cases = re.findall(r"```yaml\n(.*?)```", page[page.index("## A household") :], re.DOTALL)
+    config, cases = re.findall(
+        r"```yaml\n(.*?)```", page[page.index("## A household") :], re.DOTALL
+    )
     (home / "deskhand.yaml").write_text(config)
     (home.parent / "household.yaml").write_text(cases)
     done = deskhand("policy", "test", str(home.parent / "household.yaml"))
@@ -208,7 +239,13 @@ def test_what_somebody_could_make_it_do(deskhand: Run, home: Path) -> None:
     ("text", "sentence"),
     [
         ("5", "neither a list of rules"),
-        ("timezone: UTC", "other.yaml': 'timezone' decides nothing about calls; what may stand there: policy, posture"),
+        (
+            "timezone: UTC",
+            (
+                "other.yaml': 'timezone' decides nothing about calls; what may stand there: "
+                "policy, posture"
+            ),
+        ),
         ("- {verdict: deny, effect: nothing}", "rule 1 of the policy can never hold"),
         ("posture: wild", "Invalid enum value 'wild'"),
     ],
@@ -221,11 +258,18 @@ def test_other_rules_with_a_mistake(deskhand: Run, home: Path, text: str, senten
 
 
 def test_why_of_a_wide_shell(deskhand: Run, home: Path) -> None:
-    (home / "deskhand.yaml").write_text("defaults: {sandbox: false}\npolicy: [{verdict: allow, tool: shell}]\n")
+    (home / "deskhand.yaml").write_text(
+        "defaults: {sandbox: false}\npolicy: [{verdict: allow, tool: shell}]\n"
+    )
     assert deskhand("policy", "why", "shell").stdout.startswith("allow: rule 1")
-    assert deskhand("policy", "why", "shell", "--untrusted").stdout.startswith("ask: it acts outward")
+    assert deskhand("policy", "why", "shell", "--untrusted").stdout.startswith(
+        "ask: it acts outward"
+    )
     unknown = deskhand("policy", "why", "teleport")
-    assert unknown.exit_code == 2 and "default has no tool 'teleport'; it has: read_file" in unknown.stderr
+    assert (
+        unknown.exit_code == 2
+        and "default has no tool 'teleport'; it has: read_file" in unknown.stderr
+    )
 
 
 @pytest.mark.parametrize(
@@ -234,17 +278,24 @@ def test_why_of_a_wide_shell(deskhand: Run, home: Path) -> None:
         ("[{verdict: permit}]", "'policy[0].verdict': Invalid enum value 'permit'"),
         ("[{verdict: allow, tol: shell}]", "'policy[0]': Object contains unknown field `tol`"),
         ("[{tool: shell}]", "'policy[0]': Object missing required field `verdict`"),
-        ("[{verdict: allow, effect: netwrok}]", "rule 1 of the policy can never hold: no effect is called 'netwrok'"),
+        (
+            "[{verdict: allow, effect: netwrok}]",
+            "rule 1 of the policy can never hold: no effect is called 'netwrok'",
+        ),
         ("{verdict: allow}", "'policy': Expected `array`, got `object`"),
         ("allow", "'policy': Expected `array`, got `str`"),
         ("[{verdict: 2024-13-45}]", "is not valid YAML"),
         ("[" * 1200, "its brackets are nested too deeply"),
     ],
 )
-def test_a_policy_with_a_mistake_stops_the_start(deskhand: Run, home: Path, policy: str, sentence: str) -> None:
+def test_a_policy_with_a_mistake_stops_the_start(
+    deskhand: Run, home: Path, policy: str, sentence: str
+) -> None:
     (home / "deskhand.yaml").write_text(f"policy: {policy}\n")
     done = deskhand("policy", "why", "shell")
-    assert done.exit_code == 2 and sentence in done.stderr and isinstance(done.exception, SystemExit)
+    assert (
+        done.exit_code == 2 and sentence in done.stderr and isinstance(done.exception, SystemExit)
+    )
     assert "deskhand.yaml" in done.stderr
 
 
@@ -257,10 +308,15 @@ def test_allow_list_revoke(deskhand: Run, home: Path) -> None:
         said.startswith(f"default may now read, but not write, what is in {folder}\n")
         and f"deskhand allow revoke '{folder}'" in said
     )
-    assert deskhand("allow", "path", "~/my folder", "--write").stdout.startswith("default may now read and write")
+    assert deskhand("allow", "path", "~/my folder", "--write").stdout.startswith(
+        "default may now read and write"
+    )
     (folder / "f").write_text("x")
     named = deskhand("allow", "path", "~/my folder/f", "--write").stderr
-    assert f"is a file; allow the folder that holds it: deskhand allow path '{folder}' --write" in named
+    assert (
+        f"is a file; allow the folder that holds it: deskhand allow path '{folder}' --write"
+        in named
+    )
     assert deskhand("allow", "list").stdout == f"default  read, write  {folder}  (by owner)\n"
     link = home.parent / "link"
     link.symlink_to(folder)
@@ -270,7 +326,9 @@ def test_allow_list_revoke(deskhand: Run, home: Path) -> None:
     assert again.exit_code == 1 and "nothing like" in again.stderr
 
 
-@pytest.mark.parametrize("folder", ["HOME", "HOME/state", "HOME/..", "/", "/etc", "/proc", "/usr", "/nowhere", "FILE"])
+@pytest.mark.parametrize(
+    "folder", ["HOME", "HOME/state", "HOME/..", "/", "/etc", "/proc", "/usr", "/nowhere", "FILE"]
+)
 def test_what_is_not_allowed(deskhand: Run, home: Path, folder: str) -> None:
     (home / "state").mkdir()
     (home.parent / "file").write_text("")
@@ -289,6 +347,9 @@ def test_what_steers_agents_may_be_read_and_not_written(deskhand: Run, home: Pat
 
 
 def test_an_unknown_agent(deskhand: Run, home: Path) -> None:
-    for arguments in (("allow", "path", str(home.parent), "-a", "x"), ("policy", "why", "shell", "-a", "x")):
+    for arguments in (
+        ("allow", "path", str(home.parent), "-a", "x"),
+        ("policy", "why", "shell", "-a", "x"),
+    ):
         done = deskhand(*arguments)
         assert done.exit_code == 2 and isinstance(done.exception, SystemExit), done.stderr

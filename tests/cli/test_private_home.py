@@ -33,8 +33,19 @@ def test_whichever_command_makes_it(tmp_path: Path, command: tuple[str, ...]) ->
     home = tmp_path / "above" / "home"
     env = {**os.environ, "HOME": str(tmp_path), "DESKHAND_HOME": str(home)}
     argv = [sys.executable, "-P", "-m", "deskhand", *command]
-    subprocess.run(argv, env=env, umask=0o022, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
-    made = [home, *(path for path in home.rglob("*") if path.is_dir() and "workspace" not in path.parts)]
+    subprocess.run(
+        argv,
+        env=env,
+        umask=0o022,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    made = [
+        home,
+        *(path for path in home.rglob("*") if path.is_dir() and "workspace" not in path.parts),
+    ]
     assert home.is_dir()
     assert [path for path in made if stat.S_IMODE(path.stat().st_mode) & 0o077] == []
     database = list((home / "state").glob("deskhand.db*"))
@@ -47,7 +58,9 @@ def test_a_database_that_others_could_read(tmp_path: Path) -> None:
     before = os.umask(0o022)
     try:
         old = apsw.Connection(str(path))
-        old.execute("PRAGMA journal_mode = WAL; CREATE TABLE t(x); INSERT INTO t VALUES(1)").fetchall()
+        old.execute(
+            "PRAGMA journal_mode = WAL; CREATE TABLE t(x); INSERT INTO t VALUES(1)"
+        ).fetchall()
         assert stat.S_IMODE(path.stat().st_mode) == 0o644
         connect(path, write=True).close()
     finally:
@@ -64,7 +77,10 @@ def test_every_folder_above_that_was_missing(tmp_path: Path) -> None:
         make_private(tmp_path / "a" / "b" / "c")
     finally:
         os.umask(before)
-    assert [stat.S_IMODE(path.stat().st_mode) for path in sorted((tmp_path / "a").rglob("*"))] == [0o700, 0o700]
+    assert [stat.S_IMODE(path.stat().st_mode) for path in sorted((tmp_path / "a").rglob("*"))] == [
+        0o700,
+        0o700,
+    ]
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError):
         make_private(tmp_path / "file")

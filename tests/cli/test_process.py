@@ -1,4 +1,5 @@
-"""The command line as people run it: processes of their own, with nothing else running, and beside what runs."""
+"""The command line as people run it: processes of their own, with nothing else running, and beside
+what runs."""
 
 from __future__ import annotations
 
@@ -21,7 +22,11 @@ class Shell:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.env = {"PATH": os.environ["PATH"], "DESKHAND_HOME": str(home), "HOME": str(home.parent)}
+        self.env = {
+            "PATH": os.environ["PATH"],
+            "DESKHAND_HOME": str(home),
+            "HOME": str(home.parent),
+        }
 
     def __call__(self, *args: str, code: int = 0, **env: str) -> str:
         done = subprocess.run(
@@ -50,11 +55,15 @@ def test_a_home_is_made_once(shell: Shell) -> None:
     for name in ("logs", "state", "shared", "skills", "jobs", "agents/default/workspace"):
         assert (shell.home / name).is_dir(), name
     assert (shell.home / ".env").stat().st_mode & 0o777 == 0o600
-    assert (shell.home / "agents/default/workspace/shared").resolve() == (shell.home / "shared").resolve()
+    assert (shell.home / "agents/default/workspace/shared").resolve() == (
+        shell.home / "shared"
+    ).resolve()
     before = (shell.home / "deskhand.yaml").read_text()
     (shell.home / ".env").write_text("A=1\n")
     shell("init")
-    assert (shell.home / "deskhand.yaml").read_text() == before and (shell.home / ".env").read_text() == "A=1\n"
+    assert (shell.home / "deskhand.yaml").read_text() == before and (
+        shell.home / ".env"
+    ).read_text() == "A=1\n"
 
 
 def test_key_values(shell: Shell) -> None:
@@ -62,7 +71,9 @@ def test_key_values(shell: Shell) -> None:
     assert shell("values", "get", "cursor", "-n", "mail") == "42\n"
     shell("values", "get", "cursor", code=1)
     shell("values", "get", "cursor", "-n", "mail", "--agent", "coder", code=1)
-    shell("values", "set", "cursor", "7", "-n", "mail", "--ttl", "0.0000001", DESKHAND_AGENT="coder")
+    shell(
+        "values", "set", "cursor", "7", "-n", "mail", "--ttl", "0.0000001", DESKHAND_AGENT="coder"
+    )
     shell("values", "get", "cursor", "-n", "mail", "-a", "coder", code=1)
     shell("values", "set", "soon", "1", "-n", "mail", "--ttl", "2", "-a", "coder")
     database = connect(shell.home / "state" / "deskhand.db", write=False)
@@ -70,7 +81,9 @@ def test_key_values(shell: Shell) -> None:
     database.close()
     assert 7_000 < float(str(expires_at)) - time.time() <= 7_200
     shell("values", "set", "other", "1", "-n", "mail")
-    assert msgspec.json.decode(shell("values", "list", "-n", "mail", "--prefix", "cur")) == {"cursor": "42"}
+    assert msgspec.json.decode(shell("values", "list", "-n", "mail", "--prefix", "cur")) == {
+        "cursor": "42"
+    }
     assert msgspec.json.decode(shell("values", "list", "-n", "mail", "-p", "o")) == {"other": "1"}
     shell("values", "delete", "cursor", "-n", "mail")
     shell("values", "get", "cursor", "-n", "mail", code=1)
@@ -81,7 +94,10 @@ def test_lists_and_settings(shell: Shell) -> None:
     folder.mkdir()
     (folder / "SKILL.md").write_text("---\nname: brew\ndescription: Makes tea.\n---\nBoil.\n")
     whole = msgspec.json.decode(shell("config"))
-    assert whole["agents"]["main"] | {"steps": 7, "models": ["scripted/echo"]} == whole["agents"]["main"]
+    assert (
+        whole["agents"]["main"] | {"steps": 7, "models": ["scripted/echo"]}
+        == whole["agents"]["main"]
+    )
     assert shell("config", "get", "agents.coder.tools") == '["read_file","shell"]\n'
     shell("config", "set", "agents.main.steps", "9")
     assert shell("config", "get", "agents.main.steps") == "9\n"
@@ -92,8 +108,13 @@ def test_lists_and_settings(shell: Shell) -> None:
     assert main | holds | {"posture": "workspace-free"} == main, "what nobody has set, as it holds"
     agents = shell("agents")
     assert "main" in agents and "coder" in agents and "scripted/echo" in agents
-    assert [line.split("\t")[0] for line in shell("tools", "-a", "coder").splitlines()] == ["read_file", "shell"]
-    assert "shell\thost\t" in shell("tools", "-a", "wide"), "whoever reaches everything is asked about"
+    assert [line.split("\t")[0] for line in shell("tools", "-a", "coder").splitlines()] == [
+        "read_file",
+        "shell",
+    ]
+    assert "shell\thost\t" in shell("tools", "-a", "wide"), (
+        "whoever reaches everything is asked about"
+    )
     assert "brew" in shell("skills") and "Makes tea." in shell("skills")
 
 
@@ -102,9 +123,17 @@ def test_an_answer_and_its_log(shell: Shell) -> None:
     assert shell("ask", "hello", "-a", "coder", "-s", "talk") == "You said: hello\n"
     sessions = shell("sessions", "list")
     lines = sessions.splitlines()
-    assert len(lines) == 2 and any(line.startswith("coder/") for line in lines), "of the first agent, and of the named"
-    exported = [msgspec.json.decode(line) for line in shell("sessions", "export", "talk").splitlines()]
-    assert [line["event"]["type"] for line in exported] == ["message_received", "model_replied", "turn_ended"]
+    assert len(lines) == 2 and any(line.startswith("coder/") for line in lines), (
+        "of the first agent, and of the named"
+    )
+    exported = [
+        msgspec.json.decode(line) for line in shell("sessions", "export", "talk").splitlines()
+    ]
+    assert [line["event"]["type"] for line in exported] == [
+        "message_received",
+        "model_replied",
+        "turn_ended",
+    ]
     assert [line["n"] for line in exported] == [1, 2, 3]
     log = shell.home / "logs" / "deskhand.log"
     log.write_text("".join(f"line {n}\n" for n in range(90)))
@@ -116,10 +145,16 @@ def test_a_conversation_is_taken_along(shell: Shell, tmp_path: Path) -> None:
     """Out as lines of role and content, into another home, once, and gone on with there."""
     shell("ask", "hello", "-s", "talk")
     lines = shell("sessions", "export", "talk", "--format", "jsonl")
-    assert [msgspec.json.decode(line)["role"] for line in lines.splitlines()] == ["user", "assistant", "meta"]
+    assert [msgspec.json.decode(line)["role"] for line in lines.splitlines()] == [
+        "user",
+        "assistant",
+        "meta",
+    ]
     file = tmp_path / "talk.jsonl"
     other = Shell(tmp_path / "other")
-    file.write_text(lines + '{"role": "user", "content": "and then?"}\n{"role": "system", "content": "x"}\n')
+    file.write_text(
+        lines + '{"role": "user", "content": "and then?"}\n{"role": "system", "content": "x"}\n'
+    )
     other("init")
     other("model", "use", "scripted/echo")
     said = other("sessions", "import", str(file))
@@ -139,7 +174,9 @@ def test_a_conversation_is_taken_along(shell: Shell, tmp_path: Path) -> None:
 def test_a_cut_off_import_is_gone_on_with(shell: Shell, tmp_path: Path) -> None:
     """As if it had been killed after its second commit."""
     file = tmp_path / "talk.jsonl"
-    file.write_text("".join(f'{{"role": "{role}", "content": "w"}}\n' for role in ("user", "assistant") * 5))
+    file.write_text(
+        "".join(f'{{"role": "{role}", "content": "w"}}\n' for role in ("user", "assistant") * 5)
+    )
     name = shell("sessions", "import", str(file)).split("--session ")[1].strip()
     whole = shell("sessions", "export", name, "--format", "jsonl")
     database = connect(shell.home / "state" / "deskhand.db", write=True)
@@ -153,7 +190,8 @@ def test_a_cut_off_import_is_gone_on_with(shell: Shell, tmp_path: Path) -> None:
 
 
 def test_who_changes_the_log_is_found(shell: Shell) -> None:
-    """One word changed, one row deleted, two swapped, the tail cut: each is found, and the first bad row is named."""
+    """One word changed, one row deleted, two swapped, the tail cut: each is found, and the first
+    bad row is named."""
     for words in ("one", "two"):
         shell("ask", words, "-s", "talk")
     assert "all hold" in shell("audit", "verify")
@@ -162,7 +200,10 @@ def test_who_changes_the_log_is_found(shell: Shell) -> None:
     session = "main/terminal:talk"
     move = "UPDATE event SET n = {} WHERE n = {};".format
     attacks = {
-        "UPDATE event SET body = CAST(replace(CAST(body AS TEXT), 'two', 'six') AS BLOB) WHERE n = 4": 4,
+        (
+            "UPDATE event SET body = CAST(replace(CAST(body AS TEXT), 'two', 'six') AS BLOB) "
+            "WHERE n = 4"
+        ): 4,
         "DELETE FROM event WHERE n = 5": 5,
         move(-2, 2) + move(2, 3) + move(3, -2): 2,
         "DELETE FROM event WHERE n > 4": 6,
@@ -174,7 +215,9 @@ def test_who_changes_the_log_is_found(shell: Shell) -> None:
         database = connect(path, write=True)
         database.execute(attack).fetchall()
         database.close()
-        assert f"{session}, event {bad}: " in shell("audit", "verify", code=1).splitlines()[0], attack
+        assert f"{session}, event {bad}: " in shell("audit", "verify", code=1).splitlines()[0], (
+            attack
+        )
 
 
 def test_it_works_beside_one_that_runs(shell: Shell) -> None:
@@ -190,8 +233,12 @@ def test_it_works_beside_one_that_runs(shell: Shell) -> None:
         assert shell("values", "get", "a") == "b\n"
         assert "main" in shell("agents")
         shell("audit", "verify")
-        asked = subprocess.Popen([*DESKHAND, "ask", "hello"], env=shell.env, stdout=subprocess.PIPE, text=True)
+        asked = subprocess.Popen(
+            [*DESKHAND, "ask", "hello"], env=shell.env, stdout=subprocess.PIPE, text=True
+        )
         with pytest.raises(subprocess.TimeoutExpired):
             asked.communicate(timeout=2)
         other.communicate("")
-        assert asked.communicate(timeout=30)[0] == "You said: hello\n", "it takes over when the other is gone"
+        assert asked.communicate(timeout=30)[0] == "You said: hello\n", (
+            "it takes over when the other is gone"
+        )

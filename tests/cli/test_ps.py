@@ -38,7 +38,9 @@ def test_list_and_kill(tmp_path: Path) -> None:
         assert holding.stdout is not None and holding.stdout.readline() == "holding\n"
         said = _ps(tmp_path).output
         assert said.count("running") == 2 and f"sleep {mark}3" in said
-        found = {each["kind"]: each["id"] for each in json.loads(_ps(tmp_path, "list", "--json").output)}
+        found = {
+            each["kind"]: each["id"] for each in json.loads(_ps(tmp_path, "list", "--json").output)
+        }
         assert len(json.loads(_ps(tmp_path, "list", "--json", "--limit", "1").output)) == 1
         refused = _ps(tmp_path, "kill", "zzzz")
         assert refused.exit_code == 2 and "nothing that runs begins with 'zzzz'" in refused.output
@@ -48,7 +50,9 @@ def test_list_and_kill(tmp_path: Path) -> None:
         assert "Ended" in _ps(tmp_path, "kill", found["session"]).output
         _until_gone(f"{mark}5")
         until = time.monotonic() + 30
-        while _ps(tmp_path, "list", "--all").output.count("stopped by owner") < 2:  # it looks after them first
+        while (
+            _ps(tmp_path, "list", "--all").output.count("stopped by owner") < 2
+        ):  # it looks after them first
             assert time.monotonic() < until, "nobody says how they ended"
             time.sleep(0.1)
         holding.kill()

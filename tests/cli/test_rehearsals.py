@@ -14,7 +14,9 @@ from deskhand.types.programs import REHEARSE, RUN, SURVEY, FileChange, Rehearsed
 from .test_view import Talk, asked, finished, replied
 
 DIFF = "--- diary.txt\n+++ diary.txt\n@@ -1,2 +1 @@\n-rain\n+sun"
-LOST = FileChange("diary.txt", "changed", "a" * 64, DIFF, loses="overwrites diary.txt and its 2 lines")
+LOST = FileChange(
+    "diary.txt", "changed", "a" * 64, DIFF, loses="overwrites diary.txt and its 2 lines"
+)
 
 
 def call(name: str, **arguments: object) -> ToolCall:
@@ -25,7 +27,10 @@ def call(name: str, **arguments: object) -> ToolCall:
     ("made", "words"),
     [
         (call(RUN, program="x", changes=[LOST]), "change diary.txt"),
-        (call(RUN, program="x", changes=[LOST, FileChange("b", "new")]), "change diary.txt, make b"),
+        (
+            call(RUN, program="x", changes=[LOST, FileChange("b", "new")]),
+            "change diary.txt, make b",
+        ),
         (call(RUN, program=1), None),
         (call(REHEARSE, program="say(1)", answers=["2"]), "say(1)"),
         (call(SURVEY, about="how many?", purpose="read"), "how many?"),
@@ -71,7 +76,9 @@ def test_the_question_is_coloured() -> None:
         (f"{'a' * 64}  diary.txt", "quiet"),
     ]
     assert styled("shell \n\n  -x") == [("shell \n\n  -x", "")]
-    assert "│ overwrites diary.txt and its 2 lines                     │" in Talk(60).see(asked(question))
+    assert "│ overwrites diary.txt and its 2 lines                     │" in Talk(60).see(
+        asked(question)
+    )
     coloured = Paint(lambda: 60, "standard").panel(lines, "title")
     assert any("\x1b[31m  -rain" in line for line in coloured)
     assert not any("\x1b[31m  -x" in line for line in coloured)

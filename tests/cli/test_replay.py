@@ -36,16 +36,28 @@ def test_nothing_is_done_again(env: dict[str, str], tmp_path: Path) -> None:
     assert same.exit_code == 0, same.output
     assert "replies of models: 2, calls of tools: 1. Every byte is the same." in same.stdout
     asked = deskhand(env, "replay", "talk", "--model", "scripted/tour", "--compare")
-    assert '  write_file {"content":' in asked.stdout and "Asked for real: scripted/tour" in asked.stdout
+    assert (
+        '  write_file {"content":' in asked.stdout
+        and "Asked for real: scripted/tour" in asked.stdout
+    )
     assert "\n- " not in asked.stdout and "\n+ " not in asked.stdout and "\n! " not in asked.stdout
     other = deskhand(env, "replay", "talk", "1", "--model", "scripted/echo", "--compare")
-    assert '\n- write_file {"content":' in other.stdout and "\n+ You said: Write three ideas\n" in other.stdout
+    assert (
+        '\n- write_file {"content":' in other.stdout
+        and "\n+ You said: Write three ideas\n" in other.stdout
+    )
     assert deskhand(env, "replay", "talk", "--model", "scripted/echo").stdout.splitlines()[1] == (
         "You said: Write three ideas"
     )
     assert not file.exists(), "no tool is run"
-    told = msgspec.json.decode(deskhand(env, "replay", "talk", "-m", "scripted/echo", "--json").stdout)
-    assert told["now"]["answer"] == "You said: Write three ideas" and told["asked"] == 1 and not told["same"]
+    told = msgspec.json.decode(
+        deskhand(env, "replay", "talk", "-m", "scripted/echo", "--json").stdout
+    )
+    assert (
+        told["now"]["answer"] == "You said: Write three ideas"
+        and told["asked"] == 1
+        and not told["same"]
+    )
 
 
 def test_a_turn_is_chosen_by_its_number(env: dict[str, str], tmp_path: Path) -> None:
@@ -68,26 +80,47 @@ def test_a_turn_becomes_a_test(env: dict[str, str], tmp_path: Path) -> None:
     saved = deskhand(env, "replay", "talk", "--save", "six", "--word", "You said")
     assert saved.exit_code == 0, saved.output
     file = tmp_path / "cases" / "six.yaml"
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600 and stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    assert (
+        stat.S_IMODE(file.stat().st_mode) == 0o600
+        and stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    )
     assert KEY not in file.read_text() and "words:" in file.read_text()
     assert "six\tdefault/terminal:talk\t1\tWhat is 6 times 7" in deskhand(env, "cases").stdout
     ran = deskhand(env, "cases", "run")
     (file.parent / "broken.yaml").write_text("expect: [")
     (file.parent / "No Name.yaml").touch()
     both = deskhand(env, "cases", "run")
-    assert both.exit_code == 1 and "1 of 3 as expected" in both.stderr and "fails  broken" in both.stdout, both.output
+    assert (
+        both.exit_code == 1
+        and "1 of 3 as expected" in both.stderr
+        and "fails  broken" in both.stdout
+    ), both.output
     assert deskhand(env, "cases", "run", "broken").exit_code == 2
     (file.parent / "broken.yaml").unlink()
     (file.parent / "No Name.yaml").unlink()
-    assert ran.exit_code == 0 and "from the log" in ran.stdout and "1 of 1 as expected; 0 tokens used" in ran.stderr
+    assert (
+        ran.exit_code == 0
+        and "from the log" in ran.stdout
+        and "1 of 1 as expected; 0 tokens used" in ran.stderr
+    )
     again = deskhand(env, "cases", "run", "six", "--again")
-    assert again.exit_code == 0 and "asked scripted/tour" in again.stdout and "; 20 tokens used" in again.stderr
+    assert (
+        again.exit_code == 0
+        and "asked scripted/tour" in again.stdout
+        and "; 20 tokens used" in again.stderr
+    )
     (tmp_path / "SYSTEM.md").write_text("Be brief.")
-    assert "asked scripted/tour" in deskhand(env, "cases", "run").stdout, "what the model is asked is another now"
+    assert "asked scripted/tour" in deskhand(env, "cases", "run").stdout, (
+        "what the model is asked is another now"
+    )
     (tmp_path / "SYSTEM.md").unlink()
     file.write_text(file.read_text().replace("You said", "I said"))
     failed = deskhand(env, "cases", "run")
-    assert failed.exit_code == 1 and "the answer lacks 'I said'" in failed.stdout and "0 of 1" in failed.stderr
+    assert (
+        failed.exit_code == 1
+        and "the answer lacks 'I said'" in failed.stdout
+        and "0 of 1" in failed.stderr
+    )
     assert deskhand(env, "cases", "remove", "six").exit_code == 0 and not file.exists()
     assert "No cases yet" in deskhand(env, "cases").stdout
 
@@ -103,7 +136,11 @@ def test_what_is_erased_is_gone_from_the_case_too(env: dict[str, str], tmp_path:
 
     anyio.run(erase)
     gone = deskhand(env, "cases", "run")
-    assert gone.exit_code == 1 and "its turn is gone" in gone.stdout and "deskhand cases remove six" in gone.stdout
+    assert (
+        gone.exit_code == 1
+        and "its turn is gone" in gone.stdout
+        and "deskhand cases remove six" in gone.stdout
+    )
     assert "has been erased" in deskhand(env, "replay", "talk").stderr
 
 
@@ -121,7 +158,9 @@ def test_what_is_erased_is_gone_from_the_case_too(env: dict[str, str], tmp_path:
         (("cases", "run", "broken"), 2, "unknown field `nonsense`"),
     ],
 )
-def test_what_cannot_be(env: dict[str, str], tmp_path: Path, args: tuple[str, ...], code: int, said: str) -> None:
+def test_what_cannot_be(
+    env: dict[str, str], tmp_path: Path, args: tuple[str, ...], code: int, said: str
+) -> None:
     deskhand(env, "ask", "one", "--session", "talk")
     if "broken" in args:
         (tmp_path / "cases").mkdir()

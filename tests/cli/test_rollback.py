@@ -1,4 +1,5 @@
-"""What an agent changed in the Python of the service is taken back when the service no longer starts with it."""
+"""What an agent changed in the Python of the service is taken back when the service no longer
+starts with it."""
 
 from __future__ import annotations
 
@@ -39,7 +40,10 @@ class Mine(Plugin):
 plugin = Mine
 """
 SESSION = "default/terminal:1"
-BREAKS = {"ends the process": "import os\nos._exit(3)\n", "does not load": GOOD + "\nimport no_such_module\n"}
+BREAKS = {
+    "ends the process": "import os\nos._exit(3)\n",
+    "does not load": GOOD + "\nimport no_such_module\n",
+}
 
 
 class Workshop(Served):
@@ -87,18 +91,28 @@ def test_it_starts_again_without_what_broke_it(workshop: Workshop, how: str) -> 
     with workshop.serving() as process:
         workshop.until(lambda: workshop.last_start.read_text() != before)
         notes = workshop.home / "agents" / "default" / "workspace" / "notes.py"
-        assert notes.read_text() == "print('mine')", "what the service does not run is none of its business"
-        assert workshop.plugin.read_text() == GOOD, "all of them, up to what the last good start had"
+        assert notes.read_text() == "print('mine')", (
+            "what the service does not run is none of its business"
+        )
+        assert workshop.plugin.read_text() == GOOD, (
+            "all of them, up to what the last good start had"
+        )
         workshop.until(lambda: "I took back what I had changed" in workshop.owner_reads())
         said = " ".join(workshop.owner_reads().split())
         assert str(workshop.plugin) in "".join(said.split()) and "deskhand undo --redo" in said
-        wanted = "it did not load" if "load" in how else "the service did not start (it ended with code 3)"
+        wanted = (
+            "it did not load"
+            if "load" in how
+            else "the service did not start (it ended with code 3)"
+        )
         assert wanted in said
         assert said.count("I took back") == 1 and process.poll() is None
         assert "greet" in workshop.run("tools").stdout
     assert "was taken back" in (workshop.home / "logs" / "deskhand.log").read_text()
     redone = workshop.run("undo", "--redo")
-    assert redone.returncode == 0 and workshop.plugin.read_text() != GOOD, "what was written is not lost"
+    assert redone.returncode == 0 and workshop.plugin.read_text() != GOOD, (
+        "what was written is not lost"
+    )
 
 
 def test_what_a_person_wrote_stays(workshop: Workshop) -> None:
@@ -130,14 +144,18 @@ def test_who_goes_on_there_learns_of_it(workshop: Workshop) -> None:
 
     anyio.run(owed)
     with workshop.serving():
-        workshop.until(lambda: "You said: [after the restart] try the tool" in workshop.owner_reads())
+        workshop.until(
+            lambda: "You said: [after the restart] try the tool" in workshop.owner_reads()
+        )
         said = " ".join(workshop.owner_reads().partition("You said:")[2].split())
         assert "try the tool [I took back what I had changed in" in said
 
 
 HANGS = {
     "in Python": "while True:\n    pass\n",
-    "deaf": "import signal, time\nsignal.signal(15, lambda *_: None)\nwhile True:\n    time.sleep(9)\n",
+    "deaf": (
+        "import signal, time\nsignal.signal(15, lambda *_: None)\nwhile True:\n    time.sleep(9)\n"
+    ),
 }
 
 
@@ -155,7 +173,9 @@ def test_a_start_that_hangs_has_failed(workshop: Workshop, how: str) -> None:
         assert process.poll() is None
 
 
-def test_a_slow_start_of_which_nothing_is_to_be_taken_back_is_left_alone(workshop: Workshop) -> None:
+def test_a_slow_start_of_which_nothing_is_to_be_taken_back_is_left_alone(
+    workshop: Workshop,
+) -> None:
     slow = GOOD + "\nimport time\ntime.sleep(4)\n"
     workshop.write("defaults: {models: [scripted/echo]}\nplugins: [mine]\nstart_s: 2\n")
     workshop.plugin.write_text(slow)

@@ -32,7 +32,11 @@ class Served:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.env = {"PATH": os.environ["PATH"], "DESKHAND_HOME": str(home), "HOME": str(home.parent)}
+        self.env = {
+            "PATH": os.environ["PATH"],
+            "DESKHAND_HOME": str(home),
+            "HOME": str(home.parent),
+        }
         home.mkdir()
         self.write("defaults: {models: [scripted/echo]}\n")
 
@@ -48,12 +52,23 @@ class Served:
 
     def run(self, *args: str) -> subprocess.CompletedProcess[str]:
         argv = [*DESKHAND, *args]
-        return subprocess.run(argv, env=self.env, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+        return subprocess.run(
+            argv,
+            env=self.env,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
 
     @contextmanager
     def serving(self, *before: str, **env: str) -> Iterator[subprocess.Popen[str]]:
         argv = [*DESKHAND, *before, "serve"]
-        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        pipes = {
+            "stdin": subprocess.DEVNULL,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.STDOUT,
+        }
         with subprocess.Popen(argv, env=self.env | env, text=True, **pipes) as process:  # type: ignore[call-overload]
             try:
                 self.until(self.drives)
@@ -98,7 +113,9 @@ def gone(pid: int) -> bool:
 def test_it_works_and_ends_when_told(served: Served) -> None:
     with served.serving() as process:
         worker = served.worker_of(process.pid)
-        assert served.run("ask", "hello", "-s", "beside").stdout == "You said: hello\n", "through the same database"
+        assert served.run("ask", "hello", "-s", "beside").stdout == "You said: hello\n", (
+            "through the same database"
+        )
         process.send_signal(signal.SIGTERM)
         out, _ = process.communicate(timeout=15)
     assert process.returncode == 0, out
@@ -125,7 +142,10 @@ def test_the_log_is_shown_where_that_is_wanted(
         process.send_signal(signal.SIGTERM)
         out, _ = process.communicate(timeout=15)
     assert ("INFO deskhand.runtime.worker: driving" in out) == (bool(flags) or value == "1")
-    assert "INFO deskhand.runtime.worker: driving" in (served.home / "logs" / "deskhand.log").read_text()
+    assert (
+        "INFO deskhand.runtime.worker: driving"
+        in (served.home / "logs" / "deskhand.log").read_text()
+    )
 
 
 def test_a_model_that_is_named_answers_also_where_a_service_runs(served: Served) -> None:
@@ -142,17 +162,24 @@ def test_a_hangup_has_the_configuration_read_again_by_the_same_worker(served: Se
     with served.serving() as process:
         worker = served.worker_of(process.pid)
         process.send_signal(signal.SIGHUP)
-        served.until(lambda: "the configuration was read again; changed: nothing" in log.read_text())
+        served.until(
+            lambda: "the configuration was read again; changed: nothing" in log.read_text()
+        )
         assert served.worker_of(process.pid) == worker
         served.write("defaults: {models: [scripted/echo], steps: 7}\n")
-        served.until(lambda: "the configuration was read again; changed: defaults" in log.read_text())
+        served.until(
+            lambda: "the configuration was read again; changed: defaults" in log.read_text()
+        )
         assert served.worker_of(process.pid) == worker
 
 
 def test_a_restart_is_a_new_worker_and_is_told(served: Served) -> None:
     with served.serving() as process:
         worker = served.worker_of(process.pid)
-        assert served.run("ask", "/restart", "-s", "here").stdout == "I restart, and write here then.\n"
+        assert (
+            served.run("ask", "/restart", "-s", "here").stdout
+            == "I restart, and write here then.\n"
+        )
         told = "System restarted. Send me a message to continue."
         served.until(lambda: told in served.run("sessions", "show", "here").stdout)
         assert served.worker_of(process.pid) != worker and gone(worker)
@@ -175,19 +202,26 @@ def test_only_crashes_pause_jobs_and_status_says_how_they_go_on(served: Served) 
         said = served.run("status").stdout
         assert "works, but not all of it" in said and "To resume: deskhand jobs resume" in said
         assert served.health()["status"] == "degraded"
-        assert "To resume: deskhand jobs resume" in (served.home / "logs" / "deskhand.log").read_text()
+        assert (
+            "To resume: deskhand jobs resume" in (served.home / "logs" / "deskhand.log").read_text()
+        )
         refused = served.run("jobs", "run", "look")
         assert refused.returncode == 1 and "`deskhand jobs resume`" in refused.stderr
         assert "They were paused: Deskhand crashed 3 times" in served.run("jobs", "resume").stdout
         assert "paused" not in served.run("status").stdout
         waited = served.run("jobs", "run", "look", "--wait")
         assert waited.returncode == 0 and waited.stdout.startswith("look: done: You said: ")
-        assert served.run("jobs", "run", "look").stdout == "look runs now; see: deskhand jobs runs look\n"
+        assert (
+            served.run("jobs", "run", "look").stdout
+            == "look runs now; see: deskhand jobs runs look\n"
+        )
 
 
 def _begun(served: Served) -> int:
     """How many processes have begun to look after jobs, and not ended in good order."""
-    db = apsw.Connection(str(served.home / "state" / "deskhand.db"), flags=apsw.SQLITE_OPEN_READONLY)
+    db = apsw.Connection(
+        str(served.home / "state" / "deskhand.db"), flags=apsw.SQLITE_OPEN_READONLY
+    )
     try:
         return len(db.execute("SELECT at FROM job_boot").fetchall())
     finally:
@@ -207,7 +241,8 @@ def test_a_second_one_is_told_who_serves(served: Served) -> None:
 
 
 def test_a_broken_configuration_starts_all_the_same(served: Served) -> None:
-    """With the last good one where there was one, else with the defaults; commands say what is wrong."""
+    """With the last good one where there was one, else with the defaults; commands say what is
+    wrong."""
     with served.serving():
         pass
     served.last_start.unlink()
@@ -222,14 +257,20 @@ def test_a_broken_configuration_starts_all_the_same(served: Served) -> None:
         assert served.run("ask", "hello").stdout == "You said: hello\n"
         process.send_signal(signal.SIGTERM)
         out, _ = process.communicate(timeout=15)
-    assert "defaults.steps" in out and "the last good configuration holds" in out and process.returncode == 0
+    assert (
+        "defaults.steps" in out
+        and "the last good configuration holds" in out
+        and process.returncode == 0
+    )
 
 
 def test_a_configuration_that_was_never_good_leaves_the_defaults(served: Served) -> None:
     served.write("defaults: [\n")
     with served.serving():
         assert served.health()["status"] == "degraded"
-    assert served.run("serve", "--config", "missing.yaml").returncode == 2, "a file that was named must be there"
+    assert served.run("serve", "--config", "missing.yaml").returncode == 2, (
+        "a file that was named must be there"
+    )
 
 
 def test_a_killed_parent_leaves_no_worker(served: Served) -> None:
@@ -246,7 +287,11 @@ def test_a_worker_whose_parent_died_while_it_was_started_ends(served: Served) ->
     with subprocess.Popen(["true"]) as gone_before:
         gone_before.wait()
     done = served.run("serve", "--worker", str(gone_before.pid))
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "") and not served.last_start.exists()
+    assert (done.returncode, done.stdout, done.stderr) == (
+        0,
+        "",
+        "",
+    ) and not served.last_start.exists()
 
 
 def test_a_crash_is_written_down_and_the_terminal_stays_usable(served: Served) -> None:
@@ -254,7 +299,9 @@ def test_a_crash_is_written_down_and_the_terminal_stays_usable(served: Served) -
     lock.mkdir(parents=True)
     master, slave = os.openpty()
     before = termios.tcgetattr(slave)
-    with subprocess.Popen([*DESKHAND, "serve"], env=served.env, stdin=slave, stdout=slave, stderr=slave) as process:
+    with subprocess.Popen(
+        [*DESKHAND, "serve"], env=served.env, stdin=slave, stdout=slave, stderr=slave
+    ) as process:
         assert process.wait(15) == 76
     assert termios.tcgetattr(slave) == before
     said = os.read(master, 65536).decode()
@@ -276,39 +323,50 @@ async def test_a_restart_that_an_agent_asked_for_goes_on(served: Served, killed:
     async with FakeLLM() as model:
         call = FakeCall("restart", '{"continue_with": "say that all is well"}')
         model.script(
-            Behaviour(match="after the restart", text="All is well."), Behaviour(match="begin anew", calls=(call,))
+            Behaviour(match="after the restart", text="All is well."),
+            Behaviour(match="begin anew", calls=(call,)),
         )
         served.write(
-            f"defaults: {{models: [fake/x], tools: [restart]}}\nproviders: {{fake: {{base_url: '{model.url}'}}}}\n"
+            f"defaults: {{models: [fake/x], tools: [restart]}}\nproviders: {{fake: "
+            f"{{base_url: '{model.url}'}}}}\n"
             "policy: [{verdict: allow, tool: restart}]\n"
         )
 
         def live() -> None:
             with served.serving() as process:
                 worker = served.worker_of(process.pid)
-                assert served.run("ask", "begin anew", "-s", "here").stdout == "I restart, and go on here then.\n"
+                assert (
+                    served.run("ask", "begin anew", "-s", "here").stdout
+                    == "I restart, and go on here then.\n"
+                )
                 if killed:
                     os.kill(process.pid, signal.SIGKILL)
                     served.until(lambda: gone(worker))
                 else:
-                    served.until(lambda: "All is well." in served.run("sessions", "show", "here").stdout)
+                    served.until(
+                        lambda: "All is well." in served.run("sessions", "show", "here").stdout
+                    )
                     assert served.worker_of(process.pid) != worker and gone(worker)
             for _ in range(2):
                 served.last_start.unlink(missing_ok=True)
                 with served.serving():
-                    served.until(lambda: "All is well." in served.run("sessions", "show", "here").stdout)
+                    served.until(
+                        lambda: "All is well." in served.run("sessions", "show", "here").stdout
+                    )
                     assert served.run("sessions", "show", "here").stdout.count("All is well.") == 1
 
         await anyio.to_thread.run_sync(live)
 
 
 async def test_a_message_on_telegram_is_answered_by_the_running_service(served: Served) -> None:
-    """From the configuration alone. Killed with a message on its way, it answers that once it is back, and once."""
+    """From the configuration alone. Killed with a message on its way, it answers that once it is
+    back, and once."""
     async with TelegramServer() as server:
         address = server.base_url.removesuffix("/bot")
         served.write(
             "defaults: {models: [scripted/echo]}\n"
-            f"channels: {{telegram: {{base_url: '{address}', allow_from: [77], token_env: MY_BOT}}}}\n"
+            f"channels: {{telegram: {{base_url: '{address}', allow_from: [77], token_env: "
+            f"MY_BOT}}}}\n"
         )
         (served.home / ".env").write_text(f"MY_BOT={server.token}\n")
         (served.home / ".env").chmod(0o600)
@@ -324,6 +382,10 @@ async def test_a_message_on_telegram_is_answered_by_the_running_service(served: 
                     process.kill()
             served.last_start.unlink(missing_ok=True)
         said = server.chats.said(77)
-    unmarked = [text for text in said if "on its way" in text and not text.startswith("(may be a duplicate)")]
+    unmarked = [
+        text
+        for text in said
+        if "on its way" in text and not text.startswith("(may be a duplicate)")
+    ]
     assert len(unmarked) <= 1, said
     assert server.token not in served.home.joinpath("logs/deskhand.log").read_text()

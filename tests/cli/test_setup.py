@@ -25,7 +25,11 @@ def opened(tmp_path: Path) -> Iterator[Open]:
     terminals: list[Terminal] = []
 
     def open_one(*args: str) -> Terminal:
-        env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "DESKHAND_HOME": str(tmp_path / "home")}
+        env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(tmp_path),
+            "DESKHAND_HOME": str(tmp_path / "home"),
+        }
         terminals.append(Terminal([*DESKHAND, *args], env | {"TZ": "Asia/Tokyo"}, 110, 50))
         return terminals[-1]
 
@@ -61,12 +65,24 @@ def test_everything_is_asked_and_kept_the_next_time(opened: Open, tmp_path: Path
     assert "sk-test-secret" not in first.all
     before = {name: (home / name).read_text() for name in ("deskhand.yaml", ".env")}
     settings = read_settings(None, {"DESKHAND_HOME": str(home)})
-    assert (settings.config.defaults.models, settings.config.timezone) == (("openai/gpt-5.4",), "Europe/Berlin")
-    assert settings.environment["OPENAI_API_KEY"] == "sk-test-secret" and "GROQ_API_KEY=gsk-test" in before[".env"]
+    assert (settings.config.defaults.models, settings.config.timezone) == (
+        ("openai/gpt-5.4",),
+        "Europe/Berlin",
+    )
+    assert (
+        settings.environment["OPENAI_API_KEY"] == "sk-test-secret"
+        and "GROQ_API_KEY=gsk-test" in before[".env"]
+    )
     assert home.joinpath(".env").stat().st_mode & 0o777 == 0o600
     assert owner_of(settings, "default") == "Ann"
     again = opened("setup", "--run")
-    for shown in ("The model is openai/gpt-5.4", "[openai/gpt-5.4]", "[Europe/Berlin]", "call you? [Ann]", "to store"):
+    for shown in (
+        "The model is openai/gpt-5.4",
+        "[openai/gpt-5.4]",
+        "[Europe/Berlin]",
+        "call you? [Ann]",
+        "to store",
+    ):
         again.wait_for(shown)
         if shown.startswith(("[", "call", "to")):
             again.type("\r")
@@ -79,9 +95,20 @@ def test_everything_is_asked_and_kept_the_next_time(opened: Open, tmp_path: Path
 def test_by_options_nothing_is_asked(tmp_path: Path) -> None:
     desk = Desk(tmp_path / "home")
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "DESKHAND_HOME": str(desk.home)}
-    args = ["--key", "OPENAI_API_KEY", "--model", "openai/gpt-5.4", "--timezone", "Asia/Tokyo", "--owner", "Ann"]
+    args = [
+        "--key",
+        "OPENAI_API_KEY",
+        "--model",
+        "openai/gpt-5.4",
+        "--timezone",
+        "Asia/Tokyo",
+        "--owner",
+        "Ann",
+    ]
     command = [*DESKHAND, "setup", *args]
-    done = subprocess.run(command, input=b"sk-secret\nnot this\n", env=env, capture_output=True, check=True)
+    done = subprocess.run(
+        command, input=b"sk-secret\nnot this\n", env=env, capture_output=True, check=True
+    )
     assert b"sk-secret" not in done.stdout + done.stderr
     assert (desk.home / ".env").read_text().endswith("OPENAI_API_KEY=sk-secret\n")
     assert desk("config", "get", "defaults.models") == '["openai/gpt-5.4"]\n'
@@ -94,7 +121,13 @@ def test_by_options_nothing_is_asked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        ((), "this asks in a terminal. Without one, say what you want: --model PROVIDER/NAME, --timezone ZONE"),
+        (
+            (),
+            (
+                "this asks in a terminal. Without one, say what you want: --model "
+                "PROVIDER/NAME, --timezone ZONE"
+            ),
+        ),
         (("--timezone", "Mars/Olympus"), "there is no timezone 'Mars/Olympus'"),
         (("--model", "gpt"), "names no model: write provider/name"),
         (("--key", "a b"), "'a b' is no name of a variable"),
@@ -113,7 +146,9 @@ def test_a_key_that_replaces_another_is_tried_before(tmp_path: Path) -> None:
 
     def keep(key: str) -> subprocess.CompletedProcess[str]:
         command = [*DESKHAND, "setup", "--key", "GROQ_API_KEY"]
-        return subprocess.run(command, input=f"{key}\n", env=env, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            command, input=f"{key}\n", env=env, capture_output=True, text=True, check=False
+        )
 
     assert keep("gsk-first").returncode == 0, "nothing is lost by the first one"
     refused = keep("gsk-second")

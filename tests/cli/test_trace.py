@@ -18,7 +18,12 @@ KEY = "sk-0123456789-abcdef"
 @pytest.fixture
 def env(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     home = tmp_path_factory.mktemp("home")
-    variables = {"DESKHAND_HOME": str(home), "HOME": str(home), "DESKHAND_MODELS": "scripted/echo", "MY_KEY": KEY}
+    variables = {
+        "DESKHAND_HOME": str(home),
+        "HOME": str(home),
+        "DESKHAND_MODELS": "scripted/echo",
+        "MY_KEY": KEY,
+    }
     return variables
 
 
@@ -44,19 +49,26 @@ def test_each_call_is_a_line(env: dict[str, str]) -> None:
     assert [(line[2], line[5]) for line in lines] == [("scripted/echo", "stop")] * 2
     assert int(lines[0][0]) < int(lines[1][0]) and lines[0][3].endswith(" s")
     assert "2 of models, 0 of tools; " in shown.stderr
-    spans = [msgspec.json.decode(line) for line in deskhand(env, "trace", "talk", "--json").stdout.splitlines()]
+    spans = [
+        msgspec.json.decode(line)
+        for line in deskhand(env, "trace", "talk", "--json").stdout.splitlines()
+    ]
     assert [(span["kind"], span["name"]) for span in spans] == [
         ("llm_call", "scripted/echo"),
         ("agent_run", "default"),
     ] * 2
-    assert {"seq", "n", "took_s", "input_tokens", "status", "parent", "session", "began_at"} <= set(spans[0])
+    assert {"seq", "n", "took_s", "input_tokens", "status", "parent", "session", "began_at"} <= set(
+        spans[0]
+    )
     assert spans[0]["preview"] == "You said: one" and spans[0]["parent_id"] == spans[1]["span_id"]
 
 
 def test_it_goes_on_as_calls_end(env: dict[str, str]) -> None:
     deskhand(env, "ask", "one", "--session", "talk")
     argv = [sys.executable, "-m", "deskhand", "trace", "talk", "--json", "-f"]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env={**os.environ, **env}) as process:
+    with subprocess.Popen(
+        argv, stdout=subprocess.PIPE, text=True, env={**os.environ, **env}
+    ) as process:
         assert process.stdout is not None
         first = msgspec.json.decode(process.stdout.readline())
         deskhand(env, "ask", "two", "--session", "talk")

@@ -22,7 +22,9 @@ from deskhand.workspace.scope import SandboxProvider, ToolScopes
 
 
 def desk(home: Path, *args: str, code: int = 0) -> str:
-    result = CliRunner().invoke(cli, ["undo", *args], env={"DESKHAND_HOME": str(home)}, prog_name="deskhand")
+    result = CliRunner().invoke(
+        cli, ["undo", *args], env={"DESKHAND_HOME": str(home)}, prog_name="deskhand"
+    )
     assert result.exit_code == code, (result.output, result.exception)
     return result.output
 
@@ -37,9 +39,17 @@ async def wrote(home: Path, *files: tuple[str, str]) -> None:
     for path, content in files:
         reach = await reaches.of("default", workspace)
         ids = RandomIds()
-        place = ("default/terminal:t", Principal("owner", ("owner",)), Address("terminal", chat="t"), "default", reach)
+        place = (
+            "default/terminal:t",
+            Principal("owner", ("owner",)),
+            Address("terminal", chat="t"),
+            "default",
+            reach,
+        )
         context = Context(*place, SystemClock(), ids, lambda text: None, ids.new("call"), OWNER)
-        done = await write_file.run(msgspec.Raw(msgspec.json.encode({"path": path, "content": content})), context)
+        done = await write_file.run(
+            msgspec.Raw(msgspec.json.encode({"path": path, "content": content})), context
+        )
         assert isinstance(done, Done)
         await store.change(done.changes)
     reaches.close()
@@ -63,8 +73,13 @@ def test_list_undo_and_redo(home: Path) -> None:
     assert desk(home, "2") == "3  Put back: b.\n2  Put back: a.\n"
     assert (folder / "a").read_text() == "one\n" and not (folder / "b").exists()
     assert desk(home, "--redo") == "5  Put back: a.\n" and (folder / "a").read_text() == "two\n"
-    assert [each["undone_at"] is None for each in msgspec.json.decode(desk(home, "--list", "--json", "3"))]
-    assert desk(home, "--change", "2", "-s", "t", code=2).startswith("deskhand: --change names one change")
+    assert [
+        each["undone_at"] is None
+        for each in msgspec.json.decode(desk(home, "--list", "--json", "3"))
+    ]
+    assert desk(home, "--change", "2", "-s", "t", code=2).startswith(
+        "deskhand: --change names one change"
+    )
     assert "nothing is there to undo" in desk(home, "-s", "other", code=1)
     assert "there is no change 99" in desk(home, "--change", "99", code=1)
     assert "is undone already" in desk(home, "--change", "3", code=1)
@@ -74,9 +89,14 @@ def test_what_was_changed_since_needs_force(home: Path) -> None:
     path = home / "agents/default/workspace/a"
     path.write_text("mine\n")
     said = desk(home, "--change", "2", code=1)
-    assert said.startswith("2  Not undone, write_file: a: a was changed since, outside of Deskhand.\n")
+    assert said.startswith(
+        "2  Not undone, write_file: a: a was changed since, outside of Deskhand.\n"
+    )
     assert "deskhand undo --change 2 --force" in said and path.read_text() == "mine\n"
-    assert desk(home, "--change", "2", "--force") == "2  Put back: a.\n" and path.read_text() == "one\n"
+    assert (
+        desk(home, "--change", "2", "--force") == "2  Put back: a.\n"
+        and path.read_text() == "one\n"
+    )
     desk(home, "--redo")
     assert path.read_text() == "mine\n"
 

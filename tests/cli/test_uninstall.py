@@ -47,7 +47,10 @@ def test_it_asks_and_goes(home: Home) -> None:
     assert code == 0 and not home.root.exists() and "gone" in out
     person = home.root.parent
     assert not (person / "cache").exists() and (person / "mine.txt").read_text() == "mine"
-    assert run("--purge", "--yes") == (0, "There is nothing of Deskhand on this machine but the program.\n")
+    assert run("--purge", "--yes") == (
+        0,
+        "There is nothing of Deskhand on this machine but the program.\n",
+    )
 
 
 def test_not_while_it_runs(home: Home) -> None:

@@ -1,4 +1,5 @@
-"""`deskhand service` with the tools of two systems in its PATH, and `deskhand status` beside the real service."""
+"""`deskhand service` with the tools of two systems in its PATH, and `deskhand status` beside the
+real service."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ case "$*" in
   *restart*|*start*) [ ! -e "$CALLS.fails" ] || { echo "Job failed." >&2; exit 1; }; touch "$CALLS.active" ;;
   *stop*|*disable*) rm -f "$CALLS.active" ;;
 esac
-"""
+"""  # noqa: E501
 LAUNCHCTL = """#!/bin/sh
 echo "launchctl $*" >> "$CALLS"
 case "$1" in
@@ -58,7 +59,14 @@ class Machine:
 
     def __call__(self, *args: str, code: int = 0) -> str:
         argv = [sys.executable, "-m", "deskhand", *args]
-        done = subprocess.run(argv, env=self.env, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            argv,
+            env=self.env,
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout + done.stderr
 
@@ -67,7 +75,11 @@ class Machine:
         """What the system was told since this was asked last, without the questions."""
         lines = self.calls.read_text().splitlines()
         self.calls.write_text("")
-        return [line for line in lines if not any(word in line for word in ("show-", "is-active", " print "))]
+        return [
+            line
+            for line in lines
+            if not any(word in line for word in ("show-", "is-active", " print "))
+        ]
 
 
 @pytest.fixture
@@ -77,11 +89,17 @@ def linux(tmp_path: Path) -> Machine:
 
 def test_a_service_of_systemd_comes_and_goes(linux: Machine) -> None:
     file = linux.root / ".config" / "systemd" / "user" / "deskhand.service"
-    assert "it is not installed as a service: deskhand service install" in linux("service", "start", code=1)
+    assert "it is not installed as a service: deskhand service install" in linux(
+        "service", "start", code=1
+    )
     said = linux("service", "install")
     assert str(file) in said and "loginctl enable-linger" in said and "deskhand status" in said
     user = "systemctl --user"
-    assert linux.told == [f"{user} daemon-reload", f"{user} enable deskhand", f"{user} restart deskhand"]
+    assert linux.told == [
+        f"{user} daemon-reload",
+        f"{user} enable deskhand",
+        f"{user} restart deskhand",
+    ]
     assert file.read_text() == linux("service", "install", "--print")
     assert f'"PATH={linux.bin}"' in file.read_text(), "what is not absolute would be somewhere else"
     assert "It runs" in linux("service", "status")
@@ -114,7 +132,10 @@ def test_a_service_of_launchd_comes_and_goes(tmp_path: Path) -> None:
     file = mac.root / "Library" / "LaunchAgents" / "org.deskhand.plist"
     domain = f"gui/{os.getuid()}"
     mac("service", "install")
-    assert mac.told == [f"launchctl bootstrap {domain} {file}", f"launchctl kickstart {domain}/org.deskhand"]
+    assert mac.told == [
+        f"launchctl bootstrap {domain} {file}",
+        f"launchctl kickstart {domain}/org.deskhand",
+    ]
     assert plistlib.loads(file.read_bytes())["ProgramArguments"][-1] == "serve"
     assert "It runs" in mac("service", "status")
     mac("service", "stop")
@@ -140,7 +161,12 @@ def test_one_that_somebody_started_by_hand_is_named(linux: Machine) -> None:
     os.close(fd)
 
 
-AWKWARD = Unit("deskhand-1", ("/a b/py%thon", "-m", 'q"uote', "$HOME", "back\\slash"), {"PATH": "/x y:/z%"}, Path("/o"))
+AWKWARD = Unit(
+    "deskhand-1",
+    ("/a b/py%thon", "-m", 'q"uote', "$HOME", "back\\slash"),
+    {"PATH": "/x y:/z%"},
+    Path("/o"),
+)
 
 
 def test_the_unit_is_what_systemd_takes(tmp_path: Path) -> None:
@@ -148,26 +174,50 @@ def test_the_unit_is_what_systemd_takes(tmp_path: Path) -> None:
     words = shlex.split(lines["ExecStart"].replace("$$", "$").replace("%%", "%"))
     assert tuple(words) == AWKWARD.command
     assert lines["Environment"] == '"PATH=/x y:/z%%"'
-    assert (lines["Restart"], lines["RestartForceExitStatus"], lines["RestartSec"]) == ("on-failure", "75", "5")
+    assert (lines["Restart"], lines["RestartForceExitStatus"], lines["RestartSec"]) == (
+        "on-failure",
+        "75",
+        "5",
+    )
     assert lines["ExecReload"] == "/bin/kill -HUP $MAINPID"
-    assert lines["KillMode"] == "mixed", "the worker would be told twice, and cut off what is under way"
+    assert lines["KillMode"] == "mixed", (
+        "the worker would be told twice, and cut off what is under way"
+    )
     assert int(lines["TimeoutStopSec"]) > 25
     if tool := shutil.which("systemd-analyze"):
         file = tmp_path / "deskhand.service"
         file.write_text(
-            systemd(Unit("deskhand", (sys.executable, "-m", "deskhand", "serve"), AWKWARD.environment, file))
+            systemd(
+                Unit(
+                    "deskhand",
+                    (sys.executable, "-m", "deskhand", "serve"),
+                    AWKWARD.environment,
+                    file,
+                )
+            )
         )
         env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)}
         done = subprocess.run(
-            [tool, "--user", "verify", str(file)], env=env, capture_output=True, text=True, check=False
+            [tool, "--user", "verify", str(file)],
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_plist_is_what_launchd_takes() -> None:
     found = plistlib.loads(launchd(AWKWARD).encode())
-    assert found["ProgramArguments"] == list(AWKWARD.command) and found["EnvironmentVariables"] == AWKWARD.environment
-    assert found["KeepAlive"] == {"SuccessfulExit": False} and found["RunAtLoad"] and found["ExitTimeOut"] > 25
+    assert (
+        found["ProgramArguments"] == list(AWKWARD.command)
+        and found["EnvironmentVariables"] == AWKWARD.environment
+    )
+    assert (
+        found["KeepAlive"] == {"SuccessfulExit": False}
+        and found["RunAtLoad"]
+        and found["ExitTimeOut"] > 25
+    )
 
 
 def test_another_home_is_another_service(linux: Machine) -> None:
@@ -197,7 +247,10 @@ def test_status_tells_what_runs_and_how_it_is(served: Served) -> None:
         assert said.startswith("Deskhand works. Its page: http://127.0.0.1:")
         assert said.splitlines()[1:] == ["Nothing waits for you, and nothing is wrong."]
         said = served.run("status", "--verbose").stdout
-        assert f"Process {served.worker_of(process.pid)} works since" in said and "Its page: http://127.0.0.1:" in said
+        assert (
+            f"Process {served.worker_of(process.pid)} works since" in said
+            and "Its page: http://127.0.0.1:" in said
+        )
         for part in ("driver", "store", "web", "owed", "configuration", "sandbox"):
             assert f"  {part}" in said
         assert "sweep" not in said, "while it is well"
@@ -210,12 +263,20 @@ def test_status_tells_what_runs_and_how_it_is(served: Served) -> None:
         os.kill(worker, signal.SIGSTOP)
         stuck = served.run("status")
         os.kill(worker, signal.SIGCONT)
-    assert stuck.returncode == 1 and f"Process {process.pid} runs and does not answer" in stuck.stdout
+    assert (
+        stuck.returncode == 1 and f"Process {process.pid} runs and does not answer" in stuck.stdout
+    )
 
 
 def test_a_part_that_is_not_well_says_why() -> None:
-    fact = HealthFact("channel mail", "down", "", None, 1_000.0, "LoginRefused: \x1b[31mwrong key", 1_060.0, 3)
+    fact = HealthFact(
+        "channel mail", "down", "", None, 1_000.0, "LoginRefused: \x1b[31mwrong key", 1_060.0, 3
+    )
     first, second = lines_of(fact, 4_700.0, ZoneInfo("UTC"))
-    assert "channel mail" in first and "started again 3 times" in first and "last success 1 h ago" in first
+    assert (
+        "channel mail" in first
+        and "started again 3 times" in first
+        and "last success 1 h ago" in first
+    )
     assert "␛[31mwrong key" in second and "1970-01-01 00:17" in second
     assert len(lines_of(HealthFact("x", "ok", last_error="long ago"), 0.0, ZoneInfo("UTC"))) == 1

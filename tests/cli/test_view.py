@@ -47,7 +47,9 @@ def said(text: str, channel: str = "terminal") -> e.MessageReceived:
 
 
 def replied(text: str, *calls: ToolCall, usage: Usage = Usage()) -> e.ModelReplied:  # noqa: B008 -- a frozen value
-    return e.ModelReplied(Message("assistant", (*((Text(text),) if text else ()), *calls)), "a/b", usage=usage)
+    return e.ModelReplied(
+        Message("assistant", (*((Text(text),) if text else ()), *calls)), "a/b", usage=usage
+    )
 
 
 def call(name: str = "shell", **arguments: object) -> ToolCall:
@@ -84,7 +86,10 @@ def test_a_message_from_elsewhere_names_its_sender() -> None:
 def test_streaming_prints_what_is_certain_and_redraws_the_rest() -> None:
     talk = Talk()
     talk.see(said("go"))
-    assert talk.see(piece("First *para", 0), piece("graph*.\n\nSec", 11)) == ["First paragraph.", ""]
+    assert talk.see(piece("First *para", 0), piece("graph*.\n\nSec", 11)) == [
+        "First paragraph.",
+        "",
+    ]
     assert talk.live() == ["Sec"]
     assert talk.see(piece("ond.", 23)) == []
     assert talk.live() == ["Second."]
@@ -132,14 +137,21 @@ def test_who_comes_late_sees_what_was_said() -> None:
 
 def test_a_tool_call() -> None:
     talk = Talk()
-    assert talk.see(said("go"), replied("I look.", call(command="ls -la"))) == ["> go", "", "I look.", ""]
+    assert talk.see(said("go"), replied("I look.", call(command="ls -la"))) == [
+        "> go",
+        "",
+        "I look.",
+        "",
+    ]
     talk.time = 3.0
     talk.see(Progress("tool_output", 3, text="a\nb\n", call_id="c1"))
     assert [line[2:] for line in talk.live()] == ["shell  ls -la  3 s", "b"]
     assert talk.see(finished("x\ny\nz")) == ["✓ shell  ls -la", "  x (+2 lines)  3 s"]
 
 
-@pytest.mark.parametrize(("status", "mark"), [("error", "✗"), ("denied", "✗"), ("interrupted", "✗"), ("ok", "✓")])
+@pytest.mark.parametrize(
+    ("status", "mark"), [("error", "✗"), ("denied", "✗"), ("interrupted", "✗"), ("ok", "✓")]
+)
 def test_how_a_call_ended(status: ResultStatus, mark: str) -> None:
     talk = Talk()
     talk.see(said("go"), replied("", call(a=1, b="two")))
@@ -174,7 +186,11 @@ def test_several_calls_in_one_question() -> None:
 def test_a_question_numbers_its_choices() -> None:
     talk = Talk()
     question = e.QuestionAsked("ask_1", "c1", "Which?", ("red", "blue"), 1e9)
-    assert talk.see(said("go"), replied("", call()), question)[-3:] == ["? Which?", "  1  red", "  2  blue"]
+    assert talk.see(said("go"), replied("", call()), question)[-3:] == [
+        "? Which?",
+        "  1  red",
+        "  2  blue",
+    ]
     assert talk.view.ask is not None
     assert talk.view.ask.choices == ("red", "blue")
 
@@ -259,11 +275,23 @@ def test_calls_side_by_side_are_marked_as_each_one_ends() -> None:
     two = [ToolCall(name, "read_file", msgspec.Raw(b'{"path":"x"}')) for name in ("c1", "c2", "c3")]
     talk.see(said("read them"), replied("", *two))
     talk.time = 2.0
-    assert talk.see(ended("c2", "two\nlines\n"), ended("c3", "no such file", "error"), ended("c9", "unknown")) == []
+    assert (
+        talk.see(
+            ended("c2", "two\nlines\n"),
+            ended("c3", "no such file", "error"),
+            ended("c9", "unknown"),
+        )
+        == []
+    )
     talk.time = 5.0
     live = talk.live()
     assert live[0].endswith("read_file  x  5 s") and not live[0].startswith(("✓", "✗"))
-    assert live[1:] == ["✓ read_file  x  2 s", "  two (+1 lines)", "✗ read_file  x  2 s", "  no such file"]
+    assert live[1:] == [
+        "✓ read_file  x  2 s",
+        "  two (+1 lines)",
+        "✗ read_file  x  2 s",
+        "  no such file",
+    ]
     assert talk.see(finished("one")) == ["✓ read_file  x", "  one  5 s"]
     done = e.ToolFinished(ToolResult("c2", (Text("two\nlines"),)))
     assert talk.see(done) == ["✓ read_file  x", "  two (+1 lines)  2 s"]

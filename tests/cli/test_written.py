@@ -54,7 +54,13 @@ class Owner:
         reaches = ToolScopes(store, Blobs(self.home / "state/blobs"), SandboxProvider())
         ids = RandomIds()
         reach = await reaches.of("default", workspace)
-        place = ("default/terminal:t", Principal("owner", ("owner",)), Address("terminal", chat="t"), "default", reach)
+        place = (
+            "default/terminal:t",
+            Principal("owner", ("owner",)),
+            Address("terminal", chat="t"),
+            "default",
+            reach,
+        )
         context = Context(*place, SystemClock(), ids, lambda text: None, ids.new("call"), OWNER)
         watch = await Watch.of(context, script)
         subprocess.run(["/bin/bash", "-c", script], cwd=self.repo, check=False)
@@ -81,8 +87,14 @@ def test_review_and_accept(owner: Owner) -> None:
     owner.agent("printf '\\techo evil\\n' >> Makefile; echo x > 'a b'; git init -q .")
     said = owner.run("written", str(owner.repo)).output
     assert f"{owner.repo}/Makefile  changed  (" in said and "    +\techo evil" in said
-    assert f"{owner.repo}/a b  made" in said and "of git's own files" in said and "add --accept" in said
-    assert f"{owner.repo}/.git/HEAD" not in said and f"{owner.repo}/.git/HEAD" in owner("written", "--all", "--names")
+    assert (
+        f"{owner.repo}/a b  made" in said
+        and "of git's own files" in said
+        and "add --accept" in said
+    )
+    assert f"{owner.repo}/.git/HEAD" not in said and f"{owner.repo}/.git/HEAD" in owner(
+        "written", "--all", "--names"
+    )
     assert owner("written", "--check", code=1).endswith("to review\n")
     assert owner("written", str(owner.home)).startswith("Nothing")
     assert "choose one" in owner.run("written", "--accept", "--discard", code=2).stderr
@@ -93,10 +105,14 @@ def test_review_and_accept(owner: Owner) -> None:
 
 def test_put_back(owner: Owner) -> None:
     owner.agent("printf x > Makefile; mkdir -p d; echo x > d/conftest.py; chmod 755 d/conftest.py")
-    assert f"Put back in {owner.repo}: 2." in owner("written", f"{owner.repo}/d", "--discard", "--yes")
+    assert f"Put back in {owner.repo}: 2." in owner(
+        "written", f"{owner.repo}/d", "--discard", "--yes"
+    )
     assert [each.name for each in owner.repo.iterdir()] == ["Makefile"]
     facts: dict[str, Any] = msgspec.json.decode(owner("written", "--json"))
-    assert [(each["path"], each["did"]) for each in facts["files"]] == [(f"{owner.repo}/Makefile", "changed")]
+    assert [(each["path"], each["did"]) for each in facts["files"]] == [
+        (f"{owner.repo}/Makefile", "changed")
+    ]
     owner("written", "--discard", "-y")
     assert (owner.repo / "Makefile").read_text() == "all:\n\techo built\n"
     assert owner("written").startswith("Nothing to review")
@@ -130,7 +146,9 @@ def test_check_guards_what_is_run(owner: Owner) -> None:
     script = f"{deskhand} written . --check && make"
 
     def make() -> str:
-        return subprocess.run(["/bin/sh", "-c", script], cwd=owner.repo, env=env, capture_output=True, text=True).stdout
+        return subprocess.run(
+            ["/bin/sh", "-c", script], cwd=owner.repo, env=env, capture_output=True, text=True
+        ).stdout
 
     assert "built" in make()
     owner.agent("printf 'all:\\n\\techo evil\\n' > Makefile")

@@ -62,11 +62,17 @@ def repeat(request: Request) -> Message:
 
 @pytest.mark.parametrize("jump_s", [-DAY_S, DAY_S])
 async def test_nothing_waits_for_the_clock_to_catch_up(jump_s: float, tmp_path: Path) -> None:
-    """A try that was put off before the jump is made soon after it; the order, the log and its chain hold."""
+    """A try that was put off before the jump is made soon after it; the order, the log and its
+    chain hold."""
     clock = SetClock()
     channel = Refusing()
-    parts = Parts(lambda name: ScriptedModel(repeat), {}, {}, (channel,), lambda inbound: ANN, clock=clock)
-    async with open_app(Settings(Home(tmp_path), CONFIG), parts) as app, anyio.create_task_group() as tasks:
+    parts = Parts(
+        lambda name: ScriptedModel(repeat), {}, {}, (channel,), lambda inbound: ANN, clock=clock
+    )
+    async with (
+        open_app(Settings(Home(tmp_path), CONFIG), parts) as app,
+        anyio.create_task_group() as tasks,
+    ):
         tasks.start_soon(app.run)
         for number in range(3):
             channel.write(f"m{number}")
@@ -75,14 +81,16 @@ async def test_nothing_waits_for_the_clock_to_catch_up(jump_s: float, tmp_path: 
             clock.advance(5)
             await until(lambda: len(channel.sent) == number + 1)  # noqa: B023
         tasks.cancel_scope.cancel()
-        texts = [part.text for out, _ in channel.sent for part in out.parts if isinstance(part, Text)]
+        texts = [
+            part.text for out, _ in channel.sent for part in out.parts if isinstance(part, Text)
+        ]
         assert texts == ["heard m0", "heard m1", "heard m2"]
         assert not (await app.store.audit())[1]  # type: ignore[attr-defined]
 
 
 class ShiftedClock(SystemClock):
-    """The machine's, of which somebody sets the time of day: where it is told `looks`, just before the last of so
-    many."""
+    """The machine's, of which somebody sets the time of day: where it is told `looks`, just before
+    the last of so many."""
 
     shift_s = by_s = 0.0
     looks = 0
@@ -95,7 +103,8 @@ class ShiftedClock(SystemClock):
 
 
 class Overloaded(ScriptedModel):
-    """Asks once to be left alone for longer than one sleeps through. `busy` is called just before that."""
+    """Asks once to be left alone for longer than one sleeps through. `busy` is called just before
+    that."""
 
     def __init__(self, busy: Callable[[], None] = lambda: None) -> None:
         self.asked = 0
@@ -111,7 +120,8 @@ class Overloaded(ScriptedModel):
 
 
 class Jump(msgspec.Struct, frozen=True):
-    """By how much the clock is set, when: while the model waits, or the channel; and whether it was off meanwhile."""
+    """By how much the clock is set, when: while the model waits, or the channel; and whether it was
+    off meanwhile."""
 
     by_s: float
     at: Literal["model", "channel"]
@@ -169,7 +179,8 @@ async def test_whoever_waits_is_answered_whatever_the_clock_says(tmp_path: Path)
 
 
 async def after_a_jump_at(home: Path, looks: int, by_s: float) -> float:
-    """How long it takes to answer where the clock is set while a wait for the model is worked out."""
+    """How long it takes to answer where the clock is set while a wait for the model is worked
+    out."""
     clock, channel = ShiftedClock(), MemoryChannel()
 
     def busy() -> None:
@@ -179,7 +190,10 @@ async def after_a_jump_at(home: Path, looks: int, by_s: float) -> float:
     model = Overloaded(busy)
     parts = Parts(lambda name: model, {}, {}, (channel,), lambda inbound: ANN, clock=clock)
     channel.write("hi")
-    async with open_app(Settings(Home(home), CONFIG), parts) as app, anyio.create_task_group() as tasks:
+    async with (
+        open_app(Settings(Home(home), CONFIG), parts) as app,
+        anyio.create_task_group() as tasks,
+    ):
         tasks.start_soon(app.run)
         await until(lambda: model.asked >= 1)  # it may be asked again at once
         began = anyio.current_time()
@@ -226,7 +240,10 @@ async def test_a_host_that_asked_us_to_wait_is_asked_again_in_time() -> None:
 @pytest.mark.parametrize("wrong_s", [-2 * DAY_S, 0.0, 2 * DAY_S])
 async def test_a_date_counts_from_the_clock_of_who_says_it(wrong_s: float) -> None:
     clock = SetClock()
-    said = {name: formatdate(clock.at + ahead, usegmt=True) for name, ahead in (("date", 0), ("retry-after", 90))}
+    said = {
+        name: formatdate(clock.at + ahead, usegmt=True)
+        for name, ahead in (("date", 0), ("retry-after", 90))
+    }
     clock.at += wrong_s
     assert HostRateLimiter().told("slow.test", clock, said) == 90
     assert HostRateLimiter().told("slow.test", clock, {"retry-after": "soon"}) == 0
@@ -256,4 +273,6 @@ async def test_what_was_just_stored_is_not_old_because_the_clock_was_set(tmp_pat
 def test_a_certificate_of_ours_is_good_whatever_the_clock_shows_then(set_s: float) -> None:
     now = SetClock().now()
     made = x509.load_pem_x509_certificate(Authority(now).pem.encode())
-    assert made.not_valid_before_utc.timestamp() < now + set_s < made.not_valid_after_utc.timestamp()
+    assert (
+        made.not_valid_before_utc.timestamp() < now + set_s < made.not_valid_after_utc.timestamp()
+    )

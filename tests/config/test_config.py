@@ -63,7 +63,9 @@ def test_operator_use(tmp_path: Path) -> None:
     assert settings.config == Config(
         defaults=AgentConfig(steps=40),
         agents={
-            "operator": AgentConfig(("openrouter/anthropic/claude-sonnet-4-6",), steps=60, workspace="/srv/operator"),
+            "operator": AgentConfig(
+                ("openrouter/anthropic/claude-sonnet-4-6",), steps=60, workspace="/srv/operator"
+            ),
             "coder": AgentConfig(("openai/gpt-5",), profile="coding", prompt="minimal"),
         },
         providers={"azure": ProviderConfig("https://example.openai.azure.com/openai/v1")},
@@ -80,10 +82,14 @@ def test_operator_use(tmp_path: Path) -> None:
 def test_operator_ai_0_4(tmp_path: Path) -> None:
     settings = source("operator-ai-0.4.yaml", tmp_path)
     assert settings.config == Config(
-        defaults=AgentConfig(("anthropic/claude-opus-4-6", "google/gemini-3-pro"), steps=25, context_ratio=0.5),
+        defaults=AgentConfig(
+            ("anthropic/claude-opus-4-6", "google/gemini-3-pro"), steps=25, context_ratio=0.5
+        ),
         agents={
             "operator": AgentConfig(("anthropic/claude-sonnet-4-6",), sandbox=False),
-            "researcher": AgentConfig(steps=10, tools=("read_file", "shell"), skills=("summarize",)),
+            "researcher": AgentConfig(
+                steps=10, tools=("read_file", "shell"), skills=("summarize",)
+            ),
         },
         roles={"team": RoleConfig(("operator", "researcher"))},
         timezone="America/Vancouver",
@@ -98,7 +104,8 @@ def test_operator_ai_0_4(tmp_path: Path) -> None:
     )
     transport, env_file = settings.warnings
     assert transport == (
-        "agents.operator.transport: set `channels` and `bindings` instead; until then 'operator' answers in the"
+        "agents.operator.transport: set `channels` and `bindings` instead; until then "
+        "'operator' answers in the"
         " terminal, and SLACK_BOT_TOKEN and SLACK_APP_TOKEN are not read"
     )
     assert "keys.env' does not exist" in env_file
@@ -167,7 +174,8 @@ def test_either_provider_of_agent_computer(tmp_path: Path) -> None:
 
 
 def test_what_agent_computer_knows_and_we_do_not(tmp_path: Path) -> None:
-    """Nothing of it is lost or in force: above all, nothing approves by itself. A key goes where keys are."""
+    """Nothing of it is lost or in force: above all, nothing approves by itself. A key goes where
+    keys are."""
     theirs: dict[str, object] = {
         "non_interactive_approval_policy": "auto_approve",
         "shell_blocked_commands": ["rm"],
@@ -183,15 +191,23 @@ def test_what_agent_computer_knows_and_we_do_not(tmp_path: Path) -> None:
     settings = read(tmp_path, msgspec.json.encode(whole))
     assert settings.config == Config(policy=(Rule("ask", tool="shell"),))
     assert settings.environment["OPENROUTER_API_KEY"] == "sk-or-12345678"
-    assert any("agent.tools.non_interactive_approval_policy" in warning for warning in settings.warnings)
+    assert any(
+        "agent.tools.non_interactive_approval_policy" in warning for warning in settings.warnings
+    )
     left = [path for path, _ in translate(whole).left]
     tools = [f"agent.tools.{name}" for name in theirs if name != "require_approval"]
     assert left == [*tools, "lmstudio.timeout", "pinchtab.port"]
 
 
 def test_openagent_by_its_environment(tmp_path: Path) -> None:
-    env = {"MODEL": "claude-opus-4-6", "MAX_TURNS": "30", "ANTHROPIC_BASE_URL": "https://proxy.example"}
-    assert read(tmp_path, "timezone: Europe/Berlin", **env).config == Config(timezone="Europe/Berlin")
+    env = {
+        "MODEL": "claude-opus-4-6",
+        "MAX_TURNS": "30",
+        "ANTHROPIC_BASE_URL": "https://proxy.example",
+    }
+    assert read(tmp_path, "timezone: Europe/Berlin", **env).config == Config(
+        timezone="Europe/Berlin"
+    )
     settings = read(tmp_path, "compat: openagent", **env)
     assert settings.config == Config(
         defaults=AgentConfig(
@@ -206,7 +222,10 @@ def test_openagent_by_its_environment(tmp_path: Path) -> None:
         providers={"anthropic": ProviderConfig("https://proxy.example/v1")},
         compat="openagent",
     )
-    assert read(tmp_path, "compat: openagent\ndefaults: {also_allow: []}").config.defaults.also_allow == ()
+    assert (
+        read(tmp_path, "compat: openagent\ndefaults: {also_allow: []}").config.defaults.also_allow
+        == ()
+    )
     assert settings.warnings == ()
 
 
@@ -220,17 +239,29 @@ def test_all_of_openagents_variables(tmp_path: Path) -> None:
         "WORKSPACE_DIR": "/srv/work",
         "ENABLE_MEMORY": "false",
     }
-    unused = ["CONTEXT_WINDOW", "LLM_MAX_RETRIES", "LLM_RETRY_BASE_DELAY", "LLM_RETRY_MAX_DELAY", "PROMPTS_DIR"]
+    unused = [
+        "CONTEXT_WINDOW",
+        "LLM_MAX_RETRIES",
+        "LLM_RETRY_BASE_DELAY",
+        "LLM_RETRY_MAX_DELAY",
+        "PROMPTS_DIR",
+    ]
     unused += ["WORKSPACE_CLEANUP_DELAY", "BACKGROUND_TIMEOUT", "MAX_TEAMMATES"]
     env = used | dict.fromkeys(unused, "1") | {"DATABASE_URL": "postgresql://u:secret@h/db"}
     settings = read(tmp_path, "compat: openagent", **env)
     defaults = settings.config.defaults
     assert not settings.config.memory.enabled
-    assert (defaults.context_ratio, defaults.shell_timeout_s, defaults.commands) == (0.5, 90.0, ("ls", "git"))
+    assert (defaults.context_ratio, defaults.shell_timeout_s, defaults.commands) == (
+        0.5,
+        90.0,
+        ("ls", "git"),
+    )
     assert (settings.skills_folder, defaults.workspace) == (tmp_path / "my" / "skills", "/srv/work")
     database, others = settings.warnings
     assert database.startswith("DATABASE_URL is not used") and "secret" not in database
-    assert others.startswith(f"not used here yet: {', '.join(unused[:4])} and {len(unused) - 4} more")
+    assert others.startswith(
+        f"not used here yet: {', '.join(unused[:4])} and {len(unused) - 4} more"
+    )
     assert read(tmp_path, ALLOWED_COMMANDS="[]").config.defaults.commands == ()
     assert read(tmp_path, "compat: ''", **env).config.defaults == AgentConfig()
 
@@ -238,7 +269,9 @@ def test_all_of_openagents_variables(tmp_path: Path) -> None:
 def test_openagent_by_its_env_file(tmp_path: Path) -> None:
     settings = source("openagent.env", tmp_path)
     assert settings.config == Config(
-        defaults=AgentConfig(("anthropic/claude-opus-4-6",), 30, workspace="work space", shell_timeout_s=90.0),
+        defaults=AgentConfig(
+            ("anthropic/claude-opus-4-6",), 30, workspace="work space", shell_timeout_s=90.0
+        ),
         providers={"anthropic": ProviderConfig("https://proxy.example/v1")},
     )
     assert settings.environment["ANTHROPIC_API_KEY"] == "sk-ant-secret"
@@ -246,7 +279,11 @@ def test_openagent_by_its_env_file(tmp_path: Path) -> None:
 
 
 def test_operator_use_by_its_environment(tmp_path: Path) -> None:
-    env = {"OPERATOR_AGENTS__DEFAULTS__MAX_TOOL_ITERATIONS": "7", "OPERATOR_AGENT": "default", "OPERATOR_HOME": "/x"}
+    env = {
+        "OPERATOR_AGENTS__DEFAULTS__MAX_TOOL_ITERATIONS": "7",
+        "OPERATOR_AGENT": "default",
+        "OPERATOR_HOME": "/x",
+    }
     settings = read(tmp_path, "compat: operator-use", **env)
     assert settings.config.defaults.steps == 7
     assert settings.choose() == "default"
@@ -274,12 +311,24 @@ def test_which_agent(tmp_path: Path) -> None:
 
 
 def test_the_share_of_the_window(tmp_path: Path) -> None:
-    """Where an agent says nothing, the defaults hold; where those say nothing, a conversation fills four fifths."""
+    """Where an agent says nothing, the defaults hold; where those say nothing, a conversation fills
+    four fifths."""
     settings = read(
-        tmp_path, "defaults: {context_ratio: 0.5}\nagents: {a: {}, b: {context_ratio: 0.25}, c: {contextRatio: 1}}"
+        tmp_path,
+        (
+            "defaults: {context_ratio: 0.5}\nagents: {a: {}, b: {context_ratio: 0.25}, c: "
+            "{contextRatio: 1}}"
+        ),
     )
     who = Principal("ann")
-    turn = Turn(principal=who, address=Address("terminal"), answers=[1], opened_at=0.0, steps=0, usage=Usage())
+    turn = Turn(
+        principal=who,
+        address=Address("terminal"),
+        answers=[1],
+        opened_at=0.0,
+        steps=0,
+        usage=Usage(),
+    )
     state = State("s", n=1, turn=turn)
     said = Message("user", (Text("w" * 100_000),)), Message("assistant", (Text("yes"),))
     state.messages = [ContextMessage(4 * n, message) for n, message in enumerate(said, 1)]
@@ -290,26 +339,39 @@ def test_the_share_of_the_window(tmp_path: Path) -> None:
         state.context_tokens += 100
         assert next_step(state, limits, 0.0) == Compact(int(share * 50_000)), agent
     usual = read(tmp_path / "usual")
-    assert usual.limits(usual.agent("default"), 100_000) == Limits(window=100_000, model_window=100_000)
+    assert usual.limits(usual.agent("default"), 100_000) == Limits(
+        window=100_000, model_window=100_000
+    )
 
 
 def test_how_much_an_agent_may_write(tmp_path: Path) -> None:
-    """As operator-ai writes it: an agent's own number, else the defaults', else as much as the model can."""
+    """As operator-ai writes it: an agent's own number, else the defaults', else as much as the
+    model can."""
     settings = read(
         tmp_path,
         "defaults: {max_output_tokens: 900, max_iterations: 25}\n"
         "agents: {a: {}, b: {max_output_tokens: 70, max_iterations: 5}}",
     )
     found = {name: settings.limits(settings.agent(name), 100_000) for name in settings.agents}
-    assert {name: (each.output_tokens, each.steps) for name, each in found.items()} == {"a": (900, 25), "b": (70, 5)}
+    assert {name: (each.output_tokens, each.steps) for name, each in found.items()} == {
+        "a": (900, 25),
+        "b": (70, 5),
+    }
     silent = read(tmp_path / "silent", "defaults: {max_output_tokens: null}")
-    assert silent.limits(silent.agent("default"), 100_000).output_tokens is None and silent.warnings == ()
+    assert (
+        silent.limits(silent.agent("default"), 100_000).output_tokens is None
+        and silent.warnings == ()
+    )
 
 
 def test_permissions(tmp_path: Path) -> None:
     """No block and `*` are all, a list is only these."""
     settings = read(
-        tmp_path, "agents: {a: {permissions: {tools: '*', skills: '*'}}, b: {permissions: {skills: [x]}}, c: {}}"
+        tmp_path,
+        (
+            "agents: {a: {permissions: {tools: '*', skills: '*'}}, b: {permissions: {skills: "
+            "[x]}}, c: {}}"
+        ),
     )
     found = [(settings.agent(name).tools, settings.agent(name).skills) for name in "abc"]
     assert found == [(("*",), ("*",)), (("*",), ("x",)), (("*",), ("*",))]
@@ -323,11 +385,17 @@ agents:
   a: {}
   b: {tools: ["*"], skills: ["*"], commands: [], profile: full, also_allow: [], deny: []}
   c: {tools: [], skills: []}
-"""
+"""  # noqa: E501
     settings = read(tmp_path, text)
     assert settings.offered("a") == Offered("coding", ("read_*", "shell"), ("kv_*",), ("shell",))
-    assert settings.offered("b") == Offered() and settings.skills("b") == ("*",) and not settings.agent("b").commands
-    assert settings.offered("c").tools == () and settings.skills("c") == (), "a list is only these, and this is none"
+    assert (
+        settings.offered("b") == Offered()
+        and settings.skills("b") == ("*",)
+        and not settings.agent("b").commands
+    )
+    assert settings.offered("c").tools == () and settings.skills("c") == (), (
+        "a list is only these, and this is none"
+    )
     assert read(tmp_path / "usual").offered("default") == Offered()
 
 
@@ -345,7 +413,10 @@ THEIRS = {"profile": "coding", "alsoAllow": ["kv_get"], "deny": ["terminal"]}
 )
 def test_profiles_of_tools_as_others_write_them(tmp_path: Path, agents: object) -> None:
     settings = read(tmp_path, msgspec.json.encode({"agents": agents}))
-    assert settings.offered("a") == Offered("coding", ("*",), ("kv_get",), ("shell",)) and settings.warnings == ()
+    assert (
+        settings.offered("a") == Offered("coding", ("*",), ("kv_get",), ("shell",))
+        and settings.warnings == ()
+    )
 
 
 def test_postures(tmp_path: Path) -> None:
@@ -371,7 +442,10 @@ roles: {kids: {agents: [a], posture: ask-me}}
 def test_agents_may_be_a_list(tmp_path: Path) -> None:
     settings = read(tmp_path, "agents: [{name: a, steps: 3}, {id: b}]")
     assert settings.config.agents == {"a": AgentConfig(steps=3), "b": AgentConfig()}
-    theirs = read(tmp_path / "theirs", '{"agents": {"list": [{"id": "a"}, {"id": "b", "maxToolIterations": 3}]}}')
+    theirs = read(
+        tmp_path / "theirs",
+        '{"agents": {"list": [{"id": "a"}, {"id": "b", "maxToolIterations": 3}]}}',
+    )
     assert theirs.config.agents == {"a": AgentConfig(), "b": AgentConfig(steps=3)}
 
 
@@ -401,7 +475,10 @@ def test_the_environment_does_not_change_which_agent_is_the_first(tmp_path: Path
 
 
 def test_unknown_keys_are_named_and_never_fatal(tmp_path: Path) -> None:
-    text = "timezon: UTC\ndefaults: {model_s: [x/y]}\nproviders: {openai: {base_ur: x}}\nagents: {a: {stepz: 1}}\n1: 2"
+    text = (
+        "timezon: UTC\ndefaults: {model_s: [x/y]}\nproviders: {openai: {base_ur: x}}\nagents: "
+        "{a: {stepz: 1}}\n1: 2"
+    )
     settings = read(tmp_path, text, DESKHAND_TIMEZON="UTC")
     assert settings.warnings == (
         "unknown key 'timezon'; did you mean 'timezone'?",
@@ -423,7 +500,9 @@ def test_variables_override_the_file(tmp_path: Path) -> None:
         DESKHAND_TIMEZONE="Asia/Tokyo",
         DESKHAND_SHOW_USAGE="true",
     )
-    assert settings.config == Config(AgentConfig(("c/d", "e/f"), 9, 77), timezone="Asia/Tokyo", show_usage=True)
+    assert settings.config == Config(
+        AgentConfig(("c/d", "e/f"), 9, 77), timezone="Asia/Tokyo", show_usage=True
+    )
 
 
 def test_a_traceback_shows_no_key(tmp_path: Path) -> None:
@@ -443,7 +522,8 @@ def test_env_files(tmp_path: Path) -> None:
 
 
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
-    f"{new}: &{new} [{','.join([f'*{old}'] * 9)}]\n" for old, new in zip("abcdefghi", "bcdefghij", strict=True)
+    f"{new}: &{new} [{','.join([f'*{old}'] * 9)}]\n"
+    for old, new in zip("abcdefghi", "bcdefghij", strict=True)
 )
 BAD: list[tuple[str | bytes, str]] = [
     (BOMB, "its aliases come to more than"),
@@ -457,9 +537,15 @@ BAD: list[tuple[str | bytes, str]] = [
     ("- a\n- b", "must hold keys and values"),
     ("just words", "must hold keys and values"),
     ("defaults: {steps: many}", "'defaults.steps': Expected `int | null`, got `str`"),
-    ("roles: {admin: {agents: [a]}}", "'roles.admin' is built in, with all agents: give this role another"),
+    (
+        "roles: {admin: {agents: [a]}}",
+        "'roles.admin' is built in, with all agents: give this role another",
+    ),
     ("bindings: [{agent: x}]", "'bindings[0].agent': there is no agent 'x'"),
-    ("bindings: [{agent: default, guild: 1}]", "'bindings[0]': Object contains unknown field `guild`"),
+    (
+        "bindings: [{agent: default, guild: 1}]",
+        "'bindings[0]': Object contains unknown field `guild`",
+    ),
     ("roles: {approver: {agents: [a]}}", "'roles.approver' is built in"),
     ("settings: {reject_response: shout}", "'reject_response': Invalid enum value 'shout'"),
     ("defaults: {context_ratio: 1.5}", "'defaults.context_ratio': Expected `float` <= 1.0"),
@@ -475,7 +561,9 @@ BAD: list[tuple[str | bytes, str]] = [
 
 
 @pytest.mark.parametrize(("text", "sentence"), BAD, ids=[sentence for _, sentence in BAD])
-def test_bad_files_end_in_a_sentence_and_quickly(tmp_path: Path, text: str | bytes, sentence: str) -> None:
+def test_bad_files_end_in_a_sentence_and_quickly(
+    tmp_path: Path, text: str | bytes, sentence: str
+) -> None:
     with pytest.raises(ConfigError) as raised:
         read(tmp_path, text)
     assert sentence in str(raised.value)
@@ -492,12 +580,17 @@ def test_half_surrogates_are_cleaned(tmp_path: Path) -> None:
     json = read(tmp_path, '{"defaults": {"workspace": "a\\ud800b"}}')
     yaml = read(tmp_path, 'defaults: {workspace: "a\\ud800b"}')
     for settings in (json, yaml):
-        assert msgspec.json.decode(msgspec.json.encode(settings.config))["defaults"] == {"workspace": "a?b"}
+        assert msgspec.json.decode(msgspec.json.encode(settings.config))["defaults"] == {
+            "workspace": "a?b"
+        }
 
 
 def test_aliases_may_be_used_honestly(tmp_path: Path) -> None:
     text = "x-base: &base {steps: 3}\nagents: {a: {<<: *base}, b: *base}"
-    assert read(tmp_path, text).config.agents == {"a": AgentConfig(steps=3), "b": AgentConfig(steps=3)}
+    assert read(tmp_path, text).config.agents == {
+        "a": AgentConfig(steps=3),
+        "b": AgentConfig(steps=3),
+    }
 
 
 def test_a_byte_order_mark_and_an_empty_file(tmp_path: Path) -> None:
@@ -535,9 +628,18 @@ def test_the_page_says_of_each_key_what_its_document_says() -> None:
     [
         ("{harvester: {enabled: true, model: openai/x}}", "memory.harvester.schedule"),
         ("{harvester: {enabled: true, schedule: '0 3 * * *'}}", "memory.harvester.models"),
-        ("{harvester: {enabled: true, schedule: '61 * * * *', model: openai/x}}", "memory.harvester.schedule"),
+        (
+            "{harvester: {enabled: true, schedule: '61 * * * *', model: openai/x}}",
+            "memory.harvester.schedule",
+        ),
         ("{cleaner: {schedule: whenever}}", "memory.cleaner.schedule"),
-        ("{cleaner: {enabled: true, schedule: '0 3 * * *', models: [openai/x]}, embed_model: none}", "embed_model"),
+        (
+            (
+                "{cleaner: {enabled: true, schedule: '0 3 * * *', models: [openai/x]}, "
+                "embed_model: none}"
+            ),
+            "embed_model",
+        ),
         ("{embed_model: text-embedding-3-small}", "provider/name"),
         ("{max_memories: 0}", "memory.max_memories"),
         ("{inject_min_relevance: 2}", "memory.inject_min_relevance"),
@@ -551,14 +653,27 @@ def test_memory_that_cannot_work_stops_the_start(tmp_path: Path, text: str, said
 def test_what_holds_of_memory_where_nothing_is_said(tmp_path: Path) -> None:
     memory = read(tmp_path).config.memory
     assert (memory.embed_dimensions, memory.max_memories, memory.inject_top_k) == (1536, 10_000, 5)
-    assert (memory.inject_min_relevance, memory.candidate_ttl_days, memory.keeping.candidate_days) == (0.1, 14, 14)
-    chain = "{harvester: {enabled: true, schedule: '0 * * * *', models: [gemini/a, openai/b]}, candidate_ttl_days: 3}"
+    assert (
+        memory.inject_min_relevance,
+        memory.candidate_ttl_days,
+        memory.keeping.candidate_days,
+    ) == (0.1, 14, 14)
+    chain = (
+        "{harvester: {enabled: true, schedule: '0 * * * *', models: [gemini/a, openai/b]}, "
+        "candidate_ttl_days: 3}"
+    )
     memory = read(tmp_path, f"memory: {chain}").config.memory
-    assert memory.harvester.models == ("google/a", "openai/b") and memory.keeping.candidate_days == 3
+    assert (
+        memory.harvester.models == ("google/a", "openai/b") and memory.keeping.candidate_days == 3
+    )
 
 
-@pytest.mark.parametrize("text", ["a: " + "[" * 60, "a: [" + "{b: " * 60, "a: " + "[" * 51 + "]" * 51])
-def test_brackets_nested_too_deeply_are_refused_before_they_are_parsed(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    "text", ["a: " + "[" * 60, "a: [" + "{b: " * 60, "a: " + "[" * 51 + "]" * 51]
+)
+def test_brackets_nested_too_deeply_are_refused_before_they_are_parsed(
+    tmp_path: Path, text: str
+) -> None:
     with pytest.raises(ConfigError, match="nested too deeply"):
         parse_data(text, tmp_path / "x.yaml")
     with pytest.raises(ConfigError, match="nested too deeply"):

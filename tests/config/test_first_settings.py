@@ -1,4 +1,5 @@
-"""Keys, the time zone and the name of the owner: where they are read, and what of a file stays when they are set."""
+"""Keys, the time zone and the name of the owner: where they are read, and what of a file stays when
+they are set."""
 
 from __future__ import annotations
 
@@ -63,7 +64,8 @@ def test_a_secret_is_replaced_where_it_stood(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("a key", "x"), ("KEY", ""), ("KEY", "a\nB=c"), ("KEY", "'\""), ("", "x"), ("K\nB", "x")]
+    ("name", "value"),
+    [("a key", "x"), ("KEY", ""), ("KEY", "a\nB=c"), ("KEY", "'\""), ("", "x"), ("K\nB", "x")],
 )
 def test_what_would_be_read_otherwise_is_refused(tmp_path: Path, name: str, value: str) -> None:
     here = settings(tmp_path)

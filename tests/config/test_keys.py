@@ -1,4 +1,5 @@
-"""The key that was meant by one that does not exist, and lists and sections without anything in them."""
+"""The key that was meant by one that does not exist, and lists and sections without anything in
+them."""
 
 from __future__ import annotations
 
@@ -44,7 +45,9 @@ def test_what_is_suggested_exists_and_is_something_else() -> None:
     existing = set(keys.every(Config))
     sections = {path.rpartition(".")[0] for path in existing}
     leaves = {path.rpartition(".")[2] for path in existing}
-    misspelt = {wrong for path in existing for wrong in (path[:-1], f"{path}s", f"{path[:-2]}x{path[-1]}")}
+    misspelt = {
+        wrong for path in existing for wrong in (path[:-1], f"{path}s", f"{path[:-2]}x{path[-1]}")
+    }
     misplaced = {f"{section}.{leaf}".lstrip(".") for section in sections for leaf in leaves}
     for written in misspelt | misplaced | existing:
         meant = keys.near(written, Config)
@@ -69,11 +72,15 @@ def test_what_is_suggested_exists_and_is_something_else() -> None:
 def test_a_list_of_models_that_is_empty(tmp_path: Path, text: str, key: str) -> None:
     with pytest.raises(ConfigError) as raised:
         read(tmp_path, text)
-    assert f"{key!r} is empty: name at least one model, such as [anthropic/claude-sonnet-5]" in str(raised.value)
+    assert f"{key!r} is empty: name at least one model, such as [anthropic/claude-sonnet-5]" in str(
+        raised.value
+    )
 
 
 def test_a_rule_for_no_command_is_not_one_for_every_command(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"'policy\[1\].commands' is empty: name at least one program"):
+    with pytest.raises(
+        ConfigError, match=r"'policy\[1\].commands' is empty: name at least one program"
+    ):
         read(tmp_path, "policy: [{verdict: ask}, {verdict: allow, tool: shell, commands: []}]")
 
 
@@ -93,6 +100,8 @@ plugins: []
 
 
 def test_a_section_without_keys_and_a_variable_without_text_say_nothing(tmp_path: Path) -> None:
-    settings = read(tmp_path, "defaults:\nmemory:\n  harvester:\nagents:\nweb:\n", DESKHAND_MODELS="")
+    settings = read(
+        tmp_path, "defaults:\nmemory:\n  harvester:\nagents:\nweb:\n", DESKHAND_MODELS=""
+    )
     assert settings.config == Config()
     assert settings.warnings == ()

@@ -1,4 +1,5 @@
-"""The configuration while it is being edited: followed without a restart, and never lost to a mistake."""
+"""The configuration while it is being edited: followed without a restart, and never lost to a
+mistake."""
 
 from __future__ import annotations
 
@@ -86,7 +87,9 @@ def test_reading_again_takes_up_what_was_removed_and_keeps_what_was_chosen(home:
     settings = home.settings().with_model("scripted/other")
     (home.root / ".env").write_text("")
     again = read_again(settings)
-    assert "SOME_KEY" not in again.environment and again.agent("default").models == ("scripted/other",)
+    assert "SOME_KEY" not in again.environment and again.agent("default").models == (
+        "scripted/other",
+    )
     home.file.unlink()
     assert read_again(settings).config.defaults.steps is None
 
@@ -95,7 +98,8 @@ def test_reading_again_takes_up_what_was_removed_and_keeps_what_was_chosen(home:
 async def running(
     home: Home, channel: MemoryChannel, script: Callable[[Request], Message]
 ) -> AsyncIterator[tuple[App, list[str]]]:
-    """An app, and the names of the models that it opened, with a word for each time the settings were renewed."""
+    """An app, and the names of the models that it opened, with a word for each time the settings
+    were renewed."""
     opened: list[str] = []
 
     def open_model(name: str) -> ScriptedModel:
@@ -125,7 +129,8 @@ async def until(true: Callable[[], bool]) -> None:
 
 
 async def test_a_change_holds_from_the_next_drive_on(home: Home) -> None:
-    """The model, the limits, the rules, the tools and what is said after a turn; nobody is cut off."""
+    """The model, the limits, the rules, the tools and what is said after a turn; nobody is cut
+    off."""
     asked: list[Request] = []
 
     def script(request: Request) -> Message:
@@ -144,14 +149,18 @@ async def test_a_change_holds_from_the_next_drive_on(home: Home) -> None:
         await until(lambda: app.settings.config.defaults.steps == 7)
         channel.write("two")
         await until(lambda: len(channel.sent) == 2)
-        assert opened[1:] == ["renewed", "scripted/new"] and [tool.name for tool in asked[-1].tools] == ["read_file"]
+        assert opened[1:] == ["renewed", "scripted/new"] and [
+            tool.name for tool in asked[-1].tools
+        ] == ["read_file"]
         said = "".join(part.text for part in channel.sent[-1][0].parts if isinstance(part, Text))
         assert said.startswith("answer 2") and "Usage:" in said
         assert app.current.agent("other").limits.steps == 7
         assert (await fact_of(app)).state == "ok"
 
 
-async def test_what_is_broken_changes_nothing_and_is_told(home: Home, caplog: pytest.LogCaptureFixture) -> None:
+async def test_what_is_broken_changes_nothing_and_is_told(
+    home: Home, caplog: pytest.LogCaptureFixture
+) -> None:
     channel = MemoryChannel()
     async with running(home, channel, lambda request: say("fine")) as (app, _):
         await until(good_copy(app.settings.home, home.file).exists)
@@ -176,7 +185,9 @@ async def test_what_a_model_failed_at_before_the_change_is_not_held_against_it(h
         raise ModelKeyRefused("no")
 
     async def state(app: App) -> State:
-        return next(fact.state for fact in (await app.health()).facts if fact.name == "model scripted")
+        return next(
+            fact.state for fact in (await app.health()).facts if fact.name == "model scripted"
+        )
 
     channel = MemoryChannel()
     async with running(home, channel, script) as (app, _):
@@ -211,7 +222,11 @@ async def test_a_new_key_is_a_secret_at_once_and_a_new_level_holds(home: Home) -
             logging.getLogger("deskhand.x").info("not this")
             assert app.redact("a sk-brand-new-key") == "a {{secret:OPENAI_API_KEY}}"
     text = app.settings.home.log.read_text()
-    assert "it was refused: {{secret:OPENAI_API_KEY}}" in text and "brand-new" not in text and "not this" not in text
+    assert (
+        "it was refused: {{secret:OPENAI_API_KEY}}" in text
+        and "brand-new" not in text
+        and "not this" not in text
+    )
 
 
 async def test_models_are_opened_anew_only_where_their_settings_changed(home: Home) -> None:

@@ -49,12 +49,16 @@ bindings:
 - {agent: coder, channel: mail, chat: 7}
 """)
     settings = read_settings(None, {"DESKHAND_HOME": str(tmp_path)})
-    assert settings.config.bindings == (Binding("sales", "chat", "shop", "12"), Binding("coder", "mail", chat="7"))
+    assert settings.config.bindings == (
+        Binding("sales", "chat", "shop", "12"),
+        Binding("coder", "mail", chat="7"),
+    )
     assert settings.warnings == ()
 
 
 async def test_several_conversations_in_one_chat(tmp_path: Path) -> None:
-    """`/start NAME` begins one, or goes back to it, and it stays chosen: over a restart, and in that chat alone."""
+    """`/start NAME` begins one, or goes back to it, and it stays chosen: over a restart, and in
+    that chat alone."""
     channel, ann, model = MemoryChannel(), Principal("ann", ("owner",)), ScriptedModel()
     settings = Settings(Home(tmp_path), Config()).with_model("scripted/x")
 
@@ -75,7 +79,9 @@ async def test_several_conversations_in_one_chat(tmp_path: Path) -> None:
     await write("hello", "/start Taxes", "one")
     said = "".join(part.text for part in channel.sent[1][0].parts if isinstance(part, Text))
     assert "taxes" in said
-    assert {outgoing.address.chat for outgoing, _ in channel.sent} == {"1"}, "the answers come into the same chat"
+    assert {outgoing.address.chat for outgoing, _ in channel.sent} == {"1"}, (
+        "the answers come into the same chat"
+    )
     assert await write("two") == ["default/memory:1 1", "default/memory:1:taxes 2"]
     assert await write("elsewhere", chat="2") == [
         "default/memory:1 1",
@@ -88,11 +94,14 @@ async def test_several_conversations_in_one_chat(tmp_path: Path) -> None:
         "default/memory:1:taxes 3",
     ]
     shown = [each.message.text for request in model.requests for each in request.messages]
-    assert "five" in shown[-1] and not any("/start" in text for text in shown), "the model hears nothing of it"
+    assert "five" in shown[-1] and not any("/start" in text for text in shown), (
+        "the model hears nothing of it"
+    )
 
 
 async def test_a_button_answers_the_conversation_that_asked(tmp_path: Path) -> None:
-    """Whatever was chosen in that chat since; and a made up button answers nothing in the chat of another."""
+    """Whatever was chosen in that chat since; and a made up button answers nothing in the chat of
+    another."""
     channel = MemoryChannel()
     acts = tmp_path / "acts.txt"
     settings = Settings(Home(tmp_path), Config()).with_model("scripted/x")
@@ -107,7 +116,9 @@ async def test_a_button_answers_the_conversation_that_asked(tmp_path: Path) -> N
     def who(inbound: Inbound) -> Principal:
         return Principal(inbound.sender, ("approver",))
 
-    parts = Parts(lambda name: ScriptedModel(script), {"act": act}, channels=(channel,), authorise=who)
+    parts = Parts(
+        lambda name: ScriptedModel(script), {"act": act}, channels=(channel,), authorise=who
+    )
     async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
         tasks.start_soon(app.run)
 
@@ -118,7 +129,9 @@ async def test_a_button_answers_the_conversation_that_asked(tmp_path: Path) -> N
 
         def press(sender: str, chat: str) -> None:
             channel.waiting.append(
-                Inbound(f"p{sender}", Address("memory", chat=chat), sender, SystemClock().now(), answer)
+                Inbound(
+                    f"p{sender}", Address("memory", chat=chat), sender, SystemClock().now(), answer
+                )
             )
 
         channel.write("act", chat="1", sender="ann")
@@ -134,7 +147,7 @@ async def test_a_button_answers_the_conversation_that_asked(tmp_path: Path) -> N
         press("ann", "1")
         await sent(4)
         assert acts.read_text().endswith("go\n")
-        assert {row.session for row in await app.store.sessions(Principal("eve", ("approver",)))} <= {
-            "default/memory:2"
-        }
+        assert {
+            row.session for row in await app.store.sessions(Principal("eve", ("approver",)))
+        } <= {"default/memory:2"}
         tasks.cancel_scope.cancel()

@@ -77,7 +77,10 @@ def test_replacing_a_block_keeps_what_follows() -> None:
     [
         ("defaults:\n  steps: 5\n", "defaults.steps", ""),
         (
-            "# mine\ndefaults:  # for all\n  # how many\n  steps: 5  # few\n# next\ntimezone: UTC\n",
+            (
+                "# mine\ndefaults:  # for all\n  # how many\n  steps: 5  # few\n# "
+                "next\ntimezone: UTC\n"
+            ),
             "defaults.steps",
             "# mine\n  # how many\n# next\ntimezone: UTC\n",
         ),
@@ -86,7 +89,11 @@ def test_replacing_a_block_keeps_what_follows() -> None:
             "memory.harvester.schedule",
             "x: 1 # x\ny: 2 # y\n",
         ),
-        ("memory:\n  cleaner:\n    enabled: true\n  enabled: true\n", "memory.cleaner", "memory:\n  enabled: true\n"),
+        (
+            "memory:\n  cleaner:\n    enabled: true\n  enabled: true\n",
+            "memory.cleaner",
+            "memory:\n  enabled: true\n",
+        ),
         ("# a\ndefaults: {steps: 5}  # b\nx: 1  # c\n", "defaults.steps", "# a\nx: 1  # c\n"),
         (
             "# a\ndefaults: {steps: 5, tokens: 6}  # b\nx: 1  # c\n",
@@ -101,11 +108,17 @@ def test_replacing_a_block_keeps_what_follows() -> None:
         ),
         ("agents:\n  b: {steps: 2}  # theirs\n", "agents.b.steps", "agents:\n  b: {}  # theirs\n"),
         ("agents:\n  a:\n    steps: 1\n", "agents.a", ""),
-        ('{"defaults": {"steps": 5}, "timezone": "UTC"}', "defaults.steps", '{\n  "timezone": "UTC"\n}\n'),
+        (
+            '{"defaults": {"steps": 5}, "timezone": "UTC"}',
+            "defaults.steps",
+            '{\n  "timezone": "UTC"\n}\n',
+        ),
         ("defaults:\n  steps: 5", "defaults.steps", ""),
     ],
 )
-def test_the_last_key_of_a_section_takes_the_section_with_it(before: str, key: str, after: str) -> None:
+def test_the_last_key_of_a_section_takes_the_section_with_it(
+    before: str, key: str, after: str
+) -> None:
     text = unset_key(before, key.split("."), Config)
     assert text == after
     assert None not in (yaml.safe_load(text) or {}).values()
@@ -121,17 +134,26 @@ def test_a_key_that_is_not_there() -> None:
     [
         ("", "defaults:\n  models: [a/b]\n"),
         ("timezone: UTC # mine\n", "timezone: UTC # mine\ndefaults:\n  models: [a/b]\n"),
-        ("defaults:\n    steps: 3 # few\nx: 1\n", "defaults:\n    steps: 3 # few\n    models: [a/b]\nx: 1\n"),
+        (
+            "defaults:\n    steps: 3 # few\nx: 1\n",
+            "defaults:\n    steps: 3 # few\n    models: [a/b]\nx: 1\n",
+        ),
         (
             "# top\ndefaults: # all\n  models: [x/y]  # the best\n  steps: 3\n",
             "# top\ndefaults: # all\n  models: [a/b]  # the best\n  steps: 3\n",
         ),
         (
-            "defaults:\n  models:\n    - x/y\n    - z\n  # few\n  steps: 3\nagents:\n  n:\n    models: [k/l]\n",
+            (
+                "defaults:\n  models:\n    - x/y\n    - z\n  # few\n  steps: 3\nagents:\n  n:\n "
+                "   models: [k/l]\n"
+            ),
             "defaults:\n  models: [a/b]\n  # few\n  steps: 3\nagents:\n  n:\n    models: [k/l]\n",
         ),
         ("defaults:\n  models:\n  - x/y\n", "defaults:\n  models: [a/b]\n"),
-        ("# mine\ndefaults: {models: [x/y], steps: 3}\n", "# mine\ndefaults:\n  models:\n  - a/b\n  steps: 3\n"),
+        (
+            "# mine\ndefaults: {models: [x/y], steps: 3}\n",
+            "# mine\ndefaults:\n  models:\n  - a/b\n  steps: 3\n",
+        ),
     ],
 )
 def test_the_choice_of_a_model_is_written_between_the_comments(before: str, after: str) -> None:
@@ -145,4 +167,6 @@ def test_a_file_is_replaced_for_its_owner_alone(tmp_path: Path) -> None:
     write_private(file, set_key(file.read_text(), ["defaults", "models"], ["a/b"]))
     assert file.stat().st_mode & 0o777 == 0o600
     assert read_settings(file, {}).config.defaults.models == ("a/b",)
-    assert [path.name for path in file.parent.iterdir()] == [file.name], "nothing half written is left"
+    assert [path.name for path in file.parent.iterdir()] == [file.name], (
+        "nothing half written is left"
+    )

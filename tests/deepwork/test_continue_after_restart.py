@@ -1,4 +1,5 @@
-"""A restart that an agent asks for: the turn ends, and what was to go on comes in once, where it was asked."""
+"""A restart that an agent asks for: the turn ends, and what was to go on comes in once, where it
+was asked."""
 
 from __future__ import annotations
 
@@ -42,7 +43,11 @@ class Life:
             await app.drain()
 
     async def received(self, app: App) -> list[Recorded]:
-        return [each for each in await app.store.events(SESSION) if isinstance(each.event, MessageReceived)]
+        return [
+            each
+            for each in await app.store.events(SESSION)
+            if isinstance(each.event, MessageReceived)
+        ]
 
 
 async def test_it_goes_on_where_it_was_asked(tmp_path: Path) -> None:
@@ -59,8 +64,14 @@ async def test_it_goes_on_where_it_was_asked(tmp_path: Path) -> None:
             assert going_on.address == asked.address
             assert going_on.principal == Principal("restart", ("owner",), "system", "owner")
             (part,) = going_on.message.parts
-            assert isinstance(part, Text) and part.label.integrity == "tool_local", "not the person's own word"
-            ends = [each.event for each in await app.store.events(SESSION) if isinstance(each.event, TurnEnded)]
+            assert isinstance(part, Text) and part.label.integrity == "tool_local", (
+                "not the person's own word"
+            )
+            ends = [
+                each.event
+                for each in await app.store.events(SESSION)
+                if isinstance(each.event, TurnEnded)
+            ]
             assert [end.reason for end in ends] == ["done", "done"]
             assert not app.restart.asked.is_set()
 
@@ -123,7 +134,8 @@ class SlowChannel(MemoryChannel):
 
 @pytest.mark.parametrize("asked_by", ["the tool", "the command"])
 async def test_what_is_being_sent_is_sent_before_it_ends(tmp_path: Path, asked_by: str) -> None:
-    """A send that is cut off may have arrived: it would come again, marked as a possible duplicate."""
+    """A send that is cut off may have arrived: it would come again, marked as a possible
+    duplicate."""
     desk = Desk(tmp_path, **ALLOWED)
     channel = SlowChannel()
     parts = desk.parts(channels=(channel,), authorise=lambda inbound: OWNER)
@@ -137,8 +149,14 @@ async def test_what_is_being_sent_is_sent_before_it_ends(tmp_path: Path, asked_b
             assert await work(app, lambda: None) == RESTART
     async with desk.running(channels=(channel,), authorise=lambda inbound: OWNER):
         await wait_for(partial(_sent, channel, 2))
-    said = ["".join(part.text for part in out.parts if isinstance(part, Text)) for out, _ in channel.sent]
-    assert said == ["I restart, and write here then.", "System restarted. Send me a message to continue."]
+    said = [
+        "".join(part.text for part in out.parts if isinstance(part, Text))
+        for out, _ in channel.sent
+    ]
+    assert said == [
+        "I restart, and write here then.",
+        "System restarted. Send me a message to continue.",
+    ]
     assert [mark for _, mark in channel.sent] == ["", ""]
 
 
@@ -158,7 +176,15 @@ async def test_who_may_not(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     async with desk.running() as app:
         nothing: Any = None
-        place = (SESSION, OWNER, Address("terminal"), "default", nothing, app.parts.clock, app.parts.ids)
+        place = (
+            SESSION,
+            OWNER,
+            Address("terminal"),
+            "default",
+            nothing,
+            app.parts.clock,
+            app.parts.ids,
+        )
         mine = Context(*place, lambda text: None, "k")
         wanted = app.works.continuing.wanted
         for principal, why in (
@@ -170,7 +196,9 @@ async def test_who_may_not(tmp_path: Path) -> None:
                 wanted("go on", replace(mine, principal=principal))
         with pytest.raises(ToolError, match="at most 8,000 fit"):
             wanted("x" * 8_001, mine)
-        done = wanted("go on", replace(mine, label=Label("untrusted", None, "https://example.org/")))
+        done = wanted(
+            "go on", replace(mine, label=Label("untrusted", None, "https://example.org/"))
+        )
         assert b"example.org" in done.changes[0].args[5], "what it had read goes along"  # type: ignore[operator]
         assert done.end_turn and not app.restart.asked.is_set(), "nothing happens before the commit"
 
@@ -183,7 +211,9 @@ async def test_it_is_asked_first(tmp_path: Path) -> None:
         assert asks[0].tool == "restart" and await app.store.rows("restart_owed", ()) == []
 
 
-async def test_it_does_not_go_on_for_who_is_gone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_it_does_not_go_on_for_who_is_gone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     desk = Desk(tmp_path)
     async with open_app(desk.settings, desk.parts()) as app:
         for key, text in (("k", "go on"), ("l", "")):

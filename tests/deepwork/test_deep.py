@@ -1,4 +1,5 @@
-"""Deep work in a whole Deskhand: planned, approved, pushed on, and resting where it cannot go on."""
+"""Deep work in a whole Deskhand: planned, approved, pushed on, and resting where it cannot go
+on."""
 
 from __future__ import annotations
 
@@ -28,7 +29,9 @@ from deskhand.types.tasks import Status, Task
 
 
 def call(name: str, **arguments: Any) -> ToolCall:
-    return ToolCall(f"{name}-{abs(hash(str(arguments)))}", name, msgspec.Raw(msgspec.json.encode(arguments)))
+    return ToolCall(
+        f"{name}-{abs(hash(str(arguments)))}", name, msgspec.Raw(msgspec.json.encode(arguments))
+    )
 
 
 def results(request: Request) -> list[str]:
@@ -50,7 +53,9 @@ async def test_it_plans_first_and_then_works_until_all_is_done(tmp_path: Path) -
     assert [task.status for task in rows.values()] == ["completed"] * 16 and max(rows) == 16
     pushed = nudges(events)
     assert len(pushed) == 2 and all(each.principal.on_behalf_of == "ann" for each in pushed)
-    assert all(each.principal.roles == ("owner",) and each.principal.kind == "agent" for each in pushed)
+    assert all(
+        each.principal.roles == ("owner",) and each.principal.kind == "agent" for each in pushed
+    )
     assert "All 16 steps are done." in house.said()
 
 
@@ -90,7 +95,9 @@ async def begin(house: House, *, request: str = "do it") -> None:
     house.channel.write(request, external_id="request")
 
 
-async def test_it_rests_after_two_nudges_without_progress_and_says_what_is_left(tmp_path: Path) -> None:
+async def test_it_rests_after_two_nudges_without_progress_and_says_what_is_left(
+    tmp_path: Path,
+) -> None:
     script = Scripted(create("one", "two"))
     house = House(tmp_path, script)
     async with house.running() as app:
@@ -99,7 +106,9 @@ async def test_it_rests_after_two_nudges_without_progress_and_says_what_is_left(
         assert "[ ] #1 one" in told and "[ ] #2 two" in told
         assert len(nudges(await log(app))) == 2
         house.channel.write("well?", external_id="well")
-        await until(app, lambda events: len(nudges(events)) == 4)  # who writes begins the count anew
+        await until(
+            app, lambda events: len(nudges(events)) == 4
+        )  # who writes begins the count anew
 
 
 async def test_progress_begins_the_count_anew(tmp_path: Path) -> None:
@@ -112,13 +121,20 @@ async def test_progress_begins_the_count_anew(tmp_path: Path) -> None:
         assert len(nudges(await log(app))) == 4
 
 
-async def test_where_a_task_needs_the_person_they_are_asked_and_it_goes_on_with_the_answer(tmp_path: Path) -> None:
+async def test_where_a_task_needs_the_person_they_are_asked_and_it_goes_on_with_the_answer(
+    tmp_path: Path,
+) -> None:
     blocked = change(1, status="blocked", result="which bank?")
-    script = Scripted(create("pay"), blocked, say("I need you."), change(1, status="completed", result="paid"))
+    script = Scripted(
+        create("pay"), blocked, say("I need you."), change(1, status="completed", result="paid")
+    )
     house = House(tmp_path, script)
     async with house.running() as app:
         await begin(house)
-        assert await house.hears("cannot go on without you") == "I cannot go on without you:\n#1 pay: which bank?"
+        assert (
+            await house.hears("cannot go on without you")
+            == "I cannot go on without you:\n#1 pay: which bank?"
+        )
         assert not nudges(await log(app))
         house.channel.write("the blue one", external_id="answer")
         await house.hears("1 of 1 tasks done (100 %)")
@@ -128,17 +144,29 @@ async def test_it_says_when_tokens_run_low_and_stops_when_they_are_used_up(tmp_p
     def costs(tokens: int, message: Message) -> Reply:
         return Reply(message, "calls" if message.calls else "stop", Usage(tokens, 0))
 
-    script = Scripted(costs(400, create("one", "two")), costs(400, say("so far")), costs(300, change(1, result="x")))
+    script = Scripted(
+        costs(400, create("one", "two")),
+        costs(400, say("so far")),
+        costs(300, change(1, result="x")),
+    )
     house = House(tmp_path, script, tokens=1_000, compactions=0)
     house.model.latency_s = 0.2  # so that there is something to be stopped
     async with house.running() as app:
         await begin(house)
         await house.hears("80% of the tokens for this work are used. 0 of 2 tasks done (0 %).")
-        told = await house.hears("The 1,000 tokens of this deep work are used up. 0 of 2 tasks done (0 %). Left:")
+        told = await house.hears(
+            "The 1,000 tokens of this deep work are used up. 0 of 2 tasks done (0 %). Left:"
+        )
         assert "/deep on" in told
         events = await log(app)
-        assert [each.reason for each in events if isinstance(each, e.TurnEnded)] == ["done", "stopped"]
-        assert "do what matters most first" in nudges(events)[0].message.text and len(script.asked) == 3
+        assert [each.reason for each in events if isinstance(each, e.TurnEnded)] == [
+            "done",
+            "stopped",
+        ]
+        assert (
+            "do what matters most first" in nudges(events)[0].message.text
+            and len(script.asked) == 3
+        )
         house.channel.write("and?", external_id="and")  # they can still talk
         await house.hears("I am done.")
         assert len(nudges(await log(app))) == 1
@@ -172,14 +200,17 @@ async def test_at_three_quarters_it_is_summed_up_and_the_tokens_count_anew(tmp_p
         work = await app.works.deep.standing(SESSION)
     assert sum(isinstance(each, e.Compacted) for each in events) == 2
     assert not any(isinstance(each, e.TurnEnded) and each.reason == "stopped" for each in events)
-    assert work is not None and (work.compactions, work.max_compactions) == (2, 5) and work.used < 750
+    assert (
+        work is not None and (work.compactions, work.max_compactions) == (2, 5) and work.used < 750
+    )
     assert "It was summed up 2 of 5 times; the tokens count anew." in lines(work)
     told = script.asked[-1].messages
     assert "[x] #1 one" in "".join(shown.message.text for shown in told), "the tasks outlast it"
 
 
 def spending(*parts: e.AnyEvent | int) -> LongRun:
-    """Deep work that rests, and then this; a number is a turn of its own that uses so many tokens."""
+    """Deep work that rests, and then this; a number is a turn of its own that uses so many
+    tokens."""
     words = Message("user", (Text("go on"),))
     events: list[e.AnyEvent] = []
     for part in parts:
@@ -199,7 +230,9 @@ def test_it_is_summed_up_so_often_and_then_it_is_told_and_stopped() -> None:
     config = DeepWorkConfig(tokens=1_000, compactions=2)
 
     def moves(*parts: e.AnyEvent | int) -> list[str]:
-        return [type(move).__name__ for move in next_moves(spending(*parts), GRAPH, config, 2_000.0)]
+        return [
+            type(move).__name__ for move in next_moves(spending(*parts), GRAPH, config, 2_000.0)
+        ]
 
     assert moves(700) == ["Nudge"]
     assert moves(800) == ["CompactContext", "Nudge"], "not a word of tokens that run low"
@@ -210,7 +243,10 @@ def test_it_is_summed_up_so_often_and_then_it_is_told_and_stopped() -> None:
     assert moves(800, COUNTS_ANEW, 800, COUNTS_ANEW, 800) == ["StateNote", "Nudge"]
     assert moves(800, COUNTS_ANEW, 800, COUNTS_ANEW, 1_000) == ["StateNote"]
     again = e.OptionsSet(1, ANN, SessionOptions(mode="deep_work"))
-    assert moves(800, COUNTS_ANEW, 800, COUNTS_ANEW, 1_000, again, 800) == ["CompactContext", "Nudge"]
+    assert moves(800, COUNTS_ANEW, 800, COUNTS_ANEW, 1_000, again, 800) == [
+        "CompactContext",
+        "Nudge",
+    ]
 
 
 def test_each_time_is_asked_for_once() -> None:
@@ -247,8 +283,11 @@ async def test_who_stops_it_is_heard(tmp_path: Path) -> None:
         assert not nudges(await log(app))
 
 
-async def test_it_does_not_act_for_who_has_no_rights_any_more(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Whoever asked for it is no user here: the users in the store are asked, and nobody of that name has roles."""
+async def test_it_does_not_act_for_who_has_no_rights_any_more(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever asked for it is no user here: the users in the store are asked, and nobody of that
+    name has roles."""
     resting = House(tmp_path, Scripted(create("one")), nudges=0)
     async with resting.running():
         await begin(resting)
@@ -271,9 +310,13 @@ async def test_the_list_stands_in_the_newest_message_and_not_in_the_prompt(tmp_p
     assert len({request.system for request in script.asked[:3]}) == 1
     assert "# Deep work" in last.system[-1] and "#1 one" not in "".join(last.system)
     told = last.messages[-1].message.text
-    assert told.endswith("<tasks>\n[>] #1 one\n[ ] #2 two\n0 of 2 tasks done (0 %); now: one\n</tasks>")
+    assert told.endswith(
+        "<tasks>\n[>] #1 one\n[ ] #2 two\n0 of 2 tasks done (0 %); now: one\n</tasks>"
+    )
     recalled = [each for each in events if isinstance(each, e.Recalled)]
-    assert recalled and all(each.facts == () and each.part.label.integrity == "tool_local" for each in recalled)
+    assert recalled and all(
+        each.facts == () and each.part.label.integrity == "tool_local" for each in recalled
+    )
 
 
 def done_up_to(last: int) -> dict[int, Task]:
@@ -284,18 +327,34 @@ def test_what_is_told_of_a_long_work_in_its_order() -> None:
     config = DeepWorkConfig(tokens=1_000, compactions=0)
     graph = {**done_up_to(2), 3: Task(3, "left")}
     told = context_of(graph, LongRun(SESSION, deep_n=1, used=800), config, left_out=True)
-    assert told.splitlines()[:3] == ["<session_summary>", "Done so far: task 2; task 1", "</session_summary>"]
-    places = [told.index(f"<{name}>") for name in ("session_summary", "tasks", "budget_warning", "archived_context")]
-    assert places == sorted(places) and "80% of the tokens for this work are used, 200 are left" in told
-    plain = context_of({3: Task(3, "left")}, LongRun(SESSION, deep_n=1, used=700), config, left_out=False)
+    assert told.splitlines()[:3] == [
+        "<session_summary>",
+        "Done so far: task 2; task 1",
+        "</session_summary>",
+    ]
+    places = [
+        told.index(f"<{name}>")
+        for name in ("session_summary", "tasks", "budget_warning", "archived_context")
+    ]
+    assert (
+        places == sorted(places)
+        and "80% of the tokens for this work are used, 200 are left" in told
+    )
+    plain = context_of(
+        {3: Task(3, "left")}, LongRun(SESSION, deep_n=1, used=700), config, left_out=False
+    )
     assert plain == "<tasks>\n[ ] #3 left\n0 of 1 tasks done (0 %)\n</tasks>"
-    assert context_of({}, LongRun(SESSION), config, left_out=True) == "", "there is no work to tell of"
+    assert context_of({}, LongRun(SESSION), config, left_out=True) == "", (
+        "there is no work to tell of"
+    )
 
 
 def test_the_summary_of_a_session_names_twenty_titles() -> None:
     assert session_summary(done_up_to(20)).count("task ") == 20
     summary = session_summary(done_up_to(27))
-    assert summary.startswith("Done so far: task 27; task 26; ") and summary.endswith("task 8; and 7 before them")
+    assert summary.startswith("Done so far: task 27; task 26; ") and summary.endswith(
+        "task 8; and 7 before them"
+    )
     assert session_summary({1: Task(1, "gone", status="deleted"), 2: Task(2, "open")}) == ""
 
 
@@ -314,8 +373,12 @@ async def test_within_a_long_turn_the_summary_is_told_again_each_ten_steps(tmp_p
     ninth, tenth, eleventh = (request.messages for request in script.asked[8:11])
     assert tenth[: len(ninth)] == ninth and eleventh[: len(tenth)] == tenth
     last = tenth[-1].message
-    assert last.role == "user" and "Done so far: t8; t7; t6;" in last.text and "[x] #8 t8" in last.text
-    assert "8 of 22 tasks done" in last.text and "Done so far" not in "".join(shown.message.text for shown in ninth)
+    assert (
+        last.role == "user" and "Done so far: t8; t7; t6;" in last.text and "[x] #8 t8" in last.text
+    )
+    assert "8 of 22 tasks done" in last.text and "Done so far" not in "".join(
+        shown.message.text for shown in ninth
+    )
     assert is_hint(last), "when room is made it is not taken for what the person wants"
 
 
@@ -351,7 +414,10 @@ async def test_two_calls_of_one_reply_see_each_other(tmp_path: Path) -> None:
     async with house.running():
         house.channel.write("go")
         await house.hears("I am done.")
-    assert results(script.asked[-1])[-1] == "[ ] #1 one\n[>] #2 two (waits for #1)\n0 of 2 tasks done (0 %); now: two"
+    assert (
+        results(script.asked[-1])[-1]
+        == "[ ] #1 one\n[>] #2 two (waits for #1)\n0 of 2 tasks done (0 %); now: two"
+    )
 
 
 async def test_deep_work_offers_manage_tasks_from_its_first_request_on(tmp_path: Path) -> None:
@@ -382,7 +448,10 @@ async def test_how_far_it_is_can_be_asked(tmp_path: Path) -> None:
         house.channel.write("/status", external_id="status")
         told = await house.hears("Nothing is going on.")
         assert "Tasks (50 %):\n[ ] #1 one\n[x] #2 two" in told
-        assert "Deep work: 50 % (1 of 2 tasks); it rests.\n60 of 1,500,000 tokens are used, 1,499,940 are left." in told
+        assert (
+            "Deep work: 50 % (1 of 2 tasks); it rests.\n60 of 1,500,000 tokens are used, "
+            "1,499,940 are left."
+        ) in told
         house.channel.write("/deep", external_id="deep")
         assert "[x] #2 two" in await house.hears("I go on by myself while tasks are open")
 
@@ -396,12 +465,22 @@ async def test_it_goes_on_for_who_began_it_whoever_else_speaks_there(tmp_path: P
         house.channel.write("hello", external_id="ann", sender="ann")
         events = await until(app, lambda events: len(nudges(events)) == 2)
         assert [each.principal.on_behalf_of for each in nudges(events)] == ["bob", "bob"]
-        assert {each.principal.roles for each in nudges(events)} == {("member",)}, "not with the rights of an owner"
+        assert {each.principal.roles for each in nudges(events)} == {("member",)}, (
+            "not with the rights of an owner"
+        )
 
 
 async def test_a_turn_that_failed_is_tried_again_later_and_not_for_ever(tmp_path: Path) -> None:
     down = ModelRequestRefused("no")
-    script = Scripted(create("one"), down, down, change(1, status="completed"), say("so."), create("two"), *[down] * 4)
+    script = Scripted(
+        create("one"),
+        down,
+        down,
+        change(1, status="completed"),
+        say("so."),
+        create("two"),
+        *[down] * 4,
+    )
     house = House(tmp_path, script)
     async with house.running() as app:
         await begin(house)
@@ -421,7 +500,10 @@ async def test_a_turn_that_failed_is_tried_again_later_and_not_for_ever(tmp_path
         assert "[ ] #2 two" in told
         house.clock.advance(100_000)
         await anyio.sleep(1.2)
-        assert _failed(await log(app)) == 6 and sum("That turn failed" in text for text in house.said()) == 2
+        assert (
+            _failed(await log(app)) == 6
+            and sum("That turn failed" in text for text in house.said()) == 2
+        )
 
 
 def _failed(events: list[e.AnyEvent]) -> int:
@@ -438,14 +520,17 @@ def resting(*more: e.AnyEvent) -> LongRun:
     began = e.OptionsSet(1, ANN, SessionOptions(mode="deep_work"))
     events = [began, said, e.TurnEnded("done", (2,)), *more]
     return fold_run(
-        LongRun(SESSION), [e.Recorded(n, SESSION, n, 1_000.0 + n, each) for n, each in enumerate(events, 1)]
+        LongRun(SESSION),
+        [e.Recorded(n, SESSION, n, 1_000.0 + n, each) for n, each in enumerate(events, 1)],
     )
 
 
 def pushed(times: int) -> list[e.AnyEvent]:
     by = Principal("deep-work", (), "agent", "ann")
     words = Message("user", (Text("go on"),))
-    said = [e.MessageReceived(9, by, Address("memory"), words, f"deep:x:{n}:{n}") for n in range(times)]
+    said = [
+        e.MessageReceived(9, by, Address("memory"), words, f"deep:x:{n}:{n}") for n in range(times)
+    ]
     return [each for one in said for each in (one, e.TurnEnded("done", ()))]
 
 
@@ -472,19 +557,29 @@ def test_it_does_not_go_on_by_itself_for_ever_however_much_it_changes() -> None:
 def test_what_goes_on_by_itself_ends_with_its_conversation(command: str) -> None:
     said = e.MessageReceived(4, ANN, Address("memory"), Message("user", (Text("now"),)), "y")
     goal = e.CommandRun(2, ANN, "goal", "two pages")
-    closed: list[e.AnyEvent] = [goal, e.CommandRun(3, ANN, command), said, e.TurnEnded("done", (4,))]
+    closed: list[e.AnyEvent] = [
+        goal,
+        e.CommandRun(3, ANN, command),
+        said,
+        e.TurnEnded("done", (4,)),
+    ]
     run = resting(*closed)
     assert not run.goal and next_moves(run, GRAPH, CONFIG, 2_000.0) == ()
-    looks = e.ModelReplied(say("", call("manage_tasks", action="list")), "scripted/x", "calls", Usage())
+    looks = e.ModelReplied(
+        say("", call("manage_tasks", action="list")), "scripted/x", "calls", Usage()
+    )
     taken_up = resting(*closed, said, looks, e.TurnEnded("done", (4,)))
-    assert isinstance(next_moves(taken_up, GRAPH, CONFIG, 2_000.0)[0], Nudge), "until they are taken up again"
+    assert isinstance(next_moves(taken_up, GRAPH, CONFIG, 2_000.0)[0], Nudge), (
+        "until they are taken up again"
+    )
     stopped = resting(goal, said, e.CommandRun(3, ANN, command), e.TurnEnded("stopped", (4,)))
     assert stopped.goal and next_moves(stopped, GRAPH, CONFIG, 2_000.0) == ()
 
 
 def test_a_clock_that_was_set_back_holds_up_nobody() -> None:
     failed = resting(
-        e.MessageReceived(4, ANN, Address("memory"), Message("user", ()), "y"), e.TurnEnded("failed", (4,))
+        e.MessageReceived(4, ANN, Address("memory"), Message("user", ()), "y"),
+        e.TurnEnded("failed", (4,)),
     )
     assert next_moves(failed, GRAPH, CONFIG, 1_006.0)[1:] == (Later(1_065.0),)
     assert isinstance(next_moves(failed, GRAPH, CONFIG, 1_065.0)[0], Nudge)
@@ -506,7 +601,9 @@ async def test_closing_the_conversation_is_said(tmp_path: Path) -> None:
 
 async def test_undo_takes_the_tasks_back_and_waits(tmp_path: Path) -> None:
     idle = say("hm")
-    script = Scripted(create("one", "two"), idle, change(1, status="completed"), create("three"), idle, idle="so.")
+    script = Scripted(
+        create("one", "two"), idle, change(1, status="completed"), create("three"), idle, idle="so."
+    )
     house = House(tmp_path, script, nudges=0)
     async with house.running() as app:
         await begin(house)
@@ -517,13 +614,20 @@ async def test_undo_takes_the_tasks_back_and_waits(tmp_path: Path) -> None:
         assert "Put back: task #3, task #1." in await house.hears(
             "Undone: the conversation is as it was before “go on”"
         )
-        assert [task.status for task in app.works.deep.graph(SESSION).values()] == ["pending", "pending", "deleted"]
+        assert [task.status for task in app.works.deep.graph(SESSION).values()] == [
+            "pending",
+            "pending",
+            "deleted",
+        ]
         said = len(house.said())
         await anyio.sleep(0.3)
         assert len(house.said()) == said, "a person who goes back wants to say something"
         house.channel.write("rather so", external_id="so")
         await until(app, lambda events: sum(isinstance(each, e.TurnEnded) for each in events) == 3)
-        assert "[ ] #1 one\n[ ] #2 two\n0 of 2 tasks done" in script.asked[-1].messages[-1].message.text
+        assert (
+            "[ ] #1 one\n[ ] #2 two\n0 of 2 tasks done"
+            in script.asked[-1].messages[-1].message.text
+        )
 
 
 async def test_what_it_is_at_is_told_by_one_who_does_not_drive(tmp_path: Path) -> None:
@@ -534,13 +638,22 @@ async def test_what_it_is_at_is_told_by_one_who_does_not_drive(tmp_path: Path) -
     async with house.running() as app:
 
         async def stands(state: str) -> LongWork:
-            while (work := await standing_of(app.store, SESSION, CONFIG)) is None or work.state != state:
+            while (
+                work := await standing_of(app.store, SESSION, CONFIG)
+            ) is None or work.state != state:
                 await anyio.sleep(0.01)
             return work
 
         house.channel.write("/deep do it", external_id="deep")
         work = await stands("asking")
-        assert (work.deep, work.done, work.tasks, work.percent, work.doing, work.used) == (True, 0, 2, 0, "", 40)
+        assert (work.deep, work.done, work.tasks, work.percent, work.doing, work.used) == (
+            True,
+            0,
+            2,
+            0,
+            "",
+            40,
+        )
         house.channel.write("yes", external_id="yes")
         work = await stands("resting")
         assert (work.doing, work.used, work.left) == ("#1 one", 80, 1_499_920)
@@ -558,14 +671,21 @@ async def test_what_it_is_at_is_told_by_one_who_does_not_drive(tmp_path: Path) -
     ("events", "status", "used", "state"),
     [
         ([], "pending", 0, "resting"),
-        ([e.MessageReceived(4, ANN, Address("memory"), Message("user", ()), "y")], "pending", 0, "working"),
+        (
+            [e.MessageReceived(4, ANN, Address("memory"), Message("user", ()), "y")],
+            "pending",
+            0,
+            "working",
+        ),
         ([e.Undone(3, ANN, 1)], "pending", 0, "stopped"),
         ([], "blocked", 0, "blocked"),
         ([], "completed", 0, "done"),
         ([], "pending", 1_500_000, "spent"),
     ],
 )
-def test_each_state_has_its_words(events: list[e.AnyEvent], status: Status, used: int, state: State) -> None:
+def test_each_state_has_its_words(
+    events: list[e.AnyEvent], status: Status, used: int, state: State
+) -> None:
     run = resting(*events)
     run.used = used
     work = standing(run, {1: Task(1, "one", status=status)}, DeepWorkConfig(compactions=0))

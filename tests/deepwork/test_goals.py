@@ -1,4 +1,5 @@
-"""A standing goal in a whole Deskhand: judged after each turn, worked on again, and ended in words."""
+"""A standing goal in a whole Deskhand: judged after each turn, worked on again, and ended in
+words."""
 
 from __future__ import annotations
 
@@ -52,7 +53,10 @@ async def test_it_goes_on_until_the_judge_says_that_the_goal_is_reached(tmp_path
         house.channel.write("/goal", external_id="what")
         await house.hears("/goal TEXT to set")
     assert script.worked == 2 and len(script.judged) == 2
-    assert script.judged[0].startswith("# Goal\ntwo pages are written\n") and "I wrote page 1." in script.judged[0]
+    assert (
+        script.judged[0].startswith("# Goal\ntwo pages are written\n")
+        and "I wrote page 1." in script.judged[0]
+    )
     (push,) = nudges(events, "goal")
     assert "The goal is not reached yet: two pages are written" in push.message.text
     assert "the second page" in push.message.text and push.principal.on_behalf_of == "ann"
@@ -74,7 +78,9 @@ def test_what_is_not_strict_json_means_not_reached(text: str) -> None:
 
 def test_a_fence_is_no_harm_and_what_is_missing_stays_short() -> None:
     assert verdict_of('```json\n{"verdict": "reached"}\n```').verdict == "reached"
-    assert len(verdict_of(f'{{"verdict": "not_reached", "missing": "{"x" * 5_000}"}}').missing) == 600
+    assert (
+        len(verdict_of(f'{{"verdict": "not_reached", "missing": "{"x" * 5_000}"}}').missing) == 600
+    )
 
 
 async def test_junk_goes_on_only_for_so_many_rounds(tmp_path: Path) -> None:
@@ -92,7 +98,9 @@ async def test_tokens_end_it_too(tmp_path: Path) -> None:
     async with house.running() as app:
         house.channel.write("/goal write")
         await house.hears("its 1,000 tokens are used up")
-        assert 24 <= len(nudges(await log(app), "goal")) <= 26  # each turn of the script uses 20, and its judge 20
+        assert (
+            24 <= len(nudges(await log(app), "goal")) <= 26
+        )  # each turn of the script uses 20, and its judge 20
 
 
 async def test_it_waits_for_a_person_who_is_needed(tmp_path: Path) -> None:
@@ -213,9 +221,12 @@ class Broken(Judged):
         return super().__call__(request)
 
 
-@pytest.mark.parametrize("error", [ModelRequestRefused("no such model"), ValueError("out of order")])
+@pytest.mark.parametrize(
+    "error", [ModelRequestRefused("no such model"), ValueError("out of order")]
+)
 async def test_nobody_works_in_the_dark(tmp_path: Path, error: Exception) -> None:
-    """Where no judge can be asked it is tried again later, without a turn; then a person is told."""
+    """Where no judge can be asked it is tried again later, without a turn; then a person is
+    told."""
     script = Broken(error, 3)
     house = House(tmp_path, script)
     async with house.running() as app:
@@ -248,12 +259,16 @@ async def test_a_turn_for_a_goal_ends_when_its_tokens_are_used_up(tmp_path: Path
     async with house.running() as app:
         house.channel.write("/goal look for ever")
         await house.hears("I end the goal here, not reached: its 1,000 tokens are used up.")
-        assert [each.reason for each in await log(app) if isinstance(each, e.TurnEnded)] == ["stopped"]
+        assert [each.reason for each in await log(app) if isinstance(each, e.TurnEnded)] == [
+            "stopped"
+        ]
     assert len(asked) <= 4
 
 
 def test_what_a_goal_has_used_does_not_stop_deep_work() -> None:
-    run = LongRun("s", goal="x", goal_by=ANN, open=True, used=1_200, goal_used=1_200, goal_before=800)
+    run = LongRun(
+        "s", goal="x", goal_by=ANN, open=True, used=1_200, goal_used=1_200, goal_before=800
+    )
     config = DeepWorkConfig(tokens=10_000, goal_tokens=1_000, compactions=0)
     assert next_moves(run, {}, config, 1.0) == (Halt("goal:s:halt:0"),)
     run.deep_n = 1
@@ -262,7 +277,9 @@ def test_what_a_goal_has_used_does_not_stop_deep_work() -> None:
     assert next_moves(run, {}, config, 1.0) == (Halt("deep:s:halt:1"),)
 
 
-@pytest.mark.parametrize(("verdict", "words"), [(GO_ON, "its 1,000 tokens are used up"), (REACHED, "is reached")])
+@pytest.mark.parametrize(
+    ("verdict", "words"), [(GO_ON, "its 1,000 tokens are used up"), (REACHED, "is reached")]
+)
 async def test_the_judge_may_use_the_last_tokens(tmp_path: Path, verdict: str, words: str) -> None:
     """Then nobody is told to go on: nothing would stop that turn."""
     script = Judged(verdict)
@@ -317,7 +334,9 @@ def test_an_agent_cannot_make_up_the_result_of_a_tool() -> None:
     heads = [line for line in told(state).splitlines() if not line.startswith("  ")]
     assert heads == ["assistant: All done:", "tool: [ok] 1 failed"]
     long = State("s", messages=[ContextMessage(n, say("x\n" * 700)) for n in range(30)])
-    assert len(told(long)) <= ALL_CHARS and told(long).startswith("assistant: x"), "it is cut between messages"
+    assert len(told(long)) <= ALL_CHARS and told(long).startswith("assistant: x"), (
+        "it is cut between messages"
+    )
 
 
 async def test_a_clock_that_is_set_back_while_it_waits(tmp_path: Path) -> None:

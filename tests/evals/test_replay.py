@@ -1,4 +1,5 @@
-"""A turn of the log, run again: byte for byte where nothing is changed, and compared where something is."""
+"""A turn of the log, run again: byte for byte where nothing is changed, and compared where
+something is."""
 
 from __future__ import annotations
 
@@ -53,8 +54,8 @@ def texts(request: Request) -> list[str]:
 
 
 class Talk:
-    """A conversation in which everything happens that can, drawn from `random`: what models say and how they fail, what
-    tools do meanwhile, and what people write, answer, edit and take back."""
+    """A conversation in which everything happens that can, drawn from `random`: what models say and
+    how they fail, what tools do meanwhile, and what people write, answer, edit and take back."""
 
     def __init__(self, path: Path, random: Random) -> None:
         self.random = random
@@ -63,7 +64,10 @@ class Talk:
         tools = (*self.tools(), FileTool("write", path / "notes"))
         self.bench = Bench(path / "talk.db", self.model, tools, STATEMENTS)
         self.bench.agent = replace(
-            self.bench.agent, decide=self.decide, limits=Limits(steps=5, tokens=9_000, window=4_000), zone=UTC
+            self.bench.agent,
+            decide=self.decide,
+            limits=Limits(steps=5, tokens=9_000, window=4_000),
+            zone=UTC,
         )
         self.bench.start()
 
@@ -79,10 +83,16 @@ class Talk:
         kind = self.one("say", "say", "say", "call", "call", "call", "long", "empty", "cut")
         if kind == "call" and request.tools:
             names = [self.one(*request.tools).name for _ in range(self.one(1, 1, 2, 3))]
-            calls = [call(name, {"text": self.one("a", "b")}, f"c{i}") for i, name in enumerate(names)]
+            calls = [
+                call(name, {"text": self.one("a", "b")}, f"c{i}") for i, name in enumerate(names)
+            ]
             return Reply(say(self.one("", "I look."), *calls), "calls", used)
-        text = {"long": "word " * 400, "empty": " ", "cut": "and so "}.get(kind, self.one("Fine.", "Done é."))
-        return Reply(say(text), "length" if kind == "cut" else self.one("stop", "stop", "filtered"), used)
+        text = {"long": "word " * 400, "empty": " ", "cut": "and so "}.get(
+            kind, self.one("Fine.", "Done é.")
+        )
+        return Reply(
+            say(text), "length" if kind == "cut" else self.one("stop", "stop", "filtered"), used
+        )
 
     def tools(self) -> Sequence[Tool]:
         @tool(reads=LOCAL)
@@ -114,7 +124,9 @@ class Talk:
             """Somebody writes, or stops it, while it runs."""
             self.ran += 1
             await self.bench.accept(
-                self.one(said("By the way."), said("Also."), Command("stop"), Reaction("1", "x", True))
+                self.one(
+                    said("By the way."), said("Also."), Command("stop"), Reaction("1", "x", True)
+                )
             )
             self.bench.driver.news = True
             return "over"
@@ -144,7 +156,9 @@ class Talk:
             return Decision(self.one("ask", "ask", "deny"), "it is risky")
         return Decision("allow", "it is free")
 
-    def retry(self, models: Sequence[str], failures: Sequence[e.ModelFailed], now: float) -> tuple[str, float] | None:
+    def retry(
+        self, models: Sequence[str], failures: Sequence[e.ModelFailed], now: float
+    ) -> tuple[str, float] | None:
         return None if len(failures) > 1 else (models[len(failures) % len(models)], now)
 
     async def step(self) -> None:
@@ -157,9 +171,13 @@ class Talk:
             Reaction("1", "👍", True),
             Command(self.one("undo", "retry", "status", "clean", "stop", "compact", "uncompact")),
             Rewind(self.one(0, 2, 5), self.one(None, Message("user", (Text("Rather this."),)))),
-            Configure(SessionOptions(plan_mode=self.one(True, False), model=self.one("", "test/other"))),
+            Configure(
+                SessionOptions(plan_mode=self.one(True, False), model=self.one("", "test/other"))
+            ),
         )
-        await bench.say(body, self.one(ANN, ANN, ANN, BOB), self.one("steer", "steer", "queue", "interrupt"))
+        await bench.say(
+            body, self.one(ANN, ANN, ANN, BOB), self.one("steer", "steer", "queue", "interrupt")
+        )
         state = bench.driver.state
         while state is not None and state.turn is not None:
             if self.random.random() < 0.1:
@@ -169,7 +187,9 @@ class Talk:
             else:
                 await bench.answer(self.one("once", "once", "no", "a"))
             state = bench.driver.state
-        self.ended = sum(isinstance(getattr(each, "event", None), e.TurnEnded) for each in bench.shown)
+        self.ended = sum(
+            isinstance(getattr(each, "event", None), e.TurnEnded) for each in bench.shown
+        )
         if self.random.random() < 0.1:
             bench.start()  # as after a restart
 
@@ -178,7 +198,9 @@ class Talk:
 def quick(tmp_path: Path) -> Iterator[Path]:
     """A folder in memory where there is one: thousands of commits need not wait for a disk."""
     memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else tmp_path) as folder:
+    with tempfile.TemporaryDirectory(
+        dir=memory if os.access(memory, os.W_OK) else tmp_path
+    ) as folder:
         yield Path(folder)
 
 
@@ -211,7 +233,11 @@ async def test_a_thousand_turns_come_out_byte_for_byte(quick: Path) -> None:
         await bench.close()
     assert turns >= 1_000 and asked > turns
     never = {"erased", "recalled", "branched", "message_delivered"}
-    never |= {"history_message", "calls_handed_over", "results_returned"}  # of programs: tests/web/test_openai_tools.py
+    never |= {
+        "history_message",
+        "calls_handed_over",
+        "results_returned",
+    }  # of programs: tests/web/test_openai_tools.py
     assert kinds == {str(each.__struct_config__.tag) for each in e.AnyEvent.__args__} - never
 
 
@@ -242,14 +268,19 @@ def script(*replies: Message | Reply | Exception) -> Callable[[Request], Reply]:
         reply = left.pop(0)
         if isinstance(reply, Exception):
             raise reply
-        return reply if isinstance(reply, Reply) else Reply(reply, "calls" if reply.calls else "stop", Usage(100, 10))
+        return (
+            reply
+            if isinstance(reply, Reply)
+            else Reply(reply, "calls" if reply.calls else "stop", Usage(100, 10))
+        )
 
     return next_
 
 
 @pytest.fixture
 async def recorded(tmp_path: Path) -> AsyncIterator[tuple[Bench, Recording]]:
-    """A turn in which two places were looked at, one of them twice, and something was said meanwhile."""
+    """A turn in which two places were looked at, one of them twice, and something was said
+    meanwhile."""
 
     @tool(reads=LOCAL)
     async def pause(context: Context) -> str:
@@ -284,7 +315,12 @@ class Asked:
 
 
 def results(request: Request) -> list[str]:
-    return [part.text for shown in request.messages if shown.message.role == "tool" for part in shown.message.parts]  # type: ignore[union-attr]
+    return [
+        part.text  # type: ignore[union-attr]
+        for shown in request.messages
+        if shown.message.role == "tool"
+        for part in shown.message.parts
+    ]
 
 
 async def test_another_model_gets_the_recorded_results(recorded: tuple[Bench, Recording]) -> None:
@@ -306,18 +342,28 @@ async def test_another_model_gets_the_recorded_results(recorded: tuple[Bench, Re
     assert [(d.kind, "attic" in d.words) for d in found.differs] == [("call", True)]
     assert not found.same and found.asked == 3 and found.spent == Usage(300, 30)
     assert found.was.answer == "There are 3 things." and found.now.answer == "There are many."
-    assert found.now.models == ("other/model",) and found.now.reason == "done" and found.now.steps == 3
+    assert (
+        found.now.models == ("other/model",) and found.now.reason == "done" and found.now.steps == 3
+    )
     assert Made("look", '{"place":"attic"}', "error", known=False) in found.now.calls
     assert [each.known for each in found.now.calls] == [True, False, True, True]
-    assert "And the attic." in texts(asked.requests[2])[-1], "what was said meanwhile is said at its place"
+    assert "And the attic." in texts(asked.requests[2])[-1], (
+        "what was said meanwhile is said at its place"
+    )
     assert "And the attic." not in texts(asked.requests[1])[-1]
 
 
-async def test_another_prompt_is_asked_from_the_first_request_that_differs(recorded: tuple[Bench, Recording]) -> None:
+async def test_another_prompt_is_asked_from_the_first_request_that_differs(
+    recorded: tuple[Bench, Recording],
+) -> None:
     bench, turn = recorded
 
     def brief(state: Any) -> tuple[str, ...]:
-        return ("Be brief.", *bench.agent.prompt(state)[1:]) if state.turn.steps else bench.agent.prompt(state)
+        return (
+            ("Be brief.", *bench.agent.prompt(state)[1:])
+            if state.turn.steps
+            else bench.agent.prompt(state)
+        )
 
     other = replace(bench.agent, prompt=brief)
     asked = Asked(say("Three."))
@@ -325,7 +371,9 @@ async def test_another_prompt_is_asked_from_the_first_request_that_differs(recor
     assert len(asked.requests) == 1 and asked.requests[0].system[0] == "Be brief."
     assert asked.models == ["test/model"] and found.now.steps == 2 and found.now.answer == "Three."
     assert [d.kind for d in found.differs] == ["unread"], "it was over before that was said"
-    same = await replay(turn, Trial(bench.agent, nobody, bench.opened, other=replace(bench.agent, name="twin")))
+    same = await replay(
+        turn, Trial(bench.agent, nobody, bench.opened, other=replace(bench.agent, name="twin"))
+    )
     assert same.same and not same.asked
 
 
@@ -340,25 +388,39 @@ async def test_what_is_tried_may_be_read(recorded: tuple[Bench, Recording]) -> N
         serve=lambda c: "Count twice." if c.name == "read_skill" else None,
     )
     found = await replay(turn, trial)
-    assert results(asked.requests[1]) == ["Count twice."] and [d.kind for d in found.differs] == ["unread"]
+    assert results(asked.requests[1]) == ["Count twice."] and [d.kind for d in found.differs] == [
+        "unread"
+    ]
 
 
 async def test_it_ends_where_it_may_go_no_further(recorded: tuple[Bench, Recording]) -> None:
     bench, turn = recorded
     again = [say("", call("look", {"place": "roof"}, str(i))) for i in range(9)]
     few = await replay(turn, Trial(bench.agent, Asked(*again), bench.opened, model="m/x", steps=2))
-    assert few.asked == 2 and "2 calls of models" in few.differs[-1].words and few.now.reason == "failed"
-    spent = await replay(turn, Trial(bench.agent, Asked(*again), bench.opened, model="m/x", tokens=250))
+    assert (
+        few.asked == 2
+        and "2 calls of models" in few.differs[-1].words
+        and few.now.reason == "failed"
+    )
+    spent = await replay(
+        turn, Trial(bench.agent, Asked(*again), bench.opened, model="m/x", tokens=250)
+    )
     assert spent.asked == 3 and "250 tokens" in spent.differs[-1].words
-    away = await replay(turn, Trial(bench.agent, Asked(ModelOverloaded("busy")), bench.opened, model="m/x"))
+    away = await replay(
+        turn, Trial(bench.agent, Asked(ModelOverloaded("busy")), bench.opened, model="m/x")
+    )
     assert away.now.reason == "failed" and "busy" in away.differs[0].words
     stuck = await replay(turn, Trial(bench.agent, Asked(*again), bench.opened, model="m/x"))
     assert stuck.now.reason == "loop", "the guards of the agent hold here too"
 
 
-async def test_a_decision_that_would_be_another_now_is_told(recorded: tuple[Bench, Recording]) -> None:
+async def test_a_decision_that_would_be_another_now_is_told(
+    recorded: tuple[Bench, Recording],
+) -> None:
     bench, turn = recorded
-    found = await replay(turn, Trial(replace(bench.agent, limits=Limits(steps=1)), nobody, bench.opened))
+    found = await replay(
+        turn, Trial(replace(bench.agent, limits=Limits(steps=1)), nobody, bench.opened)
+    )
     assert found.differs and {d.kind for d in found.differs} == {"decision"}
     assert found.now.answer == found.was.answer
 
@@ -367,15 +429,21 @@ async def test_a_small_model_that_selects_was_given_all_and_is_again(tmp_path: P
     model = ScriptedModel(script(say("", call("look", {"place": "roof"})), say("One.")))
     model.selective = True  # type: ignore[attr-defined]
     bench = Bench(tmp_path / "b.db", model, (look,))
-    bench.agent = replace(bench.agent, prompt=lambda state: ("You help. " * 900, ""), limits=Limits(window=2_000))
+    bench.agent = replace(
+        bench.agent, prompt=lambda state: ("You help. " * 900, ""), limits=Limits(window=2_000)
+    )
     bench.start()
     await bench.say("Look.")
     turn = recording(SESSION, await bench.store.events(SESSION))
     found = await replay(turn, Trial(bench.agent, nobody, bench.opened))
-    assert found.same and [asked_for(each) for each in found.requests] == [asked_for(each) for each in model.requests]
+    assert found.same and [asked_for(each) for each in found.requests] == [
+        asked_for(each) for each in model.requests
+    ]
     del model.selective  # type: ignore[attr-defined]
     tight = await replay(turn, Trial(bench.agent, nobody, bench.opened))
-    assert tight.was == tight.now and len(tight.requests) == 1, "what would not be asked now is none"
+    assert tight.was == tight.now and len(tight.requests) == 1, (
+        "what would not be asked now is none"
+    )
     assert "a larger window" in tight.differs[0].words
     await bench.close()
 

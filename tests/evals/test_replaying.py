@@ -19,7 +19,9 @@ from deskhand.testing.scripted import say
 from deskhand.types.errors import ConfigError, Refused
 from deskhand.types.messages import Message, ToolCall, Usage
 
-SKILL = "---\nname: weather-notes\ndescription: How to note the weather.\n---\nRead notes.md first.\n"
+SKILL = (
+    "---\nname: weather-notes\ndescription: How to note the weather.\n---\nRead notes.md first.\n"
+)
 
 
 def reading(request: Request) -> Message:
@@ -42,9 +44,13 @@ async def talked(tmp_path: Path) -> AsyncIterator[tuple[Conversations, str]]:
         (one.work / "notes.md").write_text("rain\n")
         talk = await one.hold("a", "Note the weather.", reading, no)
         assert "rain" in talk.said
-        found = await one.app.works.replaying.run(await one.app.works.replaying.recording(talk.session))
+        found = await one.app.works.replaying.run(
+            await one.app.works.replaying.recording(talk.session)
+        )
         assert found.same and not found.differs and len(found.requests) == 2
-        assert all(map(equal, found.requests, one.model.requests)), "it is rebuilt from the log as it was sent"
+        assert all(map(equal, found.requests, one.model.requests)), (
+            "it is rebuilt from the log as it was sent"
+        )
         one.model.script = reading
         one.model.requests.clear()
         yield one, talk.session
@@ -61,7 +67,10 @@ async def test_a_skill_is_tried(talked: tuple[Conversations, str], tmp_path: Pat
     with tried_skill(folder) as skills:
         found = await replaying.run(recorded, ReplayOptions(skills=skills))
     assert [made.tool for made in found.was.calls] == ["read_file"]
-    assert [made.tool for made in found.now.calls] == ["read_skill", "read_file"] and not found.differs
+    assert [made.tool for made in found.now.calls] == [
+        "read_skill",
+        "read_file",
+    ] and not found.differs
     assert "Read notes.md first." in found.now.answer and "more.md" in found.now.answer
     asked = one.model.requests
     assert "- weather-notes: How to note the weather." in asked[0].system[0]
@@ -77,11 +86,15 @@ async def test_a_prompt_is_tried_and_nobody_else_gets_it(talked: tuple[Conversat
     found = await replaying.run(recorded, ReplayOptions(system="Be a parrot."))
     assert one.model.requests[0].system[0].startswith("Be a parrot.") and found.asked == 2
     again = await replaying.run(recorded)
-    assert again.same and len(one.model.requests) == 2, "it stood in place of SYSTEM.md for that replay alone"
+    assert again.same and len(one.model.requests) == 2, (
+        "it stood in place of SYSTEM.md for that replay alone"
+    )
     assert not again.requests[0].system[0].startswith("Be a parrot.")
 
 
-async def test_a_case_asks_only_where_something_has_changed(talked: tuple[Conversations, str]) -> None:
+async def test_a_case_asks_only_where_something_has_changed(
+    talked: tuple[Conversations, str],
+) -> None:
     one, session = talked
     replaying = one.app.works.replaying
     found = await replaying.run(await replaying.recording(session))
@@ -93,14 +106,23 @@ async def test_a_case_asks_only_where_something_has_changed(talked: tuple[Conver
     one.model.script = lambda request: say("I say none.")
     verdict = await judge("a", case, replaying, ReplayOptions())
     assert len(one.model.requests) == 1 and verdict.spent == Usage(10, 10)
-    assert verdict.wrong == ("read_file was not called", "the answer lacks 'noted'", "the answer lacks '21.5'")
+    assert verdict.wrong == (
+        "read_file was not called",
+        "the answer lacks 'noted'",
+        "the answer lacks '21.5'",
+    )
 
 
 def test_what_is_expected() -> None:
     calls = (Made("read_file", '{"path":"a","start_line":2}', "ok"), Made("shell", "[]", "error"))
     course = Course("It is **Ready**:\n 40 GB", "done", ("m",), calls, 3, Usage(100, 10))
     assert failing(Expect("done", ("read_file",), ("ready", "40  gb")), course) == ()
-    assert failing(Expect(calls=(ExpectedCall("read_file", {"path": "a"}),), steps=3, tokens=110), course) == ()
+    assert (
+        failing(
+            Expect(calls=(ExpectedCall("read_file", {"path": "a"}),), steps=3, tokens=110), course
+        )
+        == ()
+    )
     wrong = Expect(
         "failed",
         ("shell", ExpectedCall("read_file", {"path": "b"}), ExpectedCall("shell", {"a": 1})),

@@ -1,4 +1,5 @@
-"""A process that drives a home with a model that takes its time: `driving.py HOME PIECES PAUSE_S`."""
+"""A process that drives a home with a model that takes its time: `driving.py HOME PIECES
+PAUSE_S`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A terminal beside the process that drives: it hears every piece, and loses nothing when that process dies."""
+"""A terminal beside the process that drives: it hears every piece, and loses nothing when that
+process dies."""
 
 from __future__ import annotations
 
@@ -31,9 +32,17 @@ HEALTHY = Health("ok", 1.0, "1", 1, 1.0, "", ())
 
 
 @asynccontextmanager
-async def driving(home: Path, pieces: int, pause_s: float = 0.01) -> AsyncIterator[subprocess.Popen[str]]:
+async def driving(
+    home: Path, pieces: int, pause_s: float = 0.01
+) -> AsyncIterator[subprocess.Popen[str]]:
     """Another process that drives this home, and answers on its socket."""
-    argv = [sys.executable, str(Path(__file__).with_name("driving.py")), str(home), str(pieces), str(pause_s)]
+    argv = [
+        sys.executable,
+        str(Path(__file__).with_name("driving.py")),
+        str(home),
+        str(pieces),
+        str(pause_s),
+    ]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None and process.stdout.readline() == "driving\n"
@@ -49,13 +58,17 @@ async def driving(home: Path, pieces: int, pause_s: float = 0.01) -> AsyncIterat
 async def beside(home: Path) -> AsyncIterator[App]:
     """An app that does not drive."""
     settings = Settings(Home(home), Config()).with_model("scripted/quick")
-    async with open_app(settings, Parts(lambda name: ScriptedModel(lambda request: say("all over again")), {})) as app:
+    async with open_app(
+        settings, Parts(lambda name: ScriptedModel(lambda request: say("all over again")), {})
+    ) as app:
         yield app
 
 
 async def submit(app: App, number: int = 1) -> int:
     said = Said(Message("user", (Text("hello"),)))
-    receipt = await app.door.submit(Inbound(f"in-{number}", Address("terminal", chat="t"), "owner", 1.0, said))
+    receipt = await app.door.submit(
+        Inbound(f"in-{number}", Address("terminal", chat="t"), "owner", 1.0, said)
+    )
     return receipt.after
 
 
@@ -74,7 +87,9 @@ def recorded(seen: list[Recorded | Progress]) -> list[Recorded]:
 
 
 def pieces(seen: list[Recorded | Progress]) -> list[Progress]:
-    return [item for item in seen if isinstance(item, Progress) and item.kind in ("text", "snapshot")]
+    return [
+        item for item in seen if isinstance(item, Progress) and item.kind in ("text", "snapshot")
+    ]
 
 
 async def test_a_follower_that_leaves_breaks_nothing(tmp_path: Path) -> None:
@@ -82,7 +97,9 @@ async def test_a_follower_that_leaves_breaks_nothing(tmp_path: Path) -> None:
     path = tmp_path / "s"
     left = anyio.Event()
 
-    async def talk(session: str, principal: Principal, after: int) -> AsyncGenerator[Recorded | Progress]:
+    async def talk(
+        session: str, principal: Principal, after: int
+    ) -> AsyncGenerator[Recorded | Progress]:
         for offset in range(2_000):
             yield Progress("text", 1, offset=offset, text="x" * 1_000)
             await anyio.sleep(0)
@@ -119,10 +136,16 @@ async def test_what_the_model_says_is_heard_piece_by_piece(tmp_path: Path) -> No
             log = await app.store.events(SESSION)
         mode = (tmp_path / "state" / "deskhand.sock").stat().st_mode
     assert mode & 0o777 == 0o600
-    assert [item.n for item in recorded(seen)] == [item.n for item in log] == list(range(1, len(log) + 1))
+    assert (
+        [item.n for item in recorded(seen)]
+        == [item.n for item in log]
+        == list(range(1, len(log) + 1))
+    )
     heard = pieces(seen)
     assert len(heard) > 20, "as it is said, not at the end"
-    text = next(item.event.message.text for item in recorded(seen) if isinstance(item.event, ModelReplied))
+    text = next(
+        item.event.message.text for item in recorded(seen) if isinstance(item.event, ModelReplied)
+    )
     said = ""
     for piece in heard:
         assert piece.offset == len(said) or piece.kind == "snapshot"
@@ -152,7 +175,11 @@ async def test_who_comes_late_gets_what_was_said_so_far(tmp_path: Path) -> None:
 async def test_the_other_process_is_killed_in_mid_stream(tmp_path: Path) -> None:
     """The follower goes on with the log, takes over, and ends with the same events as everybody."""
     seen: list[Recorded | Progress] = []
-    async with driving(tmp_path, 2000) as process, beside(tmp_path) as app, anyio.create_task_group() as tasks:
+    async with (
+        driving(tmp_path, 2000) as process,
+        beside(tmp_path) as app,
+        anyio.create_task_group() as tasks,
+    ):
         tasks.start_soon(follow, app, await submit(app), seen)
         with anyio.fail_after(20):
             while len(pieces(seen)) < 20:
@@ -168,10 +195,14 @@ async def test_the_other_process_is_killed_in_mid_stream(tmp_path: Path) -> None
                 await anyio.sleep(0.01)
         log = await app.store.events(SESSION)
         tasks.cancel_scope.cancel()
-    assert [item.n for item in recorded(seen)] == [item.n for item in log] == list(range(1, len(log) + 1))
-    assert next(item.event.message.text for item in recorded(seen) if isinstance(item.event, ModelReplied)) == (
-        "all over again"
+    assert (
+        [item.n for item in recorded(seen)]
+        == [item.n for item in log]
+        == list(range(1, len(log) + 1))
     )
+    assert next(
+        item.event.message.text for item in recorded(seen) if isinstance(item.event, ModelReplied)
+    ) == ("all over again")
 
 
 async def test_one_that_begins_to_drive_later_is_found(tmp_path: Path) -> None:
@@ -201,7 +232,9 @@ async def test_a_home_may_lie_deep(deep: Path) -> None:
     assert pieces(seen)
 
 
-async def test_health_is_answered_and_a_socket_that_nobody_serves_is_no_trouble(tmp_path: Path) -> None:
+async def test_health_is_answered_and_a_socket_that_nobody_serves_is_no_trouble(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "state" / "deskhand.sock"
     assert await ask_health(path) is None
     async with driving(tmp_path, 1) as process:
@@ -213,12 +246,17 @@ async def test_health_is_answered_and_a_socket_that_nobody_serves_is_no_trouble(
         assert await ask_health(path) is not None, "and does not stand in the way of the next"
 
 
-@pytest.mark.parametrize("asked", [b"\n", b"{}x\n", b'{"session": 7}\n', b"x" * 100_000, b'{"principal": {"id": 1}}\n'])
+@pytest.mark.parametrize(
+    "asked", [b"\n", b"{}x\n", b'{"session": 7}\n', b"x" * 100_000, b'{"principal": {"id": 1}}\n']
+)
 async def test_nonsense_is_hung_up_on(tmp_path: Path, asked: bytes) -> None:
     async with driving(tmp_path, 1):
         async with await anyio.connect_unix(tmp_path / "state" / "deskhand.sock") as stream:
             await stream.send(asked)
-            with anyio.fail_after(20), pytest.raises((anyio.EndOfStream, anyio.BrokenResourceError)):
+            with (
+                anyio.fail_after(20),
+                pytest.raises((anyio.EndOfStream, anyio.BrokenResourceError)),
+            ):
                 await stream.receive()
         assert await ask_health(tmp_path / "state" / "deskhand.sock") is not None
 
@@ -228,12 +266,16 @@ async def test_whose_session_it_is_counts_here_too(tmp_path: Path) -> None:
         async with beside(tmp_path) as app:
             await submit(app)
         async with await anyio.connect_unix(tmp_path / "state" / "deskhand.sock") as stream:
-            await stream.send(msgspec.json.encode(SocketRequest(SESSION, Principal("eve", ("member",)))) + b"\n")
+            await stream.send(
+                msgspec.json.encode(SocketRequest(SESSION, Principal("eve", ("member",)))) + b"\n"
+            )
             line = msgspec.json.decode(await stream.receive(), type=SocketFrame)
     assert "is not yours to see" in line.error and line.recorded is None
 
 
-async def test_another_user_is_not_answered(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_another_user_is_not_answered(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """Who asks is what the kernel says, not the peer."""
     path = tmp_path / "other.sock"
     async with beside(tmp_path) as app, anyio.create_task_group() as tasks:

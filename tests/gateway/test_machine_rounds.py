@@ -39,7 +39,12 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
         found = World(tmp_path / "home", server)
         found.config = {"machine_rounds": MOST}
         found.channel = {"groups": "all", "allow_from": [BOT]}
-        found.chats.people[BOT] = {"id": BOT, "is_bot": True, "first_name": "Echo", "username": "echo_bot"}
+        found.chats.people[BOT] = {
+            "id": BOT,
+            "is_bot": True,
+            "first_name": "Echo",
+            "username": "echo_bot",
+        }
         found.chats.group(FAMILY)
         yield found
 
@@ -56,7 +61,8 @@ async def chatters(world: World) -> None:
 
 
 async def test_other_bots_are_not_heard(world: World) -> None:
-    """Neither answered, nor turned away, nor given a code: whatever is said to a bot may be answered by it."""
+    """Neither answered, nor turned away, nor given a code: whatever is said to a bot may be
+    answered by it."""
     world.channel["allow_from"] = []
     world.config["reject_response"] = "announce"
     async with world.running() as app:
@@ -71,7 +77,8 @@ async def test_other_bots_are_not_heard(world: World) -> None:
 
 
 async def test_two_bots_that_answer_each_other_come_to_an_end(world: World) -> None:
-    """After so many rounds ours is silent, the owner is told once, and a word of a person lets it go on."""
+    """After so many rounds ours is silent, the owner is told once, and a word of a person lets it
+    go on."""
     world.channel["bots"] = True
     async with world.running(), anyio.create_task_group() as tasks:
         world.chats.says(ANN, "hello")
@@ -99,7 +106,9 @@ async def test_what_a_bot_writes_is_from_outside(world: World) -> None:
         events = [each.event for each in await app.store.events(session)]
     (received,) = [event for event in events if isinstance(event, MessageReceived)]
     assert received.message.typed == ""
-    assert {part.label.integrity for part in received.message.parts if isinstance(part, Text)} == {"untrusted"}
+    assert {part.label.integrity for part in received.message.parts if isinstance(part, Text)} == {
+        "untrusted"
+    }
 
 
 def starting(request: Request) -> Message:
@@ -130,7 +139,11 @@ async def _alerted(app: App) -> bool:
 
 async def _ends(app: App) -> list[MessageReceived]:
     events = [each.event for each in await app.store.events("default/terminal:1")]
-    return [event for event in events if isinstance(event, MessageReceived) and event.principal.kind == "agent"]
+    return [
+        event
+        for event in events
+        if isinstance(event, MessageReceived) and event.principal.kind == "agent"
+    ]
 
 
 async def _more(app: App, count: int) -> bool:
@@ -138,7 +151,9 @@ async def _more(app: App, count: int) -> bool:
 
 
 steps = st.one_of(
-    st.tuples(st.just("round"), st.sampled_from(("a bot on telegram", "the job door", "commands of home"))),
+    st.tuples(
+        st.just("round"), st.sampled_from(("a bot on telegram", "the job door", "commands of home"))
+    ),
     st.tuples(st.just("person"), st.just("")),
     st.tuples(st.just("restart"), st.just("")),
     st.tuples(st.just("passes"), st.sampled_from(("1", "600", "4000"))),
@@ -149,8 +164,8 @@ steps = st.one_of(
 @settings(deadline=None)
 @given(st.lists(steps, min_size=10, max_size=60), st.integers(1, 5))
 def test_never_more_than_so_many_in_an_hour(script: list[tuple[str, str]], most: int) -> None:
-    """Over all surfaces, whatever happens: between two words of a person, no hour has more rounds than are allowed; and
-    no clock that is set keeps them away for longer than an hour."""
+    """Over all surfaces, whatever happens: between two words of a person, no hour has more rounds
+    than are allowed; and no clock that is set keeps them away for longer than an hour."""
     with TemporaryDirectory() as folder:
         anyio.run(_play, Path(folder), script, most)
 

@@ -1,4 +1,5 @@
-"""What is said in a chat arrives in its order: whatever fails, however long a platform makes it wait, over restarts."""
+"""What is said in a chat arrives in its order: whatever fails, however long a platform makes it
+wait, over restarts."""
 
 from __future__ import annotations
 
@@ -50,12 +51,14 @@ ACTIONS = st.lists(
     min_size=1,
     max_size=14,
 )
-OUTCOMES = st.lists(st.sampled_from(["sent", "sent", "busy", "lost", "refused", "hangs"]), max_size=14)
+OUTCOMES = st.lists(
+    st.sampled_from(["sent", "sent", "busy", "lost", "refused", "hangs"]), max_size=14
+)
 
 
 class Moody(MemoryChannel):
-    """Each send has the next outcome; afterwards all of them arrive. `late` are those that came before an older one of
-    their chat was over."""
+    """Each send has the next outcome; afterwards all of them arrive. `late` are those that came
+    before an older one of their chat was over."""
 
     def __init__(self, outcomes: list[Outcome]) -> None:
         super().__init__()
@@ -65,7 +68,8 @@ class Moody(MemoryChannel):
         self.doubtful: set[str] = set()
         self.refused: list[str] = []
         self.hanging = anyio.Event()
-        self.cut_off = False  # a restart may come just before a send, or behind it: then that one is marked too
+        # a restart may come just before a send, or behind it: then that one is marked too
+        self.cut_off = False
 
     async def send(self, outgoing: Outgoing, mark: str) -> str:
         chat = outgoing.address.chat
@@ -118,7 +122,13 @@ class House:
         self.channel.owed.setdefault(chat, []).append(key)
         outgoing = Outgoing(key, Address("memory", chat=chat), (Text(key),))
         await self.store.commit(
-            Commit(f"a/{chat}", self._next(chat), self.clock.now(), (Hinted("loop", ""),), outbox=(outgoing,))
+            Commit(
+                f"a/{chat}",
+                self._next(chat),
+                self.clock.now(),
+                (Hinted("loop", ""),),
+                outbox=(outgoing,),
+            )
         )
 
     def _next(self, chat: str) -> int:
@@ -127,7 +137,10 @@ class House:
     async def settle(self, outbox: Outbox) -> bool:
         """Until all that is due has been tried. Returns whether something hangs."""
         with anyio.fail_after(20):
-            while await self.store.outbox_due(self.clock.now(), 99) and not self.channel.hanging.is_set():
+            while (
+                await self.store.outbox_due(self.clock.now(), 99)
+                and not self.channel.hanging.is_set()
+            ):
                 outbox.poke()
                 await anyio.sleep(0.001)
         return self.channel.hanging.is_set()
@@ -161,7 +174,9 @@ async def play(actions: list[Action], outcomes: list[Outcome], folder: Path) -> 
 
 @settings(deadline=None, max_examples=40)
 @given(ACTIONS, OUTCOMES)
-def test_nothing_is_sent_before_what_is_older_in_its_chat(actions: list[Action], outcomes: list[Outcome]) -> None:
+def test_nothing_is_sent_before_what_is_older_in_its_chat(
+    actions: list[Action], outcomes: list[Outcome]
+) -> None:
     with TemporaryDirectory() as folder:
         house = anyio.run(play, actions, outcomes, Path(folder))
     channel = house.channel

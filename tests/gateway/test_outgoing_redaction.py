@@ -1,4 +1,5 @@
-"""What leaves has no secret and no address that leads away, however a model wraps them, on each surface."""
+"""What leaves has no secret and no address that leads away, however a model wraps them, on each
+surface."""
 
 from __future__ import annotations
 
@@ -41,11 +42,14 @@ async def hand_out(how: str, context: Context) -> Outcome:
     named = File(blob, f"{wrapped[:60].replace(';', '')}.txt", "text/plain", 7)
     halves = (Text(wrapped[: len(wrapped) // 2], LOCAL), Text(wrapped[len(wrapped) // 2 :], LOCAL))
     sent = Outgoing(f"{context.key}:send", context.address, (*halves, named))
-    return Done((Text(wrapped, LOCAL),), outbox=(sent,) if context.address.channel == "telegram" else ())
+    return Done(
+        (Text(wrapped, LOCAL),), outbox=(sent,) if context.address.channel == "telegram" else ()
+    )
 
 
 def wrapping(request: Request) -> Message:
-    """Calls a tool that is named like the secret, then the one that hands it out, and says it at last."""
+    """Calls a tool that is named like the secret, then the one that hands it out, and says it at
+    last."""
     last = request.messages[-1].message
     how = "as it is"
     for shown in reversed(request.messages):
@@ -93,15 +97,21 @@ async def test_no_secret_leaves_over_the_web(tmp_path: Path) -> None:
     async with serving(tmp_path, model, (hand_out,), environment={"WRAPPED_KEY": KEY}) as served:
 
         async def follow() -> None:
-            async with served.http.get(f"{served.url}/api/sessions/s/events", headers=served.owner.headers) as stream:
+            async with served.http.get(
+                f"{served.url}/api/sessions/s/events", headers=served.owner.headers
+            ) as stream:
                 async for piece in stream.content.iter_any():
                     heard.extend(piece)
 
-        assert (await served.owner.ask("POST", "/api/chat/s", {"message": "wrap: as it is"}))[0] == 200
+        assert (await served.owner.ask("POST", "/api/chat/s", {"message": "wrap: as it is"}))[
+            0
+        ] == 200
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(follow)
             for how in OF_SECRETS:
-                status, answer = await served.owner.ask("POST", "/api/chat/s", {"message": f"wrap: {how}"})
+                status, answer = await served.owner.ask(
+                    "POST", "/api/chat/s", {"message": f"wrap: {how}"}
+                )
                 assert status == 200 and OVER in answer["response"]
                 assert not leaks(str(answer), KEY), how
             await until(lambda: heard.count(b'"turn_ended"') > len(OF_SECRETS))
@@ -154,6 +164,10 @@ async def test_no_address_of_a_stranger_leads_anywhere(world: World) -> None:
         for number, how in enumerate(OF_ADDRESSES, 1):
             world.chats.says(ANN, f"wrap: {how}")
             await answered(world, number)
-    sent = [arguments for method, arguments in world.server.calls if method in ("sendMessage", "editMessageText")]
+    sent = [
+        arguments
+        for method, arguments in world.server.calls
+        if method in ("sendMessage", "editMessageText")
+    ]
     assert len(sent) >= len(OF_ADDRESSES)
     assert [each["text"] for each in sent if "evil.test" in live_text(each)] == []

@@ -21,8 +21,12 @@ def desk(tmp_path: Path) -> Conversations:
     return made
 
 
-@pytest.mark.parametrize(("name", "arguments"), [("send_file", {"path": "plan.pdf"}), ("send_message", {"text": "hi"})])
-async def test_what_goes_to_others_waits_for_a_yes(desk: Conversations, name: str, arguments: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("name", "arguments"), [("send_file", {"path": "plan.pdf"}), ("send_message", {"text": "hi"})]
+)
+async def test_what_goes_to_others_waits_for_a_yes(
+    desk: Conversations, name: str, arguments: dict[str, str]
+) -> None:
     there = deed(name, **arguments, channel=ELSEWHERE, chat="ada", thread_id="9")
     async with desk.running():
         refused = await desk.hold("1", "send it", Obedient((there,), "done", ()), no)
@@ -34,7 +38,10 @@ async def test_what_goes_to_others_waits_for_a_yes(desk: Conversations, name: st
     (result,) = told.results.values()
     assert result.text.startswith("on its way, as default/memory:2#")
     (sent,) = [each for each in desk.sent if each.address.channel == ELSEWHERE]
-    assert (sent.address.chat, sent.address.thread) == ("ada", "9") and f"as {sent.key}" in result.text
+    assert (sent.address.chat, sent.address.thread) == (
+        "ada",
+        "9",
+    ) and f"as {sent.key}" in result.text
     part = sent.parts[0]
     assert (
         isinstance(part, File) and (part.name, part.size_bytes) == ("plan.pdf", 8)
@@ -45,7 +52,10 @@ async def test_what_goes_to_others_waits_for_a_yes(desk: Conversations, name: st
 
 async def test_a_file_for_this_conversation_needs_nobody(desk: Conversations) -> None:
     (desk.work / "out").symlink_to("/etc")
-    task = (deed("send_file", path="plan.pdf", text="the plan"), deed("send_file", path="out/passwd"))
+    task = (
+        deed("send_file", path="plan.pdf", text="the plan"),
+        deed("send_file", path="out/passwd"),
+    )
     async with desk.running():
         told = await desk.hold("1", "send it", Obedient(task, "done", ()), no)
         await desk.settled()
@@ -57,7 +67,9 @@ async def test_a_file_for_this_conversation_needs_nobody(desk: Conversations) ->
 
 async def test_a_file_that_was_sent_stays_as_long_as_its_conversation(desk: Conversations) -> None:
     async with desk.running():
-        await desk.hold("1", "send it", Obedient((deed("send_file", path="plan.pdf"),), "done", ()), no)
+        await desk.hold(
+            "1", "send it", Obedient((deed("send_file", path="plan.pdf"),), "done", ()), no
+        )
         await desk.settled()
         (file,) = [part for each in desk.sent for part in each.parts if isinstance(part, File)]
         desk.app.blobs.collect(desk.app.store.blob_used, 1e12)

@@ -18,19 +18,29 @@ async def test_a_shell_that_stays(tmp_path: Path) -> None:
     """Started, written to, polled, read back, killed: with our names, and those that others use."""
     desk = Desk(tmp_path)
     async with desk.running() as app:
-        said = await desk.call(app, "process", action="start", command="bash --norc", name="sh", columns=120, rows=40)
+        said = await desk.call(
+            app, "process", action="start", command="bash --norc", name="sh", columns=120, rows=40
+        )
         id_ = said.split()[1]
         assert said.startswith(f"Session {id_} started.\n") and "bash" in said
-        said = await desk.call(app, "process", action="write", id=id_, input="X=42; stty size; echo $TERM\n")
+        said = await desk.call(
+            app, "process", action="write", id=id_, input="X=42; stty size; echo $TERM\n"
+        )
         assert "40 120\nxterm-256color\n" in said and "\x1b" not in said
-        said = await desk.call(app, "process", action="input", session_id=id_, input="echo $((X + 1))\n")
+        said = await desk.call(
+            app, "process", action="input", session_id=id_, input="echo $((X + 1))\n"
+        )
         assert "\n43\n" in said and "40 120" not in said, "what was told is not told again"
-        said = await desk.call(app, "process", action="write", id=id_, input="sh -c 'echo on $((1+1)); sleep 60'\n")
+        said = await desk.call(
+            app, "process", action="write", id=id_, input="sh -c 'echo on $((1+1)); sleep 60'\n"
+        )
         while "on 2\n" not in said:
             said = await desk.call(app, "process", action="poll", id=id_)
         assert "^C" in await desk.call(app, "process", action="write", id=id_, keys=["ctrl+c"])
         assert await desk.call(app, "process", action="poll", pid=id_, wait_s=0) == "[nothing new]"
-        said = await desk.call(app, "process", action="write", id=id_, input="seq 10000\n", wait_s=2)
+        said = await desk.call(
+            app, "process", action="write", id=id_, input="seq 10000\n", wait_s=2
+        )
         while "\n10000\n" not in said:
             said = await desk.call(app, "process", action="poll", id=id_)
         last = await desk.call(app, "process", action="log", id=id_, lines=3)
@@ -38,26 +48,39 @@ async def test_a_shell_that_stays(tmp_path: Path) -> None:
         first = await desk.call(app, "process", action="log", id=id_, offset=0)
         assert "40 120" in first and "go on with offset=24000]" in first
         assert f"{id_} (sh) running" in await desk.call(app, "process", action="list")
-        assert await desk.call(app, "process", action="list", filter="no such") == "Nothing runs here."
-        theirs = await desk.call(app, "process", chat="2", action="write", id=id_, input="echo stolen\n")
+        assert (
+            await desk.call(app, "process", action="list", filter="no such") == "Nothing runs here."
+        )
+        theirs = await desk.call(
+            app, "process", chat="2", action="write", id=id_, input="echo stolen\n"
+        )
         assert theirs == (
             f"there is no process '{id_}' here; nothing of this conversation runs. "
             "What ran before a restart was ended by it"
         )
         said = await desk.call(app, "process", action="kill", id=id_)
         assert said == f"{id_} has ended: stopped by the agent"
-        assert "start it again" in await desk.call(app, "process", action="write", id=id_, input="x\n")
+        assert "start it again" in await desk.call(
+            app, "process", action="write", id=id_, input="x\n"
+        )
         assert "10000" in await desk.call(app, "process", action="log", id=id_)
-        assert await desk.call(app, "process", action="clear") == "The output of 1 that had ended is gone."
+        assert (
+            await desk.call(app, "process", action="clear")
+            == "The output of 1 that had ended is gone."
+        )
         assert "there is no process" in await desk.call(app, "process", action="log", id=id_)
 
 
 async def test_its_end_is_told_when_it_is_polled(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     async with desk.running() as app:
-        said = await desk.call(app, "process", action="spawn", cmd="read line; echo got $line; exit 4")
+        said = await desk.call(
+            app, "process", action="spawn", cmd="read line; echo got $line; exit 4"
+        )
         id_ = said.split()[1]
-        assert "got it\n" in await desk.call(app, "process", action="write", id=id_, input="it\n", wait_s=20)
+        assert "got it\n" in await desk.call(
+            app, "process", action="write", id=id_, input="it\n", wait_s=20
+        )
         said = await desk.call(app, "process", action="poll", id=id_, wait_s=20)
         assert said.endswith("[ended: exit code: 4]")
         assert [(each.state, each.code) for each in await rows(app)] == [("completed", 4)]
@@ -112,7 +135,8 @@ async def _reads(path: Path, text: str) -> bool:
 
 def test_what_a_terminal_shows() -> None:
     assert (
-        plain("\x1b[1;31mred\x1b[0m\r\n\x1b]0;title\x07> ls\r\n 10%\r 50%\r100%\r\ndone\x07") == "red\n> ls\n100%\ndone"
+        plain("\x1b[1;31mred\x1b[0m\r\n\x1b]0;title\x07> ls\r\n 10%\r 50%\r100%\r\ndone\x07")
+        == "red\n> ls\n100%\ndone"
     )
 
 

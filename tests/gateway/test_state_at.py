@@ -62,15 +62,24 @@ def script(request: Request) -> Message:
     user = max(i for i, shown in enumerate(request.messages) if shown.message.role == "user")
     names = request.messages[user].message.parts[-1].text.split()  # type: ignore[union-attr]
     made = len(request.messages) - 1 - user
-    return say("fine") if made else say("", *(ToolCall(name, name, msgspec.Raw(b"{}")) for name in names))
+    return (
+        say("fine")
+        if made
+        else say("", *(ToolCall(name, name, msgspec.Raw(b"{}")) for name in names))
+    )
 
 
 @asynccontextmanager
 async def running(home: Path, model: ScriptedModel) -> AsyncIterator[App]:
-    config = msgspec.convert({"defaults": {"models": ["scripted/x"]}, "policy": POLICY}, Config, strict=False)
+    config = msgspec.convert(
+        {"defaults": {"models": ["scripted/x"]}, "policy": POLICY}, Config, strict=False
+    )
     people = {person.id: person for person in (ANN, BOB, EVE)}
     parts = Parts(lambda name: model, TOOLS, authorise=lambda inbound: people.get(inbound.sender))
-    async with open_app(Settings(Home(home), config), parts) as app, anyio.create_task_group() as tasks:
+    async with (
+        open_app(Settings(Home(home), config), parts) as app,
+        anyio.create_task_group() as tasks,
+    ):
         tasks.start_soon(app.run)
         with anyio.fail_after(40):
             yield app
@@ -80,9 +89,14 @@ async def running(home: Path, model: ScriptedModel) -> AsyncIterator[App]:
 async def say_to(app: App, text: str, *kinds: type[e.Event]) -> None:
     """Bob says this; until the log ends with one of these, or the turn is over."""
     said = Said(Message("user", (Text(text),)))
-    inbound = Inbound(app.parts.ids.new("x"), Address("web"), "bob", app.parts.clock.now(), said, ROOM)
+    inbound = Inbound(
+        app.parts.ids.new("x"), Address("web"), "bob", app.parts.clock.now(), said, ROOM
+    )
     receipt = await app.door.submit(inbound)
-    while not any(isinstance(r.event, kinds or e.TurnEnded) for r in await app.store.events(ROOM, receipt.after)):
+    while not any(
+        isinstance(r.event, kinds or e.TurnEnded)
+        for r in await app.store.events(ROOM, receipt.after)
+    ):
         await anyio.sleep(0.003)
 
 
@@ -105,7 +119,10 @@ async def test_each_call_and_why(tmp_path: Path) -> None:
         events = await app.store.events(ROOM)
         last = await app.door.at(ROOM, BOB, len(events))
         risk = last.judged[-1]
-        assert (risk.outcome, risk.by) == ("refused", "ann: no") and "no rule allows it" in risk.reason
+        assert (risk.outcome, risk.by) == (
+            "refused",
+            "ann: no",
+        ) and "no rule allows it" in risk.reason
         assert not last.busy and last.rest == last.n
         assert [len((await app.door.at(ROOM, BOB, n)).judged) for n in (0, 1, 2)] == [0, 0, 5]
         assert {call.outcome for call in (await app.door.at(ROOM, BOB, 2)).judged} == {"open"}
@@ -129,12 +146,16 @@ async def test_what_the_model_saw_at_every_event(tmp_path: Path) -> None:
         end = await app.door.at(ROOM, ANN, len(events))
         assert end.prompt == model.requests[-1].system, "at rest it is that of the turn before"
         assert end.options.system_prompt == "Be brief." and end.context_tokens == 20
-        assert (await app.door.at(ROOM, BOB, len(events))).prompt == (), "it is made of files that bob may not read"
+        assert (await app.door.at(ROOM, BOB, len(events))).prompt == (), (
+            "it is made of files that bob may not read"
+        )
         await app.door.rewind(ROOM, ANN, (await app.door.at(ROOM, ANN, replies[2] - 1)).rest)
         while not isinstance((await app.store.events(ROOM))[-1].event, e.Compacted):
             await anyio.sleep(0.003)
         back = await app.door.at(ROOM, ANN, len(await app.store.events(ROOM)))
-        assert len(back.messages) == 4 and len(back.judged) == 3, "what was decided stays to be seen"
+        assert len(back.messages) == 4 and len(back.judged) == 3, (
+            "what was decided stays to be seen"
+        )
 
 
 async def test_what_is_not_there(tmp_path: Path) -> None:
@@ -152,12 +173,16 @@ async def test_what_is_not_there(tmp_path: Path) -> None:
 
 def test_calls_that_are_asked_about_together_are_judged_each() -> None:
     calls = (ToolCall(name, "reach", msgspec.Raw(b"{}")) for name in ("a", "b"))
-    both = e.ApprovalAsked("ask_1", "a", "x", "reach {}\nreach {}", "why", 1e9, others=(e.BoundCall("b", "y"),))
+    both = e.ApprovalAsked(
+        "ask_1", "a", "x", "reach {}\nreach {}", "why", 1e9, others=(e.BoundCall("b", "y"),)
+    )
     alone = e.ApprovalAsked("ask_2", "a", "x", "reach {}", "why", 1e9)
     log: list[e.AnyEvent] = [e.ModelReplied(say("", *calls), "p/m"), both]
 
     def outcomes(*more: e.AnyEvent) -> list[tuple[str, str]]:
-        found = judged([e.Recorded(n, "s", n, float(n), event) for n, event in enumerate((*log, *more), 1)])
+        found = judged(
+            [e.Recorded(n, "s", n, float(n), event) for n, event in enumerate((*log, *more), 1)]
+        )
         return [(each.outcome, each.by) for each in found]
 
     assert outcomes() == [("asked", "")] * 2

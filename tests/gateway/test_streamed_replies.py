@@ -1,4 +1,5 @@
-"""An answer is shown while it is written, in the message that it becomes; whatever happens there is one of it."""
+"""An answer is shown while it is written, in the message that it becomes; whatever happens there is
+one of it."""
 
 from __future__ import annotations
 
@@ -29,10 +30,12 @@ CONFIG = msgspec.convert({"defaults": {"models": ["scripted/test"]}}, Config, st
 
 
 class Slow:
-    """Says the first half, waits until it is `shown` (or 100 looks long), then the rest. With a tool: first it makes a
-    call beside its words."""
+    """Says the first half, waits until it is `shown` (or 100 looks long), then the rest. With a
+    tool: first it makes a call beside its words."""
 
-    def __init__(self, shown: Callable[[str], bool], *, calls: bool = False, fails: int = 0) -> None:
+    def __init__(
+        self, shown: Callable[[str], bool], *, calls: bool = False, fails: int = 0
+    ) -> None:
         self.shown = shown
         self.calls = calls
         self.fails = fails
@@ -90,7 +93,10 @@ class World:
 
     @asynccontextmanager
     async def running(self, fuse: Fuse | None = None) -> AsyncIterator[App]:
-        async with open_app(self.settings, self.parts(fuse or Fuse())) as app, anyio.create_task_group() as tasks:
+        async with (
+            open_app(self.settings, self.parts(fuse or Fuse())) as app,
+            anyio.create_task_group() as tasks,
+        ):
             app.drafts.first_s = self.first_s
             app.drafts.mend_s = 0.02
             tasks.start_soon(app.run)
@@ -112,7 +118,9 @@ class World:
     async def settled(self, app: App) -> bool:
         if self.channel.waiting or not self.channel.confirmed or await app.store.open_sessions():
             return False
-        return not await app.store.outbox_due(1e12, 10) and not await app.store.rows("drafts_left", ())
+        return not await app.store.outbox_due(1e12, 10) and not await app.store.rows(
+            "drafts_left", ()
+        )
 
 
 async def until(true: Callable[[], bool]) -> None:
@@ -172,7 +180,11 @@ async def test_an_answer_to_a_command_is_not_written_over_a_draft(tmp_path: Path
     async with world.running():
         await until(world.shown)
         world.channel.write("/help")
-        await until(lambda: "the answer is 42" in world.channel.posts.values() and len(world.channel.posts) == 2)
+        await until(
+            lambda: (
+                "the answer is 42" in world.channel.posts.values() and len(world.channel.posts) == 2
+            )
+        )
     assert world.channel.posts["1"] == "the answer is 42" and "/help" in world.channel.posts["2"]
 
 
@@ -201,7 +213,9 @@ def check(world: World, where: str) -> None:
     for half in halves:
         whole = half.removesuffix(GOES_ON)
         twins = [text for text in posts if whole in text and text != half]
-        assert twins and all(text.startswith("(may be a duplicate)") for text in twins), f"{where}: {posts}"
+        assert twins and all(text.startswith("(may be a duplicate)") for text in twins), (
+            f"{where}: {posts}"
+        )
 
 
 async def live_through(home: Path, *crashes: int, calls: bool) -> tuple[int, list[str], World]:

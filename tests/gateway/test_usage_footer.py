@@ -24,7 +24,17 @@ def replied(tokens: int) -> ModelReplied:
     return ModelReplied(Message("assistant", (Text("word"),)), "m/x", "stop", Usage(tokens, 1))
 
 
-EVENTS: tuple[AnyEvent, ...] = (HEARD, replied(5), ENDED, HEARD, replied(10), replied(20), ENDED, HEARD, replied(40))
+EVENTS: tuple[AnyEvent, ...] = (
+    HEARD,
+    replied(5),
+    ENDED,
+    HEARD,
+    replied(10),
+    replied(20),
+    ENDED,
+    HEARD,
+    replied(40),
+)
 
 
 def row(key: str) -> OutboxRow:
@@ -63,4 +73,7 @@ async def test_a_log_that_cannot_be_read_holds_back_no_answer(tmp_path: Path) ->
 
 
 def test_how_many_are_said() -> None:
-    assert usage_line(Usage(999, 1000, 999_949, 999_950)) == "Usage: In 999 / Out 1.0k / Cached 999.9k / Written 1.0M"
+    assert (
+        usage_line(Usage(999, 1000, 999_949, 999_950))
+        == "Usage: In 999 / Out 1.0k / Cached 999.9k / Written 1.0M"
+    )

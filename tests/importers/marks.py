@@ -1,4 +1,5 @@
-"""Marks in every field and file of a home, to be found again in the new home or in the report of the import."""
+"""Marks in every field and file of a home, to be found again in the new home or in the report of
+the import."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ Also = Callable[[str], tuple[str, ...]]
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """A mark, and the words that name its field or file: it counts as reported where one line has all of them."""
+    """A mark, and the words that name its field or file: it counts as reported where one line has
+    all of them."""
 
     text: str
     words: tuple[str, ...]
@@ -47,9 +49,13 @@ class Marks:
         return mark.text
 
     def filled(self, template: Any, at: str = "", also: Also = lambda path: ()) -> Any:
-        """The template with a mark for each `str`, `int` and `SECRET`, which is named by its path, or by `also`."""
+        """The template with a mark for each `str`, `int` and `SECRET`, which is named by its path,
+        or by `also`."""
         if isinstance(template, dict):
-            return {name: self.filled(value, f"{at}.{name}" if at else name, also) for name, value in template.items()}
+            return {
+                name: self.filled(value, f"{at}.{name}" if at else name, also)
+                for name, value in template.items()
+            }
         words = also(at) or (at,)
         if template is str:
             return self.text(*words)
@@ -63,12 +69,17 @@ class Marks:
         path.write_text(f"{before}{self.text('file', str(path.relative_to(home)))}{after}")
 
     def lost(self, desk: Path, report: dict[str, Any], said: str) -> list[Mark]:
-        """The marks that are neither in the new home nor in the report; secrets that the report shows."""
+        """The marks that are neither in the new home nor in the report; secrets that the report
+        shows."""
         files = [path.read_bytes() for path in desk.rglob("*") if path.is_file()]
         secrets = (desk / ".env").read_bytes() if (desk / ".env").exists() else b""
-        return [each for each in self._marks if not self._is_found(each, files, secrets, report, said)]
+        return [
+            each for each in self._marks if not self._is_found(each, files, secrets, report, said)
+        ]
 
-    def _is_found(self, mark: Mark, files: list[bytes], secrets: bytes, report: dict[str, Any], said: str) -> bool:
+    def _is_found(
+        self, mark: Mark, files: list[bytes], secrets: bytes, report: dict[str, Any], said: str
+    ) -> bool:
         lines = [
             *(each["what"] for part in ("changed", "left_out") for each in report[part]),
             *report["taken"]["files"],
@@ -78,7 +89,9 @@ class Marks:
             where = [data for data in files if mark.text.encode() in data]
             return mark.text not in said and (named or where == [secrets])
         if mark.words[:1] == ("file",):
-            named = any(mark.words[1] == line.rstrip("/") or _is_in(mark.words[1], line) for line in lines)
+            named = any(
+                mark.words[1] == line.rstrip("/") or _is_in(mark.words[1], line) for line in lines
+            )
         return named or mark.text in said or any(mark.text.encode() in data for data in files)
 
 
@@ -94,7 +107,9 @@ def imported(home: Path, tmp_path: Path, *args: str) -> tuple[dict[str, Any], st
     env = {"DESKHAND_HOME": str(tmp_path / "desk"), "HOME": str(tmp_path)}
     preview = CliRunner().invoke(cli, ["import", str(home), *args], env=env, prog_name="deskhand")
     assert preview.exit_code == 0, preview.output
-    done = CliRunner().invoke(cli, ["import", str(home), "--yes", "--json", *args], env=env, prog_name="deskhand")
+    done = CliRunner().invoke(
+        cli, ["import", str(home), "--yes", "--json", *args], env=env, prog_name="deskhand"
+    )
     assert done.exit_code == 0, done.output
     report = json.loads(done.stdout)[0]["report"]
     return {**report, "taken": {"files": [], **report["taken"]}}, preview.output + done.output

@@ -1,4 +1,5 @@
-"""What the tests of moving in share: homes to read, a Deskhand to move into, and proof that nothing there changed."""
+"""What the tests of moving in share: homes to read, a Deskhand to move into, and proof that nothing
+there changed."""
 
 from __future__ import annotations
 
@@ -64,7 +65,9 @@ async def with_store(settings: Settings, use: Callable[[SqliteStore], Awaitable[
         await store.close()
 
 
-async def move(home: Path, settings: Settings, me: str = "", *, start_jobs: bool = False) -> AppliedPlan:
+async def move(
+    home: Path, settings: Settings, me: str = "", *, start_jobs: bool = False
+) -> AppliedPlan:
     """Take a home over, with the configuration as it is now."""
     now = read_settings(settings.file if settings.file.exists() else None, settings.started_with)
 

@@ -1,4 +1,5 @@
-"""What comes in from agent_computer: its skills are offered, and what it asked about is asked about."""
+"""What comes in from agent_computer: its skills are offered, and what it asked about is asked
+about."""
 
 from __future__ import annotations
 
@@ -38,7 +39,15 @@ async def moved(home: Path, settings: Settings) -> Settings:
 
 def verdict(settings: Settings, tool: str, command: str = "", who: Principal = ME) -> str:
     arguments = json.dumps({"command": command}).encode() if command else b"{}"
-    case = Case("main", tool, "local_write", who, Label("owner", source="owner"), arguments, channel="terminal")
+    case = Case(
+        "main",
+        tool,
+        "local_write",
+        who,
+        Label("owner", source="owner"),
+        arguments,
+        channel="terminal",
+    )
     return judge_of(settings, "main")(case).verdict
 
 
@@ -46,7 +55,11 @@ async def test_its_python_skills_are_offered(tmp_path: Path) -> None:
     """Whatever its list of tools says, as there; what is not on that list is still not offered."""
     now = await moved(home_of("agent-computer", tmp_path), settings_in(tmp_path))
     offered = now.offered("main")
-    assert offers(offered, "count_words") and offers(offered, "shell") and not offers(offered, "send_file")
+    assert (
+        offers(offered, "count_words")
+        and offers(offered, "shell")
+        and not offers(offered, "send_file")
+    )
 
 
 async def test_a_skill_for_an_agent_that_is_here_is_named(tmp_path: Path) -> None:
@@ -58,16 +71,24 @@ async def test_a_skill_for_an_agent_that_is_here_is_named(tmp_path: Path) -> Non
 
 
 async def test_what_it_asked_about_is_asked_about(tmp_path: Path) -> None:
-    home = with_tools(home_of("agent-computer", tmp_path), require_approval=["shell", "write_file", "web_fetch"])
+    home = with_tools(
+        home_of("agent-computer", tmp_path), require_approval=["shell", "write_file", "web_fetch"]
+    )
     now = await moved(home, settings_in(tmp_path))
-    asked = [tool for tool in ("shell", "write_file", "web_fetch", "read_file") if verdict(now, tool, "true") == "ask"]
+    asked = [
+        tool
+        for tool in ("shell", "write_file", "web_fetch", "read_file")
+        if verdict(now, tool, "true") == "ask"
+    ]
     assert asked == ["shell", "write_file", "web_fetch"]
     assert verdict(now, "write_file", who=JOB) == "deny", "there nobody could be asked"
     assert all(rule.agent == "main" and rule.verdict != "allow" for rule in now.config.policy)
 
 
 @pytest.mark.parametrize(("given", "asks"), [(None, "ask"), ([], "allow")])
-async def test_it_asks_about_commands_unless_told_otherwise(given: object, asks: str, tmp_path: Path) -> None:
+async def test_it_asks_about_commands_unless_told_otherwise(
+    given: object, asks: str, tmp_path: Path
+) -> None:
     home = with_tools(home_of("agent-computer", tmp_path), require_approval=given)
     now = await moved(home, settings_in(tmp_path))
     assert verdict(now, "shell", "true") == asks
@@ -78,15 +99,25 @@ async def test_nothing_approves_by_itself(tmp_path: Path) -> None:
     with_tools(home, require_approval=["shell"], non_interactive_approval_policy="auto_approve")
     now = await moved(home, settings_in(tmp_path))
     assert verdict(now, "shell", "true", who=JOB) == "ask"
-    (left,) = (each for each in read(home).left if each.what.endswith("non_interactive_approval_policy"))
+    (left,) = (
+        each for each in read(home).left if each.what.endswith("non_interactive_approval_policy")
+    )
     assert "rule" in left.todo
 
 
 async def test_commands_that_it_refused_are_refused(tmp_path: Path) -> None:
     home = home_of("agent-computer", tmp_path)
-    with_tools(home, shell_blocked_commands=["mkfs", "shutdown", "git push --force"], shell_allow_absolute_paths=True)
+    with_tools(
+        home,
+        shell_blocked_commands=["mkfs", "shutdown", "git push --force"],
+        shell_allow_absolute_paths=True,
+    )
     now = await moved(home, settings_in(tmp_path))
-    assert verdict(now, "shell", "mkfs.ext4 /dev/sda") == verdict(now, "shell", "shutdown now") == "deny"
+    assert (
+        verdict(now, "shell", "mkfs.ext4 /dev/sda")
+        == verdict(now, "shell", "shutdown now")
+        == "deny"
+    )
     assert verdict(now, "shell", "echo hello") == "allow"
     left = {each.what: each.todo for each in read(home).left}
     assert "agent.tools.shell_blocked_commands: git push --force" in left
@@ -100,9 +131,13 @@ async def test_rules_that_are_here_are_not_weakened(tmp_path: Path) -> None:
         tmp_path,
         "policy:\n- {verdict: deny, tool: write_file}\n- {verdict: allow, tool: web_fetch}\n",
     )
-    home = with_tools(home_of("agent-computer", tmp_path), require_approval=["write_file", "web_fetch", "shell"])
+    home = with_tools(
+        home_of("agent-computer", tmp_path), require_approval=["write_file", "web_fetch", "shell"]
+    )
     planned = await with_store(settings, lambda store: plan(read(home), settings, store))
-    (left,) = (each for each in planned.left if each.what == "that main has the rule: ask write_file")
+    (left,) = (
+        each for each in planned.left if each.what == "that main has the rule: ask write_file"
+    )
     assert "rules that are here count first" in left.why
     now = await moved(home, settings)
     assert verdict(now, "write_file") == "deny" and verdict(now, "shell", "true") == "ask"
@@ -114,11 +149,17 @@ async def test_where_models_are_and_their_keys(tmp_path: Path) -> None:
     home = home_of("agent-computer", tmp_path)
     config = json.loads((home / "config.json").read_text())
     config |= {"lmstudio": {"base_url": "http://127.0.0.1:1234/v1", "api_key": "a-key"}}
-    config |= {"openrouter_api_key": "ADD_KEY_HERE", "pinchtab": {"enabled": True, "token": "secret-token"}}
+    config |= {
+        "openrouter_api_key": "ADD_KEY_HERE",
+        "pinchtab": {"enabled": True, "token": "secret-token"},
+    }
     (home / "config.json").write_text(json.dumps(config))
     now = await moved(home, settings_in(tmp_path))
     assert now.config.providers["lmstudio"].base_url == "http://127.0.0.1:1234/v1"
-    assert now.environment["LMSTUDIO_API_KEY"] == "a-key" and "OPENROUTER_API_KEY" not in now.environment
+    assert (
+        now.environment["LMSTUDIO_API_KEY"] == "a-key"
+        and "OPENROUTER_API_KEY" not in now.environment
+    )
     assert any(each.what == "pinchtab.enabled" for each in read(home).left)
 
 

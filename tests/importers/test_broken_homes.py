@@ -1,4 +1,5 @@
-"""A home that is broken is taken over not at all, until a person says what is to become of the broken files."""
+"""A home that is broken is taken over not at all, until a person says what is to become of the
+broken files."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ def loses_an_index(file: Path) -> None:
         db.execute("CREATE TABLE other(x)")
         db.execute("PRAGMA writable_schema = ON")
         db.execute(
-            "UPDATE sqlite_master SET rootpage = (SELECT rootpage FROM sqlite_master WHERE name = 'other')"
+            "UPDATE sqlite_master SET rootpage = (SELECT rootpage FROM sqlite_master WHERE "
+            "name = 'other')"
             " WHERE name = 'lost'"
         )
 
@@ -118,7 +120,9 @@ def run(tmp_path: Path, *args: str) -> Result:
     return CliRunner().invoke(cli, args, env=env, prog_name="deskhand")
 
 
-@pytest.mark.parametrize(("name", "file", "damage", "why"), BROKEN, ids=lambda each: getattr(each, "__name__", None))
+@pytest.mark.parametrize(
+    ("name", "file", "damage", "why"), BROKEN, ids=lambda each: getattr(each, "__name__", None)
+)
 def test_nothing_is_written(name: str, file: str, damage: Damage, why: str, tmp_path: Path) -> None:
     home = home_of(name, tmp_path)
     damage(home / file)
@@ -129,7 +133,11 @@ def test_nothing_is_written(name: str, file: str, damage: Damage, why: str, tmp_
         assert f"  {file}: " in said.output and why in said.output
         assert "Nothing was written" in said.output and "--skip-broken" in said.output
         assert "Took over" not in said.output
-    here = [path for path in (tmp_path / "desk").rglob("*") if path.is_file() and path.suffix not in (".log", ".lock")]
+    here = [
+        path
+        for path in (tmp_path / "desk").rglob("*")
+        if path.is_file() and path.suffix not in (".log", ".lock")
+    ]
     assert here == [] and looks(home) == before
 
 
@@ -148,14 +156,17 @@ def test_the_rest_is_taken_where_that_is_asked_for(name: str, tmp_path: Path) ->
 
 
 def test_one_broken_home_stops_all(tmp_path: Path) -> None:
-    """They are looked at before any of them is taken over; programs are told by the exit code too."""
+    """They are looked at before any of them is taken over; programs are told by the exit code
+    too."""
     home_of("operator-ai-0.7", tmp_path).rename(tmp_path / ".operator")
     broken = home_of("operator-use", tmp_path)
     broken.rename(tmp_path / ".operator-use")
     (tmp_path / ".operator-use/crons.json").write_text("{")
     said = run(tmp_path, "import", "--yes")
     assert said.exit_code == 2 and "crons.json: it is no JSON" in said.output
-    assert not (tmp_path / "desk/deskhand.yaml").exists() and not list((tmp_path / "desk").rglob("*.db"))
+    assert not (tmp_path / "desk/deskhand.yaml").exists() and not list(
+        (tmp_path / "desk").rglob("*.db")
+    )
     programs = run(tmp_path, "import", "--yes", "--json")
     assert programs.exit_code == 2 and '"file":"crons.json"' in programs.output
     assert not (tmp_path / "desk/deskhand.yaml").exists()

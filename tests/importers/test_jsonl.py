@@ -1,4 +1,5 @@
-"""Conversations as lines of role and content: what is written is read back the same, and what others wrote is read."""
+"""Conversations as lines of role and content: what is written is read back the same, and what
+others wrote is read."""
 
 from __future__ import annotations
 
@@ -12,7 +13,14 @@ from hypothesis import strategies as st
 
 from deskhand.agent.state import State, fold
 from deskhand.agent.step import next_step
-from deskhand.importers.jsonl import MISSING, Commits, JsonlReader, before_compaction, lines_of, read_lines
+from deskhand.importers.jsonl import (
+    MISSING,
+    Commits,
+    JsonlReader,
+    before_compaction,
+    lines_of,
+    read_lines,
+)
 from deskhand.types.errors import ConfigError
 from deskhand.types.events import (
     AnyEvent,
@@ -66,7 +74,11 @@ def shown(state: State) -> list[tuple[str, str]]:
 
 
 TALK = file(
-    {"role": "user", "content": "what is in this folder?", "timestamp": "2026-01-02T03:04:05+00:00"},
+    {
+        "role": "user",
+        "content": "what is in this folder?",
+        "timestamp": "2026-01-02T03:04:05+00:00",
+    },
     {"role": "assistant", "content": "I look.", "timestamp": "2026-01-02T03:04:06"},
     {"role": "meta", "content": {"usage": {"prompt_tokens": 10, "completion_tokens": 2}}},
     {
@@ -104,18 +116,26 @@ def test_a_conversation_of_another_system() -> None:
         ("done", 1767398400.0),
         ("stopped", 1767398400.0),
     ]
-    assert [each.at for each in recorded(read(TALK))][:3] == [1767323045.0, 1767323046.0, 1767323047.5]
+    assert [each.at for each in recorded(read(TALK))][:3] == [
+        1767323045.0,
+        1767323046.0,
+        1767323047.5,
+    ]
 
 
 def test_times_are_kept_whatever_they_are() -> None:
     """Also one that is zero, and one that is before the one before."""
     stamps = [9.0, "1970-01-01T00:00:00+00:00", None, "nonsense"]
-    commits = read(file(*({"role": "user", "content": "a", "timestamp": stamp} for stamp in stamps)))
+    commits = read(
+        file(*({"role": "user", "content": "a", "timestamp": stamp} for stamp in stamps))
+    )
     assert [at for at, _ in commits] == [9.0, 0.0, 0.0, 0.0, 0.0]
 
 
 def test_words_alone_are_of_this_machine() -> None:
-    state = folded(read(file({"role": "user", "content": "a"}, {"role": "assistant", "content": "b"})))
+    state = folded(
+        read(file({"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}))
+    )
     assert state.label.integrity == "tool_local"
 
 
@@ -123,22 +143,37 @@ def test_what_is_written_is_read_back_the_same() -> None:
     first = list(lines_of(recorded(read(TALK))))
     again = list(lines_of(recorded(read(file(*first)))))
     assert again == first
-    assert first[0] == {"role": "user", "content": "what is in this folder?", "timestamp": "2026-01-02T03:04:05+00:00"}
+    assert first[0] == {
+        "role": "user",
+        "content": "what is in this folder?",
+        "timestamp": "2026-01-02T03:04:05+00:00",
+    }
     assert first[1]["tool_calls"] == [
         {"id": "c1", "name": "list_directory", "arguments": "{}"},
         {"id": "c2", "name": "list_directory", "arguments": "{}"},
     ]
     assert first[2]["role"] == "meta" and first[2]["content"]["usage"]["input_tokens"] == 10
-    assert (first[3]["tool_call_id"], first[3]["tool_name"], first[3]["content"]) == ("c1", "list_directory", "a.txt")
+    assert (first[3]["tool_call_id"], first[3]["tool_name"], first[3]["content"]) == (
+        "c1",
+        "list_directory",
+        "a.txt",
+    )
 
 
 @pytest.mark.parametrize(
     ("lines", "wanted"),
     [
         ([{"role": "assistant", "content": "hello"}], [("user", MISSING), ("assistant", "hello")]),
-        ([{"role": "user", "content": "a"}, {"role": "user", "content": "b"}], [("user", "a"), ("user", "b")]),
         (
-            [{"role": "system", "content": "be good"}, {"role": "user", "content": None}, {"role": "odd"}],
+            [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}],
+            [("user", "a"), ("user", "b")],
+        ),
+        (
+            [
+                {"role": "system", "content": "be good"},
+                {"role": "user", "content": None},
+                {"role": "odd"},
+            ],
             [("user", "")],
         ),
         (
@@ -146,7 +181,10 @@ def test_what_is_written_is_read_back_the_same() -> None:
             [("user", MISSING), ("assistant", ""), ("tool", "orphan"), ("user", "a")],
         ),
         (
-            [{"role": "user", "content": "a"}, {"role": "assistant", "content": "x", "tool_calls": [{"name": "t"}]}],
+            [
+                {"role": "user", "content": "a"},
+                {"role": "assistant", "content": "x", "tool_calls": [{"name": "t"}]},
+            ],
             [("user", "a"), ("assistant", "x"), ("tool", "its result is not in the file")],
         ),
         (
@@ -160,7 +198,13 @@ def test_what_is_written_is_read_back_the_same() -> None:
                 {"role": "tool", "tool_call_id": "1", "content": {"y": 2}},
                 {"role": "tool", "tool_call_id": "1", "content": "twice"},
             ],
-            [("user", "a\ufffdb?"), ("assistant", ""), ("tool", '{"y": 2}'), ("assistant", ""), ("tool", "twice")],
+            [
+                ("user", "a\ufffdb?"),
+                ("assistant", ""),
+                ("tool", '{"y": 2}'),
+                ("assistant", ""),
+                ("tool", "twice"),
+            ],
         ),
     ],
 )
@@ -170,10 +214,14 @@ def test_gaps_are_closed(lines: list[dict[str, Any]], wanted: list[tuple[str, st
     assert state.calls == {} and state.turn is None
 
 
-@pytest.mark.parametrize("arguments", ["{", "NaN", "[" * 2000 + "]" * 2000, "[" * 950 + "]" * 950, "\ud800", ""])
+@pytest.mark.parametrize(
+    "arguments", ["{", "NaN", "[" * 2000 + "]" * 2000, "[" * 950 + "]" * 950, "\ud800", ""]
+)
 def test_arguments_that_are_no_json_become_text(arguments: str) -> None:
     call = {"id": "1", "name": "f", "arguments": arguments}
-    commits = read(file({"role": "user", "content": "a"}, {"role": "assistant", "tool_calls": [call]}))
+    commits = read(
+        file({"role": "user", "content": "a"}, {"role": "assistant", "tool_calls": [call]})
+    )
     (reply,) = [each.event for each in recorded(commits) if isinstance(each.event, ModelReplied)]
     assert isinstance(msgspec.json.decode(reply.message.calls[0].arguments), str)
 
@@ -196,9 +244,15 @@ def test_what_is_no_conversation_is_said(data: bytes, said: str) -> None:
 
 roles = st.sampled_from(["user", "assistant", "tool", "meta", "system"])
 ids = st.sampled_from([None, "", "a", "b"])
-contents = st.one_of(st.none(), st.text(max_size=5), st.dictionaries(st.text(max_size=3), st.integers()), st.integers())
+contents = st.one_of(
+    st.none(),
+    st.text(max_size=5),
+    st.dictionaries(st.text(max_size=3), st.integers()),
+    st.integers(),
+)
 calls = st.one_of(
-    st.none(), st.lists(st.fixed_dictionaries({"id": ids, "name": ids, "arguments": contents}), max_size=3)
+    st.none(),
+    st.lists(st.fixed_dictionaries({"id": ids, "name": ids, "arguments": contents}), max_size=3),
 )
 stamps = st.one_of(st.none(), st.text(max_size=4), st.floats())
 lines = st.lists(
@@ -256,7 +310,9 @@ def test_a_conversation_as_it_was_before_it_was_compacted() -> None:
     assert texts(1) == texts(-2) == ["one"]
     assert texts(2) == texts(-1) == ["one", "two", "three"]
     for number in (0, 3, -3):
-        with pytest.raises(ConfigError, match=f"was compacted 2 times: there is no compaction {number}"):
+        with pytest.raises(
+            ConfigError, match=f"was compacted 2 times: there is no compaction {number}"
+        ):
             before_compaction(events, number)
     with pytest.raises(ConfigError, match="0 times"):
         before_compaction(events[:1], 1)
@@ -281,5 +337,7 @@ def test_what_a_program_says_was_said_before_is_written_too() -> None:
         ("tool", "dry"),
         ("assistant", "No."),
     ]
-    assert lines[1]["tool_calls"] == [{"id": "c1", "name": "weather", "arguments": '{"place":"Ulm"}'}]
+    assert lines[1]["tool_calls"] == [
+        {"id": "c1", "name": "weather", "arguments": '{"place":"Ulm"}'}
+    ]
     assert (lines[2]["tool_call_id"], lines[2]["tool_name"]) == ("c1", "weather")

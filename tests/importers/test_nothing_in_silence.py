@@ -1,4 +1,5 @@
-"""Nothing is left out in silence: every field and file that another system has comes in, or the report names it."""
+"""Nothing is left out in silence: every field and file that another system has comes in, or the
+report names it."""
 
 from __future__ import annotations
 
@@ -94,7 +95,11 @@ def of_an_agent(path: str) -> tuple[str, ...]:
 
 
 def a_session(marks: Marks, key: str) -> str:
-    about = {"user_id": "4711", "video": marks.text("video"), "message_id": marks.number("message_id")}
+    about = {
+        "user_id": "4711",
+        "video": marks.text("video"),
+        "message_id": marks.number("message_id"),
+    }
     lines = [
         {"type": "metadata", "id": key, "created_at": "2026-11-20T10:00:00", "updated_at": "2026-11-20T10:00:00",
          "metadata": {"mode": marks.text("sessions: the field metadata")}},
@@ -161,7 +166,9 @@ def test_operator_use(layout: str, tmp_path: Path) -> None:
     an_agents_files(marks, work, home)
     for name in ("restart.json", "acp_sessions.json", "operator.log", "media/photo.jpg", "odd.bin"):
         marks.file(home / name, home)
-    (home / ".env").write_text(f"GROQ_API_KEY={marks.secret()}\nOPERATOR_VERBOSE={marks.text('OPERATOR_VERBOSE')}\n")
+    (home / ".env").write_text(
+        f"GROQ_API_KEY={marks.secret()}\nOPERATOR_VERBOSE={marks.text('OPERATOR_VERBOSE')}\n"
+    )
     check(marks, home, tmp_path)
 
 
@@ -192,7 +199,10 @@ def test_agent_computer(tmp_path: Path) -> None:
     home = home_of("agent-computer", tmp_path)
     config = marks.filled(AGENT_COMPUTER, also=under_our_name)
     refused = marks.text()
-    config["agent"]["tools"]["shell_blocked_commands"] = [refused, f"{marks.text('shell_blocked_commands')} --force"]
+    config["agent"]["tools"]["shell_blocked_commands"] = [
+        refused,
+        f"{marks.text('shell_blocked_commands')} --force",
+    ]
     (home / "config.json").write_text(json.dumps(config))
     call = {
         "id": "c1",
@@ -210,7 +220,9 @@ def test_agent_computer(tmp_path: Path) -> None:
         {"role": "assistant", "content": marks.text()},
     ]  # fmt: skip
     (home / "sessions/main.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    (home / "sessions/cron-tidy.jsonl").write_text(json.dumps({"role": "user", "content": marks.text()}))
+    (home / "sessions/cron-tidy.jsonl").write_text(
+        json.dumps({"role": "user", "content": marks.text()})
+    )
     task = {"id": 1, "title": marks.text(), "description": marks.text(), "status": "completed", "result": marks.text(),
         "created_at": marks.number("created_at"), "node_type": marks.text(), "config": {"a": marks.text()},
         "inputs": {"a": marks.text("inputs")}, "output_schema": {"a": marks.text("output_schema")},
@@ -224,13 +236,18 @@ def test_agent_computer(tmp_path: Path) -> None:
         f"# Agent Knowledge\n\n## {marks.text()}\n*Source: session main*\n\n{marks.text()}\n"
     )
     (memory / "learnings.md").write_text(f"## {marks.text()}\n\n**Mistake**: {marks.text()}\n")
-    (memory / "index.json").write_text(json.dumps({"sessions": {"main": {"summary": marks.text("index.json")}}}))
+    (memory / "index.json").write_text(
+        json.dumps({"sessions": {"main": {"summary": marks.text("index.json")}}})
+    )
     with apsw.Connection(str(memory / "memory.db")) as db:
         rows = [("knowledge", "only-here", marks.text(), marks.text(), b"1"),
             ("session_summary", "other", "Session: other",
             marks.text("sessions", "memory.db"), marks.text("embeddings").encode())]  # fmt: skip
         db.executemany(
-            "INSERT INTO memories(source_type, source_id, title, content, embedding, created_at) VALUES(?,?,?,?,?,1.0)",
+            (
+                "INSERT INTO memories(source_type, source_id, title, content, embedding, "
+                "created_at) VALUES(?,?,?,?,?,1.0)"
+            ),
             rows,
         )
     (memory / "skills/scan.py").write_text(
@@ -238,7 +255,13 @@ def test_agent_computer(tmp_path: Path) -> None:
     )
     for name in ("SOUL.md", "USER.md", "own/report.md"):
         marks.file(home / "workspace" / name, home)
-    for name in ("gateway.py", "tools/web.py", "web/index.html", "sessions/main.archive.md", "start_gateway.sh"):
+    for name in (
+        "gateway.py",
+        "tools/web.py",
+        "web/index.html",
+        "sessions/main.archive.md",
+        "start_gateway.sh",
+    ):
         marks.file(home / name, home)
     (home / ".env").write_text(f"OPENAI_API_KEY={marks.secret()}\nPORT={marks.text('PORT')}\n")
     check(marks, home, tmp_path)
@@ -276,12 +299,17 @@ def test_operator_ai(name: str, tmp_path: Path) -> None:
     config["defaults"]["models"] = [f"openai/{marks.text()}"]
     hermes = {"max_iterations": int, "sandbox": False, "transport": {"type": "slack", "bot_token_env": str,
         "app_token_env": str}, "permissions": {"tools": ["run_shell"]}, "odd": str}  # fmt: skip
-    config["agents"] = {"hermes": marks.filled(hermes, at="agents.hermes"), "scout": {"models": [marks.text()]}}
+    config["agents"] = {
+        "hermes": marks.filled(hermes, at="agents.hermes"),
+        "scout": {"models": [marks.text()]},
+    }
     config["agents"]["hermes"]["permissions"]["skills"] = [marks.text()]
     config["roles"] = {"garden": {"agents": ["hermes"]}}
     config["odd"] = marks.text("odd")
     (home / "operator.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
-    (home / "keys.env").write_text(f"ANTHROPIC_API_KEY={marks.secret()}\nPROXY={marks.text('PROXY')}\n")
+    (home / "keys.env").write_text(
+        f"ANTHROPIC_API_KEY={marks.secret()}\nPROXY={marks.text('PROXY')}\n"
+    )
     (home / ".env").write_text(f"SLACK_BOT_TOKEN={marks.secret()}\n")
     fill_database(marks, home / "state/operator.db", name)
     for file in ("SYSTEM.md", "logs/operator.log", "shared/list.md", "agents/hermes/AGENT.md",
@@ -292,7 +320,9 @@ def test_operator_ai(name: str, tmp_path: Path) -> None:
     job = {"description": marks.text(), "schedule": "0 9 * * *", "agent": "hermes", "model": f"openai/{marks.text()}",
         "hooks": {"prerun": "scripts/check.sh", "postrun": "scripts/notify.sh"},
         "enabled": True, "odd": marks.text()}  # fmt: skip
-    marks.file(home / "jobs/brief/JOB.md", home, f"---\n{yaml.safe_dump({'name': 'brief', **job})}---\n\n")
+    marks.file(
+        home / "jobs/brief/JOB.md", home, f"---\n{yaml.safe_dump({'name': 'brief', **job})}---\n\n"
+    )
     marks.file(home / "jobs/brief/scripts/check.sh", home, "#!/bin/sh\n")
     marks.file(home / "jobs/brief/scripts/notify.sh", home, "#!/bin/sh\n")
     marks.file(home / "jobs/no-job/notes.md", home)
@@ -303,19 +333,32 @@ def test_operator_ai(name: str, tmp_path: Path) -> None:
     check(marks, home, tmp_path)
 
 
-HEAD_COLUMNS = "conversation_id, transport_name, channel_id, root_thread_id, updated_at, metadata_json"
+HEAD_COLUMNS = (
+    "conversation_id, transport_name, channel_id, root_thread_id, updated_at, metadata_json"
+)
 
 
 def fill_database(marks: Marks, file: Path, name: str) -> None:
     """A mark in every column that is a text."""
     db = apsw.Connection(str(file))
     db.execute("PRAGMA foreign_keys = OFF")
-    for table in ("messages", "conversations", "memories", "agent_kv", "users", "user_identities", "user_roles"):
+    for table in (
+        "messages",
+        "conversations",
+        "memories",
+        "agent_kv",
+        "users",
+        "user_identities",
+        "user_roles",
+    ):
         db.execute(f"DELETE FROM {table}")
     user = fill_users(marks, db)
     fill_conversations(marks, db)
     fill_memories(marks, db, user, with_dates=name != "operator-ai-0.4")
-    db.execute("INSERT OR REPLACE INTO job_state(job_name, last_error) VALUES('brief', ?)", (marks.text("job_state"),))
+    db.execute(
+        "INSERT OR REPLACE INTO job_state(job_name, last_error) VALUES('brief', ?)",
+        (marks.text("job_state"),),
+    )
     db.execute("CREATE TABLE runs(id INTEGER PRIMARY KEY, said TEXT)")
     db.execute("INSERT INTO runs(said) VALUES(?)", (marks.text("the table runs"),))
     db.execute("ALTER TABLE users ADD COLUMN email TEXT")
@@ -338,13 +381,21 @@ def fill_users(marks: Marks, db: apsw.Connection) -> str:
 
 
 def fill_conversations(marks: Marks, db: apsw.Connection) -> None:
-    about = {"agent": "hermes", "user_id": "slack:U1", "is_private": True, "topic": marks.text("topic")}
+    about = {
+        "agent": "hermes",
+        "user_id": "slack:U1",
+        "is_private": True,
+        "topic": marks.text("topic"),
+    }
     heads = [
         (f"slack:hermes:D1:{marks.text()}", json.dumps(about)),
         (f"slack:hermes:D2:{marks.text()}", json.dumps(about)),  # without a message
     ]
     db.executemany(
-        f"INSERT INTO conversations({HEAD_COLUMNS}) VALUES(?, 'hermes', 'D1', '1760000101.000100', 1795346843.0, ?)",
+        (
+            f"INSERT INTO conversations({HEAD_COLUMNS}) VALUES(?, 'hermes', 'D1', "
+            "'1760000101.000100', 1795346843.0, ?)"
+        ),
         heads,
     )
     call = {
@@ -352,7 +403,10 @@ def fill_conversations(marks: Marks, db: apsw.Connection) -> None:
         "type": "function",
         "function": {"name": "run_shell", "arguments": json.dumps({"command": marks.text()})},
     }
-    memories = f'<context_snapshot source="memories">{marks.text("messages of people")}</context_snapshot>\n'
+    memories = (
+        "<context_snapshot "
+        f'source="memories">{marks.text("messages of people")}</context_snapshot>\n'
+    )
     messages = [
         {"role": "system", "content": marks.text("messages of the role system")},
         {"role": "user", "content": [{"type": "text", "text": f"{memories}{marks.text()}"},
@@ -376,17 +430,27 @@ def fill_memories(marks: Marks, db: apsw.Connection, user: str, *, with_dates: b
         ("  ", "global", "", None),
     ]  # fmt: skip
     if not with_dates:
-        db.executemany("INSERT INTO memories(content, scope, scope_id) VALUES(?, ?, ?)", [row[:3] for row in kept])
+        db.executemany(
+            "INSERT INTO memories(content, scope, scope_id) VALUES(?, ?, ?)",
+            [row[:3] for row in kept],
+        )
     else:
         db.executemany(
-            "INSERT INTO memories(content, scope, scope_id, retention, expires_at) VALUES(?, ?, ?, 'candidate', ?)",
+            (
+                "INSERT INTO memories(content, scope, scope_id, retention, expires_at) "
+                "VALUES(?, ?, ?, 'candidate', ?)"
+            ),
             kept,
         )
     db.execute(
-        "INSERT INTO agent_kv(agent, ns, key, value) VALUES('hermes', ?, ?, ?)", tuple(marks.text() for _ in range(3))
+        "INSERT INTO agent_kv(agent, ns, key, value) VALUES('hermes', ?, ?, ?)",
+        tuple(marks.text() for _ in range(3)),
     )
     db.execute(
-        "INSERT INTO agent_kv(agent, ns, key, value, expires_at) VALUES('hermes', '', ?, 'x', '2020-01-01T00:00:00Z')",
+        (
+            "INSERT INTO agent_kv(agent, ns, key, value, expires_at) VALUES('hermes', '', ?, "
+            "'x', '2020-01-01T00:00:00Z')"
+        ),
         (marks.text(),),
     )
 
@@ -418,7 +482,8 @@ def test_openagent(tmp_path: Path) -> None:
     db.execute("DELETE FROM conversations")
     head = ("one", marks.text(), marks.text(), "garden", 1, 1, 1, 1, 1, "high")
     columns = (
-        "id, title, system_prompt, preset, enable_teams, enable_tracing, enable_approval, enable_plan_mode,"
+        "id, title, system_prompt, preset, enable_teams, enable_tracing, enable_approval, "
+        "enable_plan_mode,"
         " enable_thinking, thinking_effort"
     )
     db.execute(f"INSERT INTO conversations({columns}) VALUES(?,?,?,?,?,?,?,?,?,?)", head)
@@ -452,7 +517,11 @@ def test_openagent(tmp_path: Path) -> None:
     (home / "work/.tasks/task_1.json").write_text(json.dumps(task))
     marks.file(home / "work/.agent/memory.md", home, "## Decisions\n- ")
     marks.file(home / "presets/garden/PROMPT.md", home, "---\nname: garden\ndescription: x\n---\n")
-    marks.file(home / "abilities/look-up/SKILL.md", home, "---\nname: look-up\ndescription: Look it up.\n---\n")
+    marks.file(
+        home / "abilities/look-up/SKILL.md",
+        home,
+        "---\nname: look-up\ndescription: Look it up.\n---\n",
+    )
     for name in ("work/.transcripts/transcript_1.jsonl", "work/.team/config.json", "work/.team/inbox/a.jsonl",
         "work/report.md", "mcp_servers.json", "odd/file.txt"):  # fmt: skip
         marks.file(home / name, home)

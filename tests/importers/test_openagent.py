@@ -1,4 +1,5 @@
-"""What comes in from openagent-core: how each conversation was held, above all whether it asks before it acts."""
+"""What comes in from openagent-core: how each conversation was held, above all whether it asks
+before it acts."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ from tests.importers.moving import home_of, move, read, settings_in, with_store
 
 ME = Principal("owner", ("owner",))
 COLUMNS = (
-    "title, system_prompt, preset, enable_teams, enable_approval, enable_plan_mode, enable_thinking, thinking_effort"
+    "title, system_prompt, preset, enable_teams, enable_approval, enable_plan_mode, "
+    "enable_thinking, thinking_effort"
 )
 
 
@@ -31,7 +33,9 @@ def held(home: Path, *values: object) -> None:
 
 def with_preset(home: Path, name: str) -> None:
     (home / "prompts" / name).mkdir(parents=True)
-    (home / "prompts" / name / "PROMPT.md").write_text(f"---\nname: {name}\ndescription: x\n---\nYou keep a garden.\n")
+    (home / "prompts" / name / "PROMPT.md").write_text(
+        f"---\nname: {name}\ndescription: x\n---\nYou keep a garden.\n"
+    )
     for path in (home / "prompts").rglob("*"):
         path.chmod(0o700 if path.is_dir() else 0o600)
 
@@ -46,7 +50,10 @@ async def test_how_conversations_were_held(tmp_path: Path) -> None:
 
     async def use(store: SqliteStore) -> list[tuple[str, SessionOptions]]:
         rows = await store.sessions(ME, 100)
-        return [(row.title, fold(State(row.session), await store.events(row.session)).options) for row in rows]
+        return [
+            (row.title, fold(State(row.session), await store.events(row.session)).options)
+            for row in rows
+        ]
 
     wanted = SessionOptions(
         title="The shop",
@@ -81,7 +88,9 @@ async def test_a_preset_that_is_not_there_is_named(tmp_path: Path) -> None:
     planned = await with_store(settings, lambda store: plan(read(home), settings, store))
     whats = [each.what for each in planned.left if each.why == "there is no such preset here"]
     assert whats == ["the preset nowhere of The shop", "the preset nowhere"]
-    assert {each.options for each in planned.talks} == {SessionOptions(title="The shop", approval=True)}
+    assert {each.options for each in planned.talks} == {
+        SessionOptions(title="The shop", approval=True)
+    }
     await move(home, settings)
     assert read_settings(settings.file, settings.started_with).agent("openagent").preset == ""
 
@@ -92,7 +101,9 @@ async def test_what_others_could_write_steers_nobody(tmp_path: Path) -> None:
     with_preset(home, "garden")
     (home / "agent.db").chmod(0o666)
     planned = await with_store(settings, lambda store: plan(read(home), settings, store))
-    assert {each.options for each in planned.talks} == {SessionOptions(title="The shop", approval=True)}
+    assert {each.options for each in planned.talks} == {
+        SessionOptions(title="The shop", approval=True)
+    }
     assert {each.what for each in planned.left if each.why == "others could write that home"} == {
         "preset garden",
         "the system prompt of The shop",
@@ -117,7 +128,9 @@ def test_a_folder_of_the_home_however_the_home_is_named(
 def test_its_memory_is_read(tmp_path: Path) -> None:
     home = home_of("openagent", tmp_path)
     (home / "workspace/.agent").mkdir(exist_ok=True)
-    (home / "workspace/.agent/memory.md").write_text("## Decisions\n- Prices are kept in cents\n\n## Empty\n")
+    (home / "workspace/.agent/memory.md").write_text(
+        "## Decisions\n- Prices are kept in cents\n\n## Empty\n"
+    )
     found = read(home)
     assert [(each.text, each.scope, each.owner) for each in found.memories] == [
         ("Decisions: Prices are kept in cents", "agent", "openagent")
@@ -135,13 +148,19 @@ def test_a_database_elsewhere_is_named(tmp_path: Path) -> None:
     assert len(read(home).talks) == 2
 
 
-def test_messages_without_a_conversation_and_conversations_without_a_message(tmp_path: Path) -> None:
+def test_messages_without_a_conversation_and_conversations_without_a_message(
+    tmp_path: Path,
+) -> None:
     home = home_of("openagent", tmp_path)
     with apsw.Connection(str(home / "agent.db")) as db:
         db.execute("PRAGMA foreign_keys = OFF")
-        db.execute("INSERT INTO messages(conversation_id, role, content) VALUES('gone', 'user', '\"hello\"')")
         db.execute(
-            "INSERT INTO conversations(id, title, enable_teams, enable_tracing, enable_approval, enable_plan_mode,"
+            "INSERT INTO messages(conversation_id, role, content) VALUES('gone', 'user', "
+            "'\"hello\"')"
+        )
+        db.execute(
+            "INSERT INTO conversations(id, title, enable_teams, enable_tracing, "
+            "enable_approval, enable_plan_mode,"
             " enable_thinking, thinking_effort) VALUES('e', 'Nothing yet', 0, 0, 0, 0, 0, 'high')"
         )
     left = {each.what: each.why for each in read(home).left}

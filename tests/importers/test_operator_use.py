@@ -1,4 +1,5 @@
-"""What comes in from operator-use: who answers, who may write, what agents have written down, and topics of a forum."""
+"""What comes in from operator-use: who answers, who may write, what agents have written down, and
+topics of a forum."""
 
 from __future__ import annotations
 
@@ -31,7 +32,10 @@ def with_config(home: Path, change: dict[str, Any]) -> Path:
 
 
 def agent_with_bot(name: str, token: str, **telegram: Any) -> dict[str, Any]:
-    return {"id": name, "channels": {"telegram": {"enabled": True, "token": f"{token}:a-token", **telegram}}}
+    return {
+        "id": name,
+        "channels": {"telegram": {"enabled": True, "token": f"{token}:a-token", **telegram}},
+    }
 
 
 @pytest.mark.parametrize(
@@ -58,7 +62,9 @@ async def test_what_is_written_down_counts_before_an_agents_own_bot(
 ) -> None:
     listed = [agent_with_bot("operator", BOT), agent_with_bot("scout", OTHER_BOT)]
     bindings = [{"agentId": "scout", "match": match}]
-    home = with_config(home_of("operator-use", tmp_path), {"agents": {"list": listed}, "bindings": bindings})
+    home = with_config(
+        home_of("operator-use", tmp_path), {"agents": {"list": listed}, "bindings": bindings}
+    )
     settings = settings_in(tmp_path)
     await move(home, settings)
     now = read_settings(settings.file, settings.started_with)
@@ -81,11 +87,14 @@ async def test_only_numbers_admit_somebody_and_telegram_starts(tmp_path: Path) -
     assert {each.what: each.todo for each in found.left if "names change hands" in each.why} == {
         f"that {name} may write to telegram of operator": todo for name in ("@bob", "carol")
     }
-    assert [each.what for each in found.changed if "numbers do not" in each.why] == ["88|bob of telegram of operator"]
+    assert [each.what for each in found.changed if "numbers do not" in each.why] == [
+        "88|bob of telegram of operator"
+    ]
 
 
 async def test_what_an_agent_has_written_down_comes_along(tmp_path: Path) -> None:
-    """Its knowledge and its daily logs, where Deskhand reads them; tools that need operator-use are named."""
+    """Its knowledge and its daily logs, where Deskhand reads them; tools that need operator-use are
+    named."""
     home = home_of("operator-use", tmp_path)
     settings = settings_in(tmp_path)
     work = home / "workspaces/operator"
@@ -98,7 +107,9 @@ async def test_what_an_agent_has_written_down_comes_along(tmp_path: Path) -> Non
     here = settings.home.workspace("operator")
     assert (here / "knowledge/printer/context.md").read_text() == "# The printer\nIt jams.\n"
     assert (here / "memory/2026-11-20.md").read_text() == "- the printer jammed\n"
-    (left,) = (each for each in read(home).left if each.what.startswith("workspaces/operator/tools"))
+    (left,) = (
+        each for each in read(home).left if each.what.startswith("workspaces/operator/tools")
+    )
     assert left.todo == "rewrite it as a skill in Python: docs/extending.md"
 
     (work / "memory/2026-11-21.md").write_text("- mended\n")
@@ -106,10 +117,14 @@ async def test_what_an_agent_has_written_down_comes_along(tmp_path: Path) -> Non
     (here / "memory/2026-11-22.md").write_text("- ours\n")
     (here / "knowledge/printer/context.md").unlink()
     again = await move(home, settings)
-    assert again.counts == {"note": 1} and (here / "memory/2026-11-21.md").read_text() == "- mended\n"
+    assert (
+        again.counts == {"note": 1} and (here / "memory/2026-11-21.md").read_text() == "- mended\n"
+    )
     assert [each.what for each in again.left] == ["memory/2026-11-22.md of operator"]
     assert (here / "memory/2026-11-22.md").read_text() == "- ours\n"
-    assert not (here / "knowledge/printer/context.md").exists(), "what was removed here does not come back"
+    assert not (here / "knowledge/printer/context.md").exists(), (
+        "what was removed here does not come back"
+    )
 
 
 async def test_what_others_could_have_written_down_does_not_come(tmp_path: Path) -> None:
@@ -135,7 +150,8 @@ def test_a_topic_of_the_agents_own_bot_goes_on(tmp_path: Path) -> None:
 
 
 def test_the_layout_of_the_document(tmp_path: Path) -> None:
-    """`.operator_use/` with config.json, sessions/, crons.json, restart.json and workspace/ at the top."""
+    """`.operator_use/` with config.json, sessions/, crons.json, restart.json and workspace/ at the
+    top."""
     packaged = home_of("operator-use", tmp_path)
     home = tmp_path / ".operator_use"
     home.mkdir(mode=0o700)
@@ -147,14 +163,19 @@ def test_the_layout_of_the_document(tmp_path: Path) -> None:
     (home / "workspace/knowledge").mkdir()
     (home / "workspace/knowledge/printer.md").write_text("It jams.\n")
     found = read(home)
-    assert found.system == "operator-use" and [each.name for each in found.agents] == ["operator", "scout"]
+    assert found.system == "operator-use" and [each.name for each in found.agents] == [
+        "operator",
+        "scout",
+    ]
     assert {talk.key: talk.agent for talk in found.talks} == {
         "telegram:4711": "operator",
         "telegram:-100200": "operator",
     }
     assert found.talks[0].place is not None and len(found.jobs) == 2
     assert {memory.owner for memory in found.memories} == {"operator"} and len(found.memories) > 1
-    assert "SOUL.md" in found.agents[0].workspace and found.agents[0].notes == {"knowledge/printer.md": b"It jams.\n"}
+    assert "SOUL.md" in found.agents[0].workspace and found.agents[0].notes == {
+        "knowledge/printer.md": b"It jams.\n"
+    }
     assert [each.what for each in found.left if "after a restart" in each.why] == ["restart.json"]
 
     (home / "crons.json").unlink()
@@ -172,12 +193,16 @@ async def test_what_its_environment_file_sets_is_taken(tmp_path: Path) -> None:
     )
     await move(home, settings)
     now = read_settings(settings.file, settings.started_with)
-    assert now.environment["GROQ_API_KEY"] == "groq-key" and now.environment["OPENAI_API_KEY"] == "none"
+    assert (
+        now.environment["GROQ_API_KEY"] == "groq-key"
+        and now.environment["OPENAI_API_KEY"] == "none"
+    )
     assert now.agent("operator").steps == 40
 
 
 def test_a_second_bot_of_an_agent_is_left_out_and_noted() -> None:
-    """One is its own, the other stands at the top of the configuration, which is the first agent's too."""
+    """One is its own, the other stands at the top of the configuration, which is the first agent's
+    too."""
     other = {"telegram": {"enabled": True, "token": f"{OTHER_BOT}:a-token"}}
     own = agent_with_bot("operator", BOT)
     notes = ImportNotes()

@@ -1,4 +1,5 @@
-"""What can be seen of jobs from outside: their messages, their runs, and what a channel was given to send."""
+"""What can be seen of jobs from outside: their messages, their runs, and what a channel was given
+to send."""
 
 from __future__ import annotations
 
@@ -9,7 +10,9 @@ from deskhand.types.messages import Text
 
 
 async def messages(app: App, session: str) -> list[MessageReceived]:
-    return [e.event for e in await app.store.events(session) if isinstance(e.event, MessageReceived)]
+    return [
+        e.event for e in await app.store.events(session) if isinstance(e.event, MessageReceived)
+    ]
 
 
 async def states(app: App, name: str) -> list[str]:
@@ -23,7 +26,10 @@ async def of_people(app: App) -> list[str]:
 
 def texts(channel: MemoryChannel) -> list[tuple[str, str]]:
     return [
-        (outgoing.address.chat, "".join(part.text for part in outgoing.parts if isinstance(part, Text)))
+        (
+            outgoing.address.chat,
+            "".join(part.text for part in outgoing.parts if isinstance(part, Text)),
+        )
         for outgoing, _ in channel.sent
     ]
 

@@ -1,4 +1,5 @@
-"""One schema for each blueprint: its form, its command, its words for a model and its prompt have the same blanks."""
+"""One schema for each blueprint: its form, its command, its words for a model and its prompt have
+the same blanks."""
 
 from __future__ import annotations
 
@@ -6,7 +7,16 @@ import shlex
 
 import pytest
 
-from deskhand.jobs.blueprints import BLUEPRINTS, DAYS, Blueprint, blueprint, command, fill, form, told
+from deskhand.jobs.blueprints import (
+    BLUEPRINTS,
+    DAYS,
+    Blueprint,
+    blueprint,
+    command,
+    fill,
+    form,
+    told,
+)
 from deskhand.jobs.triggers.spec import parse_trigger
 from deskhand.types.errors import JobInvalid
 from deskhand.types.schedules import Cron, Every, parse_schedule
@@ -26,8 +36,17 @@ def given(of: Blueprint) -> dict[str, str]:
 
 def test_there_are_six() -> None:
     names = [each.name for each in BLUEPRINTS]
-    assert names == ["morning-brief", "inbox-triage", "watch-page", "backup-check", "weekly-review", "reminder"]
-    with pytest.raises(JobInvalid, match=r"no blueprint 'x'; there are: morning-brief, inbox-triage"):
+    assert names == [
+        "morning-brief",
+        "inbox-triage",
+        "watch-page",
+        "backup-check",
+        "weekly-review",
+        "reminder",
+    ]
+    with pytest.raises(
+        JobInvalid, match=r"no blueprint 'x'; there are: morning-brief, inbox-triage"
+    ):
         blueprint("x")
 
 
@@ -40,14 +59,19 @@ def test_form_command_words_and_prompt_have_the_same_blanks(of: Blueprint) -> No
     lines = told(of).splitlines()[1:]
     assert [line.split(":")[0].strip().rstrip("?") for line in lines] == names
     typed = shlex.split(command(of, given(of), "telegram:1"))
-    assert typed[:5] == ["deskhand", "jobs", "add", "--blueprint", of.name] and typed[-2:] == ["--to", "telegram:1"]
+    assert typed[:5] == ["deskhand", "jobs", "add", "--blueprint", of.name] and typed[-2:] == [
+        "--to",
+        "telegram:1",
+    ]
     assert dict(word.split("=", 1) for word in typed[6:-2:2]) == given(of)
     filled = fill(of, given(of))
     assert "{" not in filled.prompt + filled.schedule + "".join(filled.on)
     for slot in of.slots:
         if slot.kind == "text":
             marked = fill(of, {**given(of), slot.name: "MARKED {time} words"})
-            assert "MARKED {time} words" in marked.prompt, "a blank says what it says, and is filled in once"
+            assert "MARKED {time} words" in marked.prompt, (
+                "a blank says what it says, and is filled in once"
+            )
     if filled.schedule:
         parse_schedule(filled.schedule, "Europe/Berlin")
     for line in filled.on:
@@ -59,8 +83,12 @@ def test_blanks_become_schedules() -> None:
     brief = fill(blueprint("morning-brief"), {"time": "7:05", "days": "Weekdays"})
     assert parse_schedule(brief.schedule, "Asia/Tokyo") == Cron("5 7 * * 1-5", "Asia/Tokyo")
     assert fill(blueprint("weekly-review"), {"days": "sunday"}).schedule == "0 16 * * 0"
-    assert parse_schedule(fill(blueprint("inbox-triage"), {"inbox": "x", "every": "30 m"}).schedule) == Every(1_800_000)
-    assert fill(blueprint("watch-page"), {"url": "https://x.org/", "every": "2h"}).on == ("page https://x.org/ 2h",)
+    assert parse_schedule(
+        fill(blueprint("inbox-triage"), {"inbox": "x", "every": "30 m"}).schedule
+    ) == Every(1_800_000)
+    assert fill(blueprint("watch-page"), {"url": "https://x.org/", "every": "2h"}).on == (
+        "page https://x.org/ 2h",
+    )
     once = fill(blueprint("reminder"), {"text": "x", "when": "2027-01-31T17:00"})
     assert (once.schedule, once.once, once.deliver) == ("at 2027-01-31T17:00", True, True)
     again = fill(blueprint("reminder"), {"text": "x", "when": "every 2h"})
@@ -77,8 +105,16 @@ def test_blanks_become_schedules() -> None:
         ("reminder", {"text": "x" * 2001, "when": "x"}, "too long"),
         ("reminder", {"text": "x", "when": "x\ny"}, "one line"),
         ("reminder", {"text": "x", "whne": "x"}, "has no blank 'whne'; it has: text, when"),
-        ("reminder", {"text": "x", "when": "tomorrow"}, "'when' (when) cannot be 'tomorrow': that is no time"),
-        ("reminder", {"text": "x", "when": "every 2 months"}, "'when' (when) cannot be 'every 2 months'"),
+        (
+            "reminder",
+            {"text": "x", "when": "tomorrow"},
+            "'when' (when) cannot be 'tomorrow': that is no time",
+        ),
+        (
+            "reminder",
+            {"text": "x", "when": "every 2 months"},
+            "'when' (when) cannot be 'every 2 months'",
+        ),
         (
             "morning-brief",
             {"time": "25:00"},
@@ -87,11 +123,19 @@ def test_blanks_become_schedules() -> None:
         ("morning-brief", {"time": "7"}, "no time of a day"),
         ("morning-brief", {"days": "someday"}, "say one of: every day"),
         ("inbox-triage", {"inbox": "x", "every": "0m"}, "no span of time; write one such as 1h"),
-        ("watch-page", {"url": "javascript:alert(1)"}, "no address of a page; write one such as https"),
+        (
+            "watch-page",
+            {"url": "javascript:alert(1)"},
+            "no address of a page; write one such as https",
+        ),
         ("watch-page", {"url": "https://me:pw@x.org"}, "password"),
         ("watch-page", {"url": "https://x.org 1s"}, "no address"),
         ("watch-page", {"url": "http://[x"}, "no address"),
-        ("backup-check", {"folder": "../../etc"}, "a path in the workspace; write one such as backups"),
+        (
+            "backup-check",
+            {"folder": "../../etc"},
+            "a path in the workspace; write one such as backups",
+        ),
         ("backup-check", {"folder": "b", "hours": "-1"}, "no number"),
     ],
 )

@@ -33,7 +33,8 @@ HERE = Address("memory", "", "1")
 
 
 class Chat:
-    """Somebody's chat with an agent that calls tools as the test says; `told` is what it got for each call."""
+    """Somebody's chat with an agent that calls tools as the test says; `told` is what it got for
+    each call."""
 
     def __init__(self, home: Path, **config: Any) -> None:
         self.next: ToolCall | None = None
@@ -63,7 +64,9 @@ class Chat:
                 await app.people.add_user("ann", "member", Identity("memory", "ann"))
             yield app
 
-    async def call(self, tool: str, sender: str = "owner", chat: str = "1", **arguments: Any) -> tuple[str, str]:
+    async def call(
+        self, tool: str, sender: str = "owner", chat: str = "1", **arguments: Any
+    ) -> tuple[str, str]:
         """The person writes something, and the agent makes this call."""
         self.next = ToolCall("c", tool, msgspec.Raw(msgspec.json.encode(arguments)))
         before = len(self.told)
@@ -90,18 +93,32 @@ class Chat:
         with anyio.fail_after(30):
             while len(self.channel.sent) < number:
                 await anyio.sleep(0.005)
-        return ["".join(part.text for part in out.parts if isinstance(part, Text)) for out, _ in self.channel.sent]
+        return [
+            "".join(part.text for part in out.parts if isinstance(part, Text))
+            for out, _ in self.channel.sent
+        ]
 
 
 async def test_what_is_asked_for_is_done_when_it_is_due_and_said_there(tmp_path: Path) -> None:
     chat = Chat(tmp_path, timezone="Europe/Berlin")
     async with chat.running() as app:
         status, text = await chat.call(
-            "cron", mode="add", name="Tea!", schedule_mode="at", schedule_expr="in 20m", message="Is the tea ready?"
+            "cron",
+            mode="add",
+            name="Tea!",
+            schedule_mode="at",
+            schedule_expr="in 20m",
+            message="Is the tea ready?",
         )
         when, cost = text.split(". ", 1)
-        assert (status, when) == ("ok", "ok, tea: once, at 2023-11-14 23:33; next: 2023-11-14 23:33 (Europe/Berlin)")
-        assert cost == "Forecast: 1 run in 30 days; what one takes is known when it has run; `tokens:` bounds it."
+        assert (status, when) == (
+            "ok",
+            "ok, tea: once, at 2023-11-14 23:33; next: 2023-11-14 23:33 (Europe/Berlin)",
+        )
+        assert cost == (
+            "Forecast: 1 run in 30 days; what one takes is known when it has run; `tokens:` "
+            "bounds it."
+        )
         view = await app.works.jobs.get("tea")
         assert view.job == Job(
             "tea",
@@ -120,20 +137,31 @@ async def test_what_is_asked_for_is_done_when_it_is_due_and_said_there(tmp_path:
         assert sent == ["noted", "answer to: Is the tea ready?"]
         assert [out.address for out, _ in chat.channel.sent] == [HERE, HERE]
         request = chat.desk.model.requests[-1]
-        assert [shown.message.role for shown in request.messages] == ["user"], "a run sees nothing of the chat"
+        assert [shown.message.role for shown in request.messages] == ["user"], (
+            "a run sees nothing of the chat"
+        )
         run = await chat.desk.ended(app, "tea")
         assert run.session == "default/job:tea:1700001200"
         (heard,) = await messages(app, run.session)
         assert heard.principal == Principal("job:tea", ("owner",), "clock", "owner")
         await chat.desk.look(app)
-        assert await app.works.jobs.all() == [] or "tea" not in [v.name for v in await app.works.jobs.all()]
+        assert await app.works.jobs.all() == [] or "tea" not in [
+            v.name for v in await app.works.jobs.all()
+        ]
 
 
-async def test_on_the_page_the_conversation_goes_on_in_which_it_was_asked_for(tmp_path: Path) -> None:
+async def test_on_the_page_the_conversation_goes_on_in_which_it_was_asked_for(
+    tmp_path: Path,
+) -> None:
     """Nothing is sent there: its answer is read in that conversation."""
     chat, place = Chat(tmp_path), Address("web", "owner", "tea")
     async with chat.running() as app:
-        arguments = {"mode": "add", "name": "tea", "schedule_expr": "in 20m", "message": "Is the tea ready?"}
+        arguments = {
+            "mode": "add",
+            "name": "tea",
+            "schedule_expr": "in 20m",
+            "message": "Is the tea ready?",
+        }
         chat.next = ToolCall("c", "cron", msgspec.Raw(msgspec.json.encode(arguments)))
         asked = Said(Message("user", (Text("remind me"),)))
         await app.door.submit(Inbound("1", place, "owner", NOW, asked))
@@ -148,7 +176,9 @@ async def test_on_the_page_the_conversation_goes_on_in_which_it_was_asked_for(tm
 async def test_what_is_to_be_delivered_is_said_as_it_is(tmp_path: Path) -> None:
     chat = Chat(tmp_path)
     async with chat.running() as app:
-        await chat.call("cron", mode="add", message="Stretch!", deliver=True, schedule_interval_ms=600_000)
+        await chat.call(
+            "cron", mode="add", message="Stretch!", deliver=True, schedule_interval_ms=600_000
+        )
         asked = len(chat.desk.model.requests)
         for _ in range(2):
             await chat.desk.pass_time(app, 600)
@@ -159,23 +189,38 @@ async def test_what_is_to_be_delivered_is_said_as_it_is(tmp_path: Path) -> None:
 async def test_a_job_is_listed_changed_and_removed(tmp_path: Path) -> None:
     chat = Chat(tmp_path)
     async with chat.running() as app:
-        add = {"mode": "add", "message": "Look at the post", "schedule_mode": "cron", "schedule_expr": "0 9 * * 1-5"}
+        add = {
+            "mode": "add",
+            "message": "Look at the post",
+            "schedule_mode": "cron",
+            "schedule_expr": "0 9 * * 1-5",
+        }
         assert (await chat.call("cron", **add, schedule_tz="Asia/Tokyo"))[1].startswith(
-            "ok, look-at-the-post: at 09:00 on Monday through Friday (Asia/Tokyo); next: 2023-11-15 09:00 (Asia/Tokyo)."
+            "ok, look-at-the-post: at 09:00 on Monday through Friday (Asia/Tokyo); next: "
+            "2023-11-15 09:00 (Asia/Tokyo)."
         )
         assert (await chat.call("cron", **add))[1].startswith("ok, look-at-the-post-2: ")
         _, listed = await chat.call("cron", mode="list")
         assert (
-            "- look-at-the-post (on)\n  when: at 09:00 on Monday through Friday (Asia/Tokyo)\n  next: 2023-11-15"
-            in listed
+            "- look-at-the-post (on)\n  when: at 09:00 on Monday through Friday "
+            "(Asia/Tokyo)\n  next: 2023-11-15"
+        ) in listed
+        change = {
+            "mode": "update",
+            "job_id": "look-at-the-post",
+            "schedule_mode": "every",
+            "schedule_expr": "2h",
+        }
+        assert (
+            "every 2 hours"
+            in (await chat.call("cron", **change, message="Look!", enabled=False))[1]
         )
-        change = {"mode": "update", "job_id": "look-at-the-post", "schedule_mode": "every", "schedule_expr": "2h"}
-        assert "every 2 hours" in (await chat.call("cron", **change, message="Look!", enabled=False))[1]
         job = (await app.works.jobs.get("look-at-the-post")).job
         assert job is not None and job.prompt == "Look!" and not job.enabled and job.to == HERE
-        assert (await chat.call("cron", mode="remove", job_id="look-at-the-post"))[
-            1
-        ] == "ok, look-at-the-post is removed; a person brings it back with `deskhand jobs undo look-at-the-post`"
+        assert (await chat.call("cron", mode="remove", job_id="look-at-the-post"))[1] == (
+            "ok, look-at-the-post is removed; a person brings it back with `deskhand jobs "
+            "undo look-at-the-post`"
+        )
         status, text = await chat.call("cron", mode="remove", job_id="look-at-the-post")
         assert status == "error" and "no job 'look-at-the-post'" in text
 
@@ -185,12 +230,40 @@ async def test_a_job_is_listed_changed_and_removed(tmp_path: Path) -> None:
     [
         ({"mode": "add", "schedule_expr": "0 9 * * *"}, "`message`"),
         ({"mode": "add", "message": "x"}, "say when"),
-        ({"mode": "add", "message": "x", "schedule_mode": "cron", "schedule_expr": "99 9 * * *"}, "minute"),
-        ({"mode": "add", "message": "x", "schedule_mode": "at", "schedule_expr": "2001-01-01T00:00"}, "has passed"),
-        ({"mode": "add", "message": "x", "schedule_mode": "at", "schedule_expr": "whenever"}, "no date and time"),
-        ({"mode": "add", "message": "x", "schedule_mode": "every", "schedule_interval_ms": 5}, "how often"),
-        ({"mode": "add", "message": "x", "schedule_mode": "every", "schedule_expr": "often"}, "how often"),
-        ({"mode": "add", "message": "x", "schedule_expr": "0 9 * * *", "schedule_tz": "Mars/Base"}, "unknown timezone"),
+        (
+            {"mode": "add", "message": "x", "schedule_mode": "cron", "schedule_expr": "99 9 * * *"},
+            "minute",
+        ),
+        (
+            {
+                "mode": "add",
+                "message": "x",
+                "schedule_mode": "at",
+                "schedule_expr": "2001-01-01T00:00",
+            },
+            "has passed",
+        ),
+        (
+            {"mode": "add", "message": "x", "schedule_mode": "at", "schedule_expr": "whenever"},
+            "no date and time",
+        ),
+        (
+            {"mode": "add", "message": "x", "schedule_mode": "every", "schedule_interval_ms": 5},
+            "how often",
+        ),
+        (
+            {"mode": "add", "message": "x", "schedule_mode": "every", "schedule_expr": "often"},
+            "how often",
+        ),
+        (
+            {
+                "mode": "add",
+                "message": "x",
+                "schedule_expr": "0 9 * * *",
+                "schedule_tz": "Mars/Base",
+            },
+            "unknown timezone",
+        ),
         ({"mode": "add", "message": "x" * 60_000, "schedule_expr": "0 9 * * *"}, "too long"),
         ({"mode": "update", "job_id": "none", "message": "x"}, "no job 'none'"),
         ({"mode": "update", "job_id": "../../deskhand", "message": "x"}, "no job"),
@@ -201,7 +274,9 @@ async def test_a_job_is_listed_changed_and_removed(tmp_path: Path) -> None:
         ({"mode": "dance"}, "invalid arguments"),
     ],
 )
-async def test_what_cannot_be_says_what_would_be_right(tmp_path: Path, arguments: dict[str, Any], why: str) -> None:
+async def test_what_cannot_be_says_what_would_be_right(
+    tmp_path: Path, arguments: dict[str, Any], why: str
+) -> None:
     chat = Chat(tmp_path)
     async with chat.running() as app:
         before = [view.name for view in await app.works.jobs.all()]
@@ -213,10 +288,16 @@ async def test_what_cannot_be_says_what_would_be_right(tmp_path: Path, arguments
 async def test_in_a_while_is_a_time_whatever_the_mode(tmp_path: Path) -> None:
     chat = Chat(tmp_path)
     async with chat.running() as app:
-        status, text = await chat.call("cron", mode="add", message="Tea.", schedule_expr="in 20m", deliver=True)
+        status, text = await chat.call(
+            "cron", mode="add", message="Tea.", schedule_expr="in 20m", deliver=True
+        )
         assert status == "ok", text
         (view,) = [each for each in await app.works.jobs.all() if not each.builtin]
-        assert view.job is not None and view.job.schedule.startswith("at ") and view.job.delete_after_run
+        assert (
+            view.job is not None
+            and view.job.schedule.startswith("at ")
+            and view.job.delete_after_run
+        )
 
 
 async def test_a_member_has_their_own(tmp_path: Path) -> None:
@@ -233,7 +314,14 @@ async def test_a_member_has_their_own(tmp_path: Path) -> None:
             ("cron", {"mode": "update", "job_id": "mine", "message": "x"}),
             ("manage_job", {"action": "delete", "name": "mine"}),
             ("manage_job", {"action": "disable", "name": "mine"}),
-            ("manage_job", {"action": "update", "name": "mine", "config": "---\nschedule: daily 09:00\n---\n\nx"}),
+            (
+                "manage_job",
+                {
+                    "action": "update",
+                    "name": "mine",
+                    "config": "---\nschedule: daily 09:00\n---\n\nx",
+                },
+            ),
         ):
             status, text = await chat.call(tool, sender="ann", chat="2", **arguments)
             assert status == "error" and "no job 'mine'" in text
@@ -247,7 +335,9 @@ async def test_a_member_has_their_own(tmp_path: Path) -> None:
         run = await chat.desk.ended(app, "hers")
         assert run.state == "done"
         (heard,) = await messages(app, run.session)
-        assert heard.principal == Principal("job:hers", ("member",), "clock", "ann"), "with her rights, and no more"
+        assert heard.principal == Principal("job:hers", ("member",), "clock", "ann"), (
+            "with her rights, and no more"
+        )
 
 
 async def test_what_has_read_something_from_outside_asks_first(tmp_path: Path) -> None:
@@ -261,16 +351,26 @@ async def test_what_has_read_something_from_outside_asks_first(tmp_path: Path) -
         assert (await chat.call("read_file", path="mail.txt"))[0] == "ok"
         assert (await chat.call("cron", mode="list"))[0] == "ok", "looking needs nobody"
         for tool, arguments in (
-            ("cron", {"mode": "add", "message": "send the keys", "schedule_interval_ms": 3_600_000}),
+            (
+                "cron",
+                {"mode": "add", "message": "send the keys", "schedule_interval_ms": 3_600_000},
+            ),
             (
                 "manage_job",
-                {"action": "create", "name": "keys", "config": "---\nschedule: hourly\n---\n\nsend the keys"},
+                {
+                    "action": "create",
+                    "name": "keys",
+                    "config": "---\nschedule: hourly\n---\n\nsend the keys",
+                },
             ),
         ):
             chat.next = ToolCall("c", tool, msgspec.Raw(msgspec.json.encode(arguments)))
             chat.channel.write("go on", sender="owner")
             asked = await chat.asked(app)
-            assert "a job goes on when this is over" in asked.reason and "mail of a stranger" in asked.reason
+            assert (
+                "a job goes on when this is over" in asked.reason
+                and "mail of a stranger" in asked.reason
+            )
             assert not [view for view in await app.works.jobs.all() if not view.builtin]
             chat.channel.write("no", sender="owner")
             await chat.rests(app)

@@ -1,4 +1,5 @@
-"""The heartbeat: what stands in HEARTBEAT.md is looked after, and a quiet day asks no model at all."""
+"""The heartbeat: what stands in HEARTBEAT.md is looked after, and a quiet day asks no model at
+all."""
 
 from __future__ import annotations
 
@@ -58,7 +59,9 @@ def test_what_asks_for_something_and_what_does_not() -> None:
     ]
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", "# Heartbeat\n\n## Nothing\n", "<!-- - look -->", "<!-- never ends\n- x"])
+@pytest.mark.parametrize(
+    "text", ["", "\n\n", "# Heartbeat\n\n## Nothing\n", "<!-- - look -->", "<!-- never ends\n- x"]
+)
 def test_nothing_asks_for_nothing(text: str) -> None:
     assert items_of(text, "UTC") == []
 
@@ -101,7 +104,10 @@ class Beating:
             before = len(await app.works.jobs.runs("heartbeat", 200))
             await self.desk.pass_time(app, HALF_S)
             with anyio.fail_after(30):
-                while len(runs := await app.works.jobs.runs("heartbeat", 200)) == before or runs[0].state in OPEN:
+                while (
+                    len(runs := await app.works.jobs.runs("heartbeat", 200)) == before
+                    or runs[0].state in OPEN
+                ):
                     await anyio.sleep(0.005)
             await self._rests(app)
 
@@ -116,20 +122,31 @@ async def test_a_quiet_day_asks_no_model(tmp_path: Path) -> None:
     beating = Beating(tmp_path, "# Heartbeat\n\n<!-- a line for each -->\n")
     async with beating.desk.running() as app:
         await beating.passes(app, 24)
-        assert len(await app.works.jobs.runs("heartbeat", 200)) == 48 and beating.desk.model.requests == []
+        assert (
+            len(await app.works.jobs.runs("heartbeat", 200)) == 48
+            and beating.desk.model.requests == []
+        )
 
 
 async def test_a_quiet_day_with_something_to_do_asks_once(tmp_path: Path) -> None:
     """The first time, and then only when something is new or due."""
     beating = Beating(tmp_path, "- look at notes.md\n- daily 09:00: say good morning\n")
-    beating.acts = ToolCall("c", "write_file", msgspec.Raw(b'{"path": "notes.md", "content": "looked"}'))
+    beating.acts = ToolCall(
+        "c", "write_file", msgspec.Raw(b'{"path": "notes.md", "content": "looked"}')
+    )
     async with beating.desk.running() as app:
         await beating.passes(app, 8)
-        assert len(beating.asked) == 1 and "- look at notes.md\n\nSomething has changed" in beating.asked[0]
+        assert (
+            len(beating.asked) == 1
+            and "- look at notes.md\n\nSomething has changed" in beating.asked[0]
+        )
         assert "good morning" not in beating.asked[0]
         assert (beating.work / "notes.md").read_text() == "looked", "what it did itself is no news"
         await beating.passes(app, 16)
-        assert len(beating.asked) == 2 and "- say good morning\n\nTheir time has come." in beating.asked[1]
+        assert (
+            len(beating.asked) == 2
+            and "- say good morning\n\nTheir time has come." in beating.asked[1]
+        )
         (beating.work / "notes.md").write_text("new")
         await beating.passes(app, 1)
         assert len(beating.asked) == 3

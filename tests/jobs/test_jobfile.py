@@ -1,4 +1,5 @@
-"""JOB.md: read as people and operator-ai write it, written back without loss, and told in words where it is broken."""
+"""JOB.md: read as people and operator-ai write it, written back without loss, and told in words
+where it is broken."""
 
 from __future__ import annotations
 
@@ -114,11 +115,17 @@ def test_all_that_can_be_said_of_a_job() -> None:
         ("---\nto: {room: 5}\n---\nx", "`to` has no 'room'"),
         ("---\nhooks: {prerun: ../../bin/sh}\n---\nx", "must be a path within the folder"),
         ("---\nhooks: {prerun: /bin/sh}\n---\nx", "must be a path within the folder"),
-        ("---\nhooks: {before: a.sh}\n---\nx", "`hooks` has no 'before'; it has prerun and postrun"),
+        (
+            "---\nhooks: {before: a.sh}\n---\nx",
+            "`hooks` has no 'before'; it has prerun and postrun",
+        ),
         ("---\nenabled: maybe\n---\nx", "`enabled: maybe` must be true or false"),
         ("---\nschedule: [1, 2]\n---\nx", "`schedule` must be one line of text, and is a list"),
         ("---\nhooks: a.sh\n---\nx", "`hooks` must be keys and values, and is one line of text"),
-        ("---\nschedule: daily 09:00\nat: 2030-01-01\n---\nx", "says again, and differently, what 'schedule' is"),
+        (
+            "---\nschedule: daily 09:00\nat: 2030-01-01\n---\nx",
+            "says again, and differently, what 'schedule' is",
+        ),
         ("---\nmodel: a/b\nmodels: [c/d]\n---\nx", "says again, and differently, what 'models' is"),
         ("---\ntimezone: Mars\n---\nx", "unknown timezone 'Mars'"),
         ("---\ntimeout: 2d\n---\nx", "`timeout: 172800` seconds is out of range"),
@@ -132,7 +139,9 @@ def test_what_is_broken_is_told_in_a_sentence(text: str, told: str) -> None:
         parse_job(text, "x")
 
 
-@pytest.mark.parametrize(("word", "on"), [("off", False), ("No", False), ("0", False), ("ON", True), ("yes", True)])
+@pytest.mark.parametrize(
+    ("word", "on"), [("off", False), ("No", False), ("0", False), ("ON", True), ("yes", True)]
+)
 def test_switches_are_written_as_people_write_them(word: str, on: bool) -> None:
     job = parse_job(f"---\nEnabled: {word}\nalert: {word}\n---\nx", "x").job
     assert (job.enabled, job.alert) == (on, on)
@@ -159,7 +168,10 @@ def test_switching_off_changes_one_line() -> None:
     assert with_enabled(kept, False) == kept.replace("enabled: true", "enabled: false")
     bare = "---\nschedule: daily 09:00\n---\n\nText: enabled: maybe\n---\n"
     off = with_enabled(bare, False)
-    assert not parse_job(off, "x").job.enabled and parse_job(off, "x").job.prompt == parse_job(bare, "x").job.prompt
+    assert (
+        not parse_job(off, "x").job.enabled
+        and parse_job(off, "x").job.prompt == parse_job(bare, "x").job.prompt
+    )
     assert parse_job(with_enabled(off, True), "x").job.enabled
     assert not parse_job(with_enabled("---\n---\nText", False), "x").job.enabled
 
@@ -176,12 +188,29 @@ _words = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=30)
 )
 @settings(max_examples=150, deadline=None)
 def test_what_is_written_is_read_as_the_same(
-    words: tuple[str, str, str], at: str, steps: int | None, hook: str, switches: tuple[bool, bool, bool]
+    words: tuple[str, str, str],
+    at: str,
+    steps: int | None,
+    hook: str,
+    switches: tuple[bool, bool, bool],
 ) -> None:
     description, prompt, agent = words
     off, alert, once = switches
-    about = {"description": description.strip(), "schedule": at, "agent": agent.strip(), "steps": steps}
-    job = Job("j", prompt.strip(), **about, hooks=Hooks(hook), enabled=off, alert=alert, delete_after_run=once)  # type: ignore[arg-type]
+    about = {
+        "description": description.strip(),
+        "schedule": at,
+        "agent": agent.strip(),
+        "steps": steps,
+    }
+    job = Job(
+        "j",
+        prompt.strip(),
+        **about,  # type: ignore[arg-type]
+        hooks=Hooks(hook),
+        enabled=off,
+        alert=alert,
+        delete_after_run=once,
+    )
     assert parse_job(written(job), "j").job == job
 
 
@@ -196,10 +225,14 @@ def test_any_file_is_a_job_or_a_sentence(text: str) -> None:
 
 
 def test_names_of_paths_slots_and_sessions() -> None:
-    assert [inside(path) for path in ("a.sh", "a/b.sh", "/a", "../a", "a/../../b", "~/a", "")] == [True, True] + [
-        False
-    ] * 5
-    assert slot_of(1773469800.0) == "2026-03-14T06:30:00Z" and slot_of(0.25) == "1970-01-01T00:00:00.250Z"
+    assert [inside(path) for path in ("a.sh", "a/b.sh", "/a", "../a", "a/../../b", "~/a", "")] == [
+        True,
+        True,
+    ] + [False] * 5
+    assert (
+        slot_of(1773469800.0) == "2026-03-14T06:30:00Z"
+        and slot_of(0.25) == "1970-01-01T00:00:00.250Z"
+    )
     assert (
         job_of_session("default/job:morning:1773469800") == "morning"
         and job_of_session("default/web:owner:job:x") == ""

@@ -31,12 +31,20 @@ async def test_a_file_becomes_a_message_and_an_answer_every_minute(tmp_path: Pat
         assert run.session == "default/job:hello:1700000040"
         (message,) = await messages(app, run.session)
         assert message.principal == Principal("job:hello", ("owner",), "clock", "owner")
-        assert message.message.text.endswith("Say hello.") and "send_message" in message.message.text
-        assert message.message.parts == (Text(message.message.text, Label("tool_local", None, "job:hello")),)
+        assert (
+            message.message.text.endswith("Say hello.") and "send_message" in message.message.text
+        )
+        assert message.message.parts == (
+            Text(message.message.text, Label("tool_local", None, "job:hello")),
+        )
         await desk.pass_time(app, 60)
         await desk.ended(app, "hello", 2)
         view = await app.works.jobs.get("hello")
-        assert view.counters.runs == 2 and view.last_result == "success" and view.next_at == 1700000160.0
+        assert (
+            view.counters.runs == 2
+            and view.last_result == "success"
+            and view.next_at == 1700000160.0
+        )
         assert len(desk.model.requests) == 2
 
 
@@ -65,13 +73,18 @@ async def test_a_changed_time_fires_nothing_of_the_past(tmp_path: Path) -> None:
         await desk.pass_time(app, 60)
         desk.write("day", "daily 22:10")  # three minutes ago, well within what is made up for
         await desk.pass_time(app, 60)
-        assert await states(app, "day") == [] and (await app.works.jobs.get("day")).next_at == 1700086200.0
+        assert (
+            await states(app, "day") == []
+            and (await app.works.jobs.get("day")).next_at == 1700086200.0
+        )
 
 
 async def test_a_text_is_delivered_without_a_model(tmp_path: Path) -> None:
     desk = JobDesk(tmp_path)
     channel = MemoryChannel()
-    desk.write("tea", "daily 22:14", "Tea time.", kind="deliver", to="memory:7", delete_after_run=True)
+    desk.write(
+        "tea", "daily 22:14", "Tea time.", kind="deliver", to="memory:7", delete_after_run=True
+    )
     async with desk.running([channel]) as app:
         await desk.pass_time(app, 60)
         await wait_for(lambda: truth(texts(channel) == [("7", "Tea time.")]))
@@ -92,8 +105,14 @@ async def test_an_answer_goes_where_it_is_wanted(tmp_path: Path) -> None:
         for name in ("own", "chat", "fixed"):
             await desk.ended(app, name)
         await wait_for(lambda: truth(sorted(texts(channel)) == [("7", "done"), ("8", "done")]))
-        sessions = [(await app.works.jobs.runs(name))[0].session for name in ("own", "chat", "fixed")]
-        assert sessions == ["default/job:own:1700000040", "default/memory:8", "default/web:owner:news"]
+        sessions = [
+            (await app.works.jobs.runs(name))[0].session for name in ("own", "chat", "fixed")
+        ]
+        assert sessions == [
+            "default/job:own:1700000040",
+            "default/memory:8",
+            "default/web:owner:news",
+        ]
         await desk.pass_time(app, 60)
         await desk.ended(app, "fixed", 2)
         assert len(await messages(app, "default/web:owner:news")) == 2
@@ -101,15 +120,28 @@ async def test_an_answer_goes_where_it_is_wanted(tmp_path: Path) -> None:
 
 async def test_a_job_has_its_own_model_steps_and_tools(tmp_path: Path) -> None:
     desk = JobDesk(tmp_path, defaults={"models": ["scripted/usual"]})
-    desk.write("j", "every 1m", model="scripted/cheap", steps=3, tokens=9000, tools=["read_*", "tool_search"])
+    desk.write(
+        "j",
+        "every 1m",
+        model="scripted/cheap",
+        steps=3,
+        tokens=9000,
+        tools=["read_*", "tool_search"],
+    )
     async with desk.running() as app:
         await desk.pass_time(app, 60)
         run = await desk.ended(app, "j")
         request = desk.model.requests[0]
         assert request.model == "cheap"
-        assert {tool.name for tool in request.tools} and all(tool.name.startswith("read_") for tool in request.tools)
+        assert {tool.name for tool in request.tools} and all(
+            tool.name.startswith("read_") for tool in request.tools
+        )
         agent = app.works.driving(run.session, app.current.agent_of(run.session))
-        assert (agent.limits.steps, agent.limits.tokens, agent.models) == (3, 9000, ("scripted/cheap",))
+        assert (agent.limits.steps, agent.limits.tokens, agent.models) == (
+            3,
+            9000,
+            ("scripted/cheap",),
+        )
         other = app.works.driving("default/web:owner:1", app.current.agent_of("default"))
         assert other.models == ("scripted/usual",)
 
@@ -126,7 +158,9 @@ async def test_a_job_acts_for_a_person_with_their_rights(tmp_path: Path) -> None
         assert message.principal == Principal("job:hers", ("member",), "clock", "ann")
         assert await app.store.may_see(Principal("ann", ("member",)), run.session)
         assert not await app.store.may_see(Principal("carl", ("member",)), run.session)
-        assert (await desk.ended(app, "nobodys")).said.startswith("`for: bob` names nobody who is known here")
+        assert (await desk.ended(app, "nobodys")).said.startswith(
+            "`for: bob` names nobody who is known here"
+        )
 
 
 async def test_somebody_runs_it(tmp_path: Path) -> None:
@@ -146,7 +180,9 @@ async def test_an_event_starts_it_once(tmp_path: Path) -> None:
     async with desk.running() as app:
         jobs = app.works.jobs
         payload = Text("<event>the door is open</event>", UNTRUSTED)
-        assert await jobs.trigger("j", "webhook 1", payload) and not await jobs.trigger("j", "webhook 1", payload)
+        assert await jobs.trigger("j", "webhook 1", payload) and not await jobs.trigger(
+            "j", "webhook 1", payload
+        )
         run = await desk.ended(app, "j")
         (message,) = await messages(app, run.session)
         assert message.message.parts[-1] == payload
@@ -170,8 +206,12 @@ async def test_a_chore_is_a_job_without_a_file(tmp_path: Path) -> None:
     async with desk.running() as app:
         jobs = app.works.jobs
         jobs.chores["sweep"] = sweep
-        jobs.builtins.append(lambda: [Job("sweeper", kind="chore", chore="sweep", schedule="every 1m")])
-        jobs.builtins.append(lambda: [Job("wrong", kind="chore", chore="sweep", schedule="sometimes")])
+        jobs.builtins.append(
+            lambda: [Job("sweeper", kind="chore", chore="sweep", schedule="every 1m")]
+        )
+        jobs.builtins.append(
+            lambda: [Job("wrong", kind="chore", chore="sweep", schedule="sometimes")]
+        )
         await desk.look(app)
         await desk.pass_time(app, 60)
         run = await desk.ended(app, "sweeper")

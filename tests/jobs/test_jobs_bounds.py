@@ -68,7 +68,9 @@ def test_it_is_told_why_it_comes(slot: str, why: str) -> None:
 
 
 async def reasons(app: App, session: str) -> list[str]:
-    return [e.event.reason for e in await app.store.events(session) if isinstance(e.event, TurnEnded)]
+    return [
+        e.event.reason for e in await app.store.events(session) if isinstance(e.event, TurnEnded)
+    ]
 
 
 async def test_a_job_that_waits_behind_a_persons_turn_stops_nothing(tmp_path: Path) -> None:
@@ -81,7 +83,9 @@ async def test_a_job_that_waits_behind_a_persons_turn_stops_nothing(tmp_path: Pa
     async with desk.running() as app:
         place = Address("web", "owner", "news")
         said = Said(Message("user", (Text("think long", OWN_WORDS),)))
-        await app.works.waker.hand_in(Inbound("1", place, "owner", desk.clock.now(), said, chat), OWNER)
+        await app.works.waker.hand_in(
+            Inbound("1", place, "owner", desk.clock.now(), said, chat), OWNER
+        )
         await wait_for(lambda: truth(slow.calls == 1))
         await desk.pass_time(app, 60)
         for _ in range(30):
@@ -95,11 +99,15 @@ async def test_a_job_that_waits_behind_a_persons_turn_stops_nothing(tmp_path: Pa
         await desk.pass_time(app, 300)
         run = await desk.ended(app, "j")
         assert (run.state, run.said) == ("error", "it took longer than 5 minutes and was stopped")
-        assert await reasons(app, chat) == ["done", "stopped"] and len(await messages(app, chat)) == 2
+        assert (
+            await reasons(app, chat) == ["done", "stopped"] and len(await messages(app, chat)) == 2
+        )
 
 
 @pytest.mark.parametrize("jump_s", [0.0, -2 * 86_400.0, 2 * 86_400.0])
-async def test_a_job_that_waited_most_of_its_time_has_all_of_it(jump_s: float, tmp_path: Path) -> None:
+async def test_a_job_that_waited_most_of_its_time_has_all_of_it(
+    jump_s: float, tmp_path: Path
+) -> None:
     """And no more: also where somebody sets the clock meanwhile."""
     desk = JobDesk(tmp_path, memory={"enabled": False})
     slow = Slow()
@@ -109,7 +117,9 @@ async def test_a_job_that_waited_most_of_its_time_has_all_of_it(jump_s: float, t
     async with desk.running() as app:
         place = Address("web", "owner", "news")
         said = Said(Message("user", (Text("think long", OWN_WORDS),)))
-        await app.works.waker.hand_in(Inbound("1", place, "owner", desk.clock.now(), said, chat), OWNER)
+        await app.works.waker.hand_in(
+            Inbound("1", place, "owner", desk.clock.now(), said, chat), OWNER
+        )
         await wait_for(lambda: truth(slow.calls == 1))
         await desk.pass_time(app, 60)
         await wait_for(lambda: _is(app, "running"))
@@ -143,7 +153,9 @@ async def test_nobody_waits_for_what_is_paused_and_no_two_wait(tmp_path: Path) -
     async with desk.running() as app:
         jobs = app.works.jobs
         await jobs.pause("on holiday")
-        with pytest.raises(JobInvalid, match="no job runs now: on holiday; `deskhand jobs resume` lets them go on"):
+        with pytest.raises(
+            JobInvalid, match="no job runs now: on holiday; `deskhand jobs resume` lets them go on"
+        ):
             await jobs.run_now("j", OWNER)
         await jobs.resume()
         await jobs.run_now("j", OWNER)
@@ -174,7 +186,9 @@ async def test_of_many_events_at_once_one_is_taken(tmp_path: Path) -> None:
         await desk.ended(app, "j", 20)
         assert sorted(await states(app, "j")) == ["done", *["skipped"] * 19]
         rows = await app.store.rows("job_run_list", ("j", 99))
-        assert {(len(row[10]) < 100, row[11]) for row in rows if row[2] == "skipped"} == {(True, None)}
+        assert {(len(row[10]) < 100, row[11]) for row in rows if row[2] == "skipped"} == {
+            (True, None)
+        }
 
 
 async def _so_many(app: App, number: int) -> bool:
@@ -213,14 +227,20 @@ async def test_what_is_forgotten_and_what_is_not(tmp_path: Path) -> None:
     rows = []
     for number in range(10_400):
         slot = f"body:{number:05}" if number < 100 else f"mqtt:{number:05}"
-        entry = msgspec.structs.replace(run_of(job, slot, now - 3 * DAY + number), payload=Text("y" * 50))
+        entry = msgspec.structs.replace(
+            run_of(job, slot, now - 3 * DAY + number), payload=Text("y" * 50)
+        )
         rows += [added(entry, "waiting"), ended(entry.run, "done", now - 3 * DAY + number, "")]
     await store.change(rows)
     await ledger.tidy(now)
     kept = [run.slot for run in await ledger.runs("j", 99_999)]
-    assert len(kept) == 10_100 and kept[-100:] == [f"body:{number:05}" for number in reversed(range(100))]
+    assert len(kept) == 10_100 and kept[-100:] == [
+        f"body:{number:05}" for number in reversed(range(100))
+    ]
     known = await ledger.get("j", "body:00003")
-    assert known is not None and (known.job, known.payload) == (Job("j"), None), "its name stays, and nothing else"
+    assert known is not None and (known.job, known.payload) == (Job("j"), None), (
+        "its name stays, and nothing else"
+    )
     await ledger.tidy(now + 40 * DAY)
     kept = [run.slot for run in await ledger.runs("j", 99_999)]
     assert len(kept) == 200 and sum(slot.startswith("body:") for slot in kept) == 100
@@ -228,7 +248,8 @@ async def test_what_is_forgotten_and_what_is_not(tmp_path: Path) -> None:
 
 
 async def test_a_job_that_was_gone_begins_anew(tmp_path: Path) -> None:
-    """One that is taken away by hand, and is there again a day later, makes up for nothing of that day."""
+    """One that is taken away by hand, and is there again a day later, makes up for nothing of that
+    day."""
     desk = JobDesk(tmp_path)
     desk.write("j", "hourly", misfire="run_all", overlap="queue_one")
     path = desk.jobs / "j" / "JOB.md"
@@ -279,7 +300,12 @@ async def test_what_is_written_while_the_clock_begins_to_look_is_seen(tmp_path: 
         clock = app.works.jobs.clock
         store = app.store
         assert isinstance(store, Crossed)
-        row = added(run_of((await app.works.jobs.get("j")).job or Job("j"), "run_1 by owner", desk.clock.at), "waiting")
+        row = added(
+            run_of(
+                (await app.works.jobs.get("j")).job or Job("j"), "run_1 by owner", desk.clock.at
+            ),
+            "waiting",
+        )
         db = connect(desk.settings.home.database, write=True)
         looks = clock.looks
         store.wanted = lambda: clock.looks > looks
@@ -290,7 +316,8 @@ async def test_what_is_written_while_the_clock_begins_to_look_is_seen(tmp_path: 
 
 
 async def test_a_computer_that_slept_is_late_by_a_moment(tmp_path: Path) -> None:
-    """The clock on the wall went on while nothing here was reckoned: nobody pokes, and no minute is waited for."""
+    """The clock on the wall went on while nothing here was reckoned: nobody pokes, and no minute is
+    waited for."""
     desk = JobDesk(tmp_path)
     desk.write("j", "daily 09:00")
     async with desk.running() as app:

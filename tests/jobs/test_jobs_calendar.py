@@ -17,12 +17,19 @@ from deskhand.types.schedules import parse_schedule
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 END = datetime(2028, 1, 1, tzinfo=UTC)
-ZONES = ("America/New_York", "Europe/Berlin", "Australia/Lord_Howe", "Africa/Casablanca", "America/Santiago")
+ZONES = (
+    "America/New_York",
+    "Europe/Berlin",
+    "Australia/Lord_Howe",
+    "Africa/Casablanca",
+    "America/Santiago",
+)
 WALLS = ((0, 30), (1, 30), (2, 30))
 
 
 def first_shown(wall: datetime, zone: ZoneInfo) -> datetime:
-    """The first minute in which a clock there shows this wall time or a later one: by looking at the clock."""
+    """The first minute in which a clock there shows this wall time or a later one: by looking at
+    the clock."""
     about = wall.replace(tzinfo=UTC)
     offsets = [(about + timedelta(hours=h)).astimezone(zone).utcoffset() for h in (-26, 0, 26)]
     moment = about - max(offset for offset in offsets if offset is not None)
@@ -42,7 +49,8 @@ def expected(zone: str) -> set[float]:
 
 
 def test_two_years_in_five_zones_each_time_exactly_once() -> None:
-    """Looked at late by up to a minute, and now and then not for two days, which `skip` and `run_once` lose alike."""
+    """Looked at late by up to a minute, and now and then not for two days, which `skip` and
+    `run_once` lose alike."""
     for zone in ZONES:
         schedule = parse_schedule("30 0,1,2 * * *", zone)
         now = BEGIN.timestamp()
@@ -70,7 +78,8 @@ def changes(zone: str) -> list[float]:
 
 
 async def test_each_change_of_the_clocks_in_the_ledger(tmp_path: Path) -> None:
-    """The days around each change, in all zones at once, with a new process in the very hour of the change."""
+    """The days around each change, in all zones at once, with a new process in the very hour of the
+    change."""
     desk, came = JobDesk(tmp_path, clock=SetClock(BEGIN.timestamp())), Counter[tuple[str, float]]()
     jobs = [
         Job(
@@ -113,12 +122,20 @@ async def test_each_change_of_the_clocks_in_the_ledger(tmp_path: Path) -> None:
 
 
 async def test_two_years_in_the_ledger(tmp_path: Path) -> None:
-    """Each day at half past two in Berlin, which is skipped once a year and shown twice once a year, through the real
-    ledger: a row for each, and the chore done once for each. Five seconds of work; five zones would take thirty."""
+    """Each day at half past two in Berlin, which is skipped once a year and shown twice once a
+    year, through the real ledger: a row for each, and the chore done once for each. Five seconds of
+    work; five zones would take thirty."""
     begin = BEGIN.timestamp()
     end = END.timestamp()
     desk, came = JobDesk(tmp_path, clock=SetClock(begin)), Counter[float]()
-    job = Job("daily", kind="chore", chore="note", schedule="30 2 * * *", timezone="Europe/Berlin", misfire="skip")
+    job = Job(
+        "daily",
+        kind="chore",
+        chore="note",
+        schedule="30 2 * * *",
+        timezone="Europe/Berlin",
+        misfire="skip",
+    )
 
     async def note(job: Job) -> str:
         came[desk.clock.at // 60 * 60] += 1
@@ -135,16 +152,22 @@ async def test_two_years_in_the_ledger(tmp_path: Path) -> None:
             await jobs.clock.tick()
             while jobs.runs_now.live:
                 await anyio.sleep(0)
-        days = [BEGIN.replace(tzinfo=None) + timedelta(days=day, hours=2, minutes=30) for day in range(730)]
+        days = [
+            BEGIN.replace(tzinfo=None) + timedelta(days=day, hours=2, minutes=30)
+            for day in range(730)
+        ]
         shown = [first_shown(day, ZoneInfo("Europe/Berlin")).timestamp() for day in days]
         assert sorted(came) == shown and set(came.values()) == {1}
         rows = await jobs.runs("daily", 999)
-        assert {run.state for run in rows} == {"done"} and len(rows) >= 100  # older ones are forgotten on the way
+        assert {run.state for run in rows} == {"done"} and len(
+            rows
+        ) >= 100  # older ones are forgotten on the way
         assert (await jobs.get("daily")).counters.runs == 730
 
 
 async def test_a_quiet_day_costs_no_model_call_and_no_write(tmp_path: Path) -> None:
-    """Twenty jobs, none of which is due: the folder is looked at once a minute, and nothing else happens."""
+    """Twenty jobs, none of which is due: the folder is looked at once a minute, and nothing else
+    happens."""
     desk = JobDesk(tmp_path, clock=SetClock(BEGIN.timestamp()))
     for number in range(20):
         desk.write(f"j{number}", "0 9 * * MON" if number % 2 else "every 1w")  # a Thursday
@@ -161,7 +184,11 @@ async def test_a_quiet_day_costs_no_model_call_and_no_write(tmp_path: Path) -> N
             assert wait_s > 0
             desk.clock.advance(wait_s)
         assert clock.looks - before <= 24 * 60 + 2
-        assert store.version() == version and not desk.model.requests and not await store.open_sessions()
+        assert (
+            store.version() == version
+            and not desk.model.requests
+            and not await store.open_sessions()
+        )
 
 
 async def test_a_quiet_day_with_gates_and_watchers_asks_no_model(tmp_path: Path) -> None:
@@ -171,7 +198,9 @@ async def test_a_quiet_day_with_gates_and_watchers_asks_no_model(tmp_path: Path)
     desk.hook("mail", "new.sh", "#!/bin/sh\nexit 1\n")
     desk.write("door", on=["webhook"])
     async with desk.running() as app:
-        assert any(view.builtin for view in await app.works.jobs.all())  # gathering, tidying and the like go on
+        assert any(
+            view.builtin for view in await app.works.jobs.all()
+        )  # gathering, tidying and the like go on
         for hour in range(1, 25):
             await desk.pass_time(app, 3600)
             assert (await desk.ended(app, "mail", hour)).state == "gated"

@@ -43,7 +43,8 @@ def desk_with(home: Path, hook: str, slow_until: int, **front: str) -> JobDesk:
 
 
 @pytest.mark.parametrize(
-    ("misfire", "state", "runs"), [("run_once", "done", 2), ("run_all", "done", 2), ("skip", "interrupted", 1)]
+    ("misfire", "state", "runs"),
+    [("run_once", "done", 2), ("run_all", "done", 2), ("skip", "interrupted", 1)],
 )
 async def test_cut_off_in_its_prerun(tmp_path: Path, misfire: str, state: str, runs: int) -> None:
     desk = desk_with(tmp_path, "prerun", 2, misfire=misfire)
@@ -167,7 +168,9 @@ async def test_a_job_that_was_to_go_is_gone_after_a_crash_too(tmp_path: Path) ->
         await desk.look(app)
         assert not (desk.jobs / "j").exists() and len(await app.works.jobs.runs("j")) == 1
     (desk.jobs / "j").mkdir()
-    (desk.jobs / "j" / "JOB.md").write_text(kept.replace("22:14", "23:59"))  # a new one of that name stays
+    (desk.jobs / "j" / "JOB.md").write_text(
+        kept.replace("22:14", "23:59")
+    )  # a new one of that name stays
     async with desk.running() as app:
         await desk.look(app)
         assert (desk.jobs / "j").exists()

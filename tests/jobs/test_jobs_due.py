@@ -17,7 +17,9 @@ NOON = datetime(2026, 6, 1, 12, tzinfo=UTC).timestamp()
 HOURLY = parse_schedule("hourly")
 
 
-@pytest.mark.parametrize(("misfire", "times"), [("skip", []), ("run_once", [-1]), ("run_all", [-3, -2, -1])])
+@pytest.mark.parametrize(
+    ("misfire", "times"), [("skip", []), ("run_once", [-1]), ("run_all", [-3, -2, -1])]
+)
 def test_down_for_three_hours_over_three_times(misfire: Misfire, times: list[int]) -> None:
     back = NOON + 3.5 * HOUR
     found = due(HOURLY, NOON, back, misfire, HOUR)
@@ -53,7 +55,9 @@ def test_run_all_makes_up_for_ten_at_most() -> None:
     misfire=st.sampled_from(("skip", "run_once", "run_all")),
 )
 @settings(max_examples=100, deadline=None)
-def test_what_is_not_run_is_counted(schedule: str, after: float, for_s: float, misfire: Misfire) -> None:
+def test_what_is_not_run_is_counted(
+    schedule: str, after: float, for_s: float, misfire: Misfire
+) -> None:
     """So that who counts what became of each time can tell a rule from a loss."""
     parsed = parse_schedule(schedule)
     since = NOON + after
@@ -84,7 +88,9 @@ def test_a_new_job_counts_from_when_its_file_was_written_within_reason() -> None
     misfire=st.sampled_from(("skip", "run_once", "run_all")),
 )
 @settings(max_examples=150, deadline=None)
-def test_whatever_the_clock_does_no_time_comes_twice(schedule: str, steps: list[float], misfire: Misfire) -> None:
+def test_whatever_the_clock_does_no_time_comes_twice(
+    schedule: str, steps: list[float], misfire: Misfire
+) -> None:
     parsed = parse_schedule(schedule)
     now = NOON
     seen_at = NOON

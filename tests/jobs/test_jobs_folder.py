@@ -1,4 +1,5 @@
-"""The folder of jobs as people, programs and accidents leave it: nothing in it keeps the others from running."""
+"""The folder of jobs as people, programs and accidents leave it: nothing in it keeps the others
+from running."""
 
 from __future__ import annotations
 
@@ -35,14 +36,21 @@ def test_a_link_in_a_circle_and_a_name_of_any_bytes_stop_nothing(tmp_path: Path)
     folder = Folder(tmp_path, lambda: "UTC")
     for _ in range(2):
         found = folder.scan()
-        assert {name: one.job is not None for name, one in found.items()} == {"caf\ufffd": False, "good": True}
+        assert {name: one.job is not None for name, one in found.items()} == {
+            "caf\ufffd": False,
+            "good": True,
+        }
         assert "cannot name a job" in found["caf\ufffd"].problem
         assert msgspec.json.encode([(one.name, one.problem) for one in found.values()])
 
 
 @pytest.mark.parametrize(
     "front",
-    ["schedule: daily 09:00", "Enabled: true\nschedule: daily 09:00", "  enabled: yes\n  schedule: daily 09:00"],
+    [
+        "schedule: daily 09:00",
+        "Enabled: true\nschedule: daily 09:00",
+        "  enabled: yes\n  schedule: daily 09:00",
+    ],
 )
 def test_it_is_switched_however_its_file_is_written(tmp_path: Path, front: str) -> None:
     (tmp_path / "j").mkdir()
@@ -55,7 +63,8 @@ def test_it_is_switched_however_its_file_is_written(tmp_path: Path, front: str) 
 
 
 async def test_a_folder_that_cannot_be_read_stops_no_clock(tmp_path: Path) -> None:
-    """What is known goes on, and what is no file of anybody too; it is read again when it can be."""
+    """What is known goes on, and what is no file of anybody too; it is read again when it can
+    be."""
     desk = JobDesk(tmp_path)
     did = list[str]()
     desk.write("j", "every 1m")
@@ -66,7 +75,9 @@ async def test_a_folder_that_cannot_be_read_stops_no_clock(tmp_path: Path) -> No
 
     async with desk.running() as app:
         app.works.jobs.chores["sweep"] = sweep
-        app.works.jobs.builtins.append(lambda: [Job("sweeper", kind="chore", chore="sweep", schedule="every 1m")])
+        app.works.jobs.builtins.append(
+            lambda: [Job("sweeper", kind="chore", chore="sweep", schedule="every 1m")]
+        )
         await desk.look(app)
         aside = desk.jobs.rename(tmp_path / "aside")
         desk.jobs.write_text("no folder")

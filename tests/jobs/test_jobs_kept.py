@@ -1,4 +1,5 @@
-"""What an agent or a person does to a job is taken back by one command, step by step, and made again."""
+"""What an agent or a person does to a job is taken back by one command, step by step, and made
+again."""
 
 from __future__ import annotations
 
@@ -93,7 +94,10 @@ def test_a_linked_folder_is_left_where_it_is(tmp_path: Path) -> None:
     Path(root / "j").symlink_to(theirs)
     folder = Folder(root, lambda: "UTC")
     folder.remove("j")
-    assert folder.scan() == {} and sorted(each.name for each in theirs.iterdir()) == ["JOB.md", "data"]
+    assert folder.scan() == {} and sorted(each.name for each in theirs.iterdir()) == [
+        "JOB.md",
+        "data",
+    ]
     folder.kept.step("j")
     assert (root / "j").is_symlink()
     job = folder.scan()["j"].job
@@ -115,7 +119,9 @@ def test_a_linked_folder_comes_back_however_it_is_linked(tmp_path: Path) -> None
     assert (root / "j").is_symlink() and folder.scan()["j"].job is not None
     folder.remove("j")
     (theirs / "JOB.md").unlink()
-    assert folder.kept.text("j") == "", "what cannot be read is not taken for a job that would be gone"
+    assert folder.kept.text("j") == "", (
+        "what cannot be read is not taken for a job that would be gone"
+    )
 
 
 def test_a_step_that_was_cut_off_is_none(tmp_path: Path) -> None:
@@ -159,23 +165,32 @@ async def test_a_job_that_an_undo_takes_away_is_forgotten_too(tmp_path: Path) ->
         await own.run(OWNER, "j")
         await app.store.change([planned("j", 5.0, "daily 09:00 UTC")])
         assert await own.undo(OWNER, "j") == ("j", None)
-        assert [(run.state, run.said) for run in await app.works.jobs.runs("j")] == [("skipped", "the job was removed")]
+        assert [(run.state, run.said) for run in await app.works.jobs.runs("j")] == [
+            ("skipped", "the job was removed")
+        ]
         assert await app.store.rows("job_state_all", ()) == []
 
 
 async def test_what_an_agent_did_to_a_job_a_person_takes_back(tmp_path: Path) -> None:
-    """It removes one, changes another and makes a third; one command each, and the clock goes by it at once."""
+    """It removes one, changes another and makes a third; one command each, and the clock goes by it
+    at once."""
 
     def script(request: Request) -> Message:
         done = sum(each.message.role == "tool" for each in request.messages)
         changes = (
             {"action": "delete", "name": "brief"},
-            {"action": "update", "name": "review", "config": "---\nschedule: '0 3 * * *'\n---\n\nOther."},
+            {
+                "action": "update",
+                "name": "review",
+                "config": "---\nschedule: '0 3 * * *'\n---\n\nOther.",
+            },
             {"action": "create", "name": "spy", "config": "---\nschedule: hourly\n---\n\nSpy."},
         )
         if done >= len(changes):
             return say("done")
-        return say("", ToolCall(f"c{done}", "manage_job", msgspec.Raw(msgspec.json.encode(changes[done]))))
+        return say(
+            "", ToolCall(f"c{done}", "manage_job", msgspec.Raw(msgspec.json.encode(changes[done])))
+        )
 
     desk = JobDesk(tmp_path, script, memory={"enabled": False})
     desk.write("brief", "daily 09:00", "Brief me.")
@@ -187,11 +202,20 @@ async def test_what_an_agent_did_to_a_job_a_person_takes_back(tmp_path: Path) ->
         await desk.pass_time(app, 60)
         await desk.ended(app, "go")
         assert sorted(await _names(app)) == ["go", "review", "spy"]
-        said = [each.message.text for each in desk.model.requests[-1].messages if each.message.role == "tool"]
+        said = [
+            each.message.text
+            for each in desk.model.requests[-1].messages
+            if each.message.role == "tool"
+        ]
         own = app.works.automation.using.own
         assert await own.undo(OWNER, "") == ("spy", None)
         name, view = await own.undo(OWNER, "")
-        assert name == "review" and view is not None and view.job is not None and view.job.schedule == "daily 10:00"
+        assert (
+            name == "review"
+            and view is not None
+            and view.job is not None
+            and view.job.schedule == "daily 10:00"
+        )
         assert (await own.undo(OWNER, "brief"))[1] is not None
         assert all_of(desk.jobs) == before, said
         assert (await app.works.jobs.get("brief")).next_at is not None
@@ -218,7 +242,9 @@ async def test_everybody_undoes_their_own(tmp_path: Path) -> None:
         with pytest.raises(NoSuchJob, match="there is no job 'hers' of yours"):
             await own.undo(BOB, "hers")
         name, view = await own.undo(ANN, "hers")
-        assert view is not None and view.job is not None and (name, view.job.person) == ("hers", "ann")
+        assert (
+            view is not None and view.job is not None and (name, view.job.person) == ("hers", "ann")
+        )
         await own.remove(OWNER, "mine")
         with pytest.raises(NoSuchJob):
             await own.undo(ANN, "mine")

@@ -28,11 +28,19 @@ async def test_a_reply_goes_on_with_the_run_that_sent_the_message(tmp_path: Path
         for number, reply_to in (("50", "1"), ("51", "")):
             said = Said(Message("user", (Text(f"tell me more {number}"),)))
             place = Address("memory", chat="7")
-            channel.waiting.append(Inbound(number, place, "7", desk.clock.now(), said, reply_to=reply_to))
+            channel.waiting.append(
+                Inbound(number, place, "7", desk.clock.now(), said, reply_to=reply_to)
+            )
             await wait_for(lambda number=number: truth(len(channel.sent) == int(number) - 48))  # type: ignore[misc]
-        assert [event.message.text[-15:] for event in await messages(app, run.session)][1:] == ["tell me more 50"]
+        assert [event.message.text[-15:] for event in await messages(app, run.session)][1:] == [
+            "tell me more 50"
+        ]
         chat = [event.message.text for event in await messages(app, "default/memory:7")]
         assert [text[-15:] for text in chat] == ["tell me more 51"]
-        shown = [[each.message.text for each in request.messages] for request in desk.model.requests[-2:]]
-        assert "Brief me about otters." in shown[0][0] and not any("otters" in text for text in shown[1])
+        shown = [
+            [each.message.text for each in request.messages] for request in desk.model.requests[-2:]
+        ]
+        assert "Brief me about otters." in shown[0][0] and not any(
+            "otters" in text for text in shown[1]
+        )
         assert {outgoing.address.chat for outgoing, _ in channel.sent} == {"7"}

@@ -1,4 +1,5 @@
-"""When jobs fire: after a stop, over a change of the clocks, a clock that jumps, while the last run goes on."""
+"""When jobs fire: after a stop, over a change of the clocks, a clock that jumps, while the last run
+goes on."""
 
 from __future__ import annotations
 
@@ -19,8 +20,12 @@ from .seen import states
 HOUR = 3600.0
 
 
-@pytest.mark.parametrize(("misfire", "runs"), [("skip", 0), ("run_once", 1), ("", 1), ("run_all", 3)])
-async def test_down_for_three_hours_over_three_times(tmp_path: Path, misfire: str, runs: int) -> None:
+@pytest.mark.parametrize(
+    ("misfire", "runs"), [("skip", 0), ("run_once", 1), ("", 1), ("run_all", 3)]
+)
+async def test_down_for_three_hours_over_three_times(
+    tmp_path: Path, misfire: str, runs: int
+) -> None:
     """Where nothing is said, once."""
     desk = JobDesk(tmp_path)
     desk.write("j", "hourly", **({"misfire": misfire} if misfire else {}))
@@ -52,7 +57,9 @@ async def test_times_that_the_clocks_skip_or_show_twice_come_once(tmp_path: Path
         desk.clock.at = begin
         async with desk.running() as app:
             await desk.look(app)
-            before = len([run for run in await app.works.jobs.runs(name, 99) if run.state == "done"])
+            before = len(
+                [run for run in await app.works.jobs.runs(name, 99) if run.state == "done"]
+            )
             for _ in range(20):  # twenty hours
                 await desk.pass_time(app, HOUR / 2)
                 await desk.pass_time(app, HOUR / 2)
@@ -122,7 +129,11 @@ async def test_the_last_one_still_runs(tmp_path: Path, overlap: str, found: list
         await desk.ended(app, "j", 3)
         await desk.look(app)
         ended = await wait_for(lambda: _all_over(app, "j"))
-        assert ended == (["skipped", "done", "done"] if overlap == "queue_one" else ["skipped", "skipped", "done"])
+        assert ended == (
+            ["skipped", "done", "done"]
+            if overlap == "queue_one"
+            else ["skipped", "skipped", "done"]
+        )
         assert (await app.works.jobs.get("j")).counters.skips == found.count("skipped")
 
 
@@ -139,7 +150,9 @@ async def test_what_takes_too_long_is_stopped(tmp_path: Path) -> None:
     async with desk.running() as app:
         await desk.pass_time(app, HOUR)
         with anyio.fail_after(30):
-            await slow.asked.wait()  # its time counts from when its turn began, not from when it was handed in
+            await (
+                slow.asked.wait()
+            )  # its time counts from when its turn began, not from when it was handed in
         await desk.pass_time(app, 119)
         assert await states(app, "j") == ["running"]
         await desk.pass_time(app, 2)

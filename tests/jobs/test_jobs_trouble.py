@@ -1,4 +1,5 @@
-"""Jobs that fail or cannot be read, too many starts, orders that are not theirs, and a run that waits for a person."""
+"""Jobs that fail or cannot be read, too many starts, orders that are not theirs, and a run that
+waits for a person."""
 
 from __future__ import annotations
 
@@ -34,7 +35,11 @@ async def test_what_is_broken_is_told_and_the_others_go_on(tmp_path: Path) -> No
     desk.write("good", "every 1m")
     desk.write("never", "0 0 30 2 *")
     desk.write("four", "0 30 2 *")
-    for name, data in (("bytes", b"\xff\xfe\0"), ("empty", b""), ("bomb", b"---\na: &a [1]\nb: [*a, *a]\n---\nx" * 9)):
+    for name, data in (
+        ("bytes", b"\xff\xfe\0"),
+        ("empty", b""),
+        ("bomb", b"---\na: &a [1]\nb: [*a, *a]\n---\nx" * 9),
+    ):
         (desk.jobs / name).mkdir()
         (desk.jobs / name / "JOB.md").write_bytes(data)
     (desk.jobs / "folder" / "JOB.md").mkdir(parents=True)
@@ -43,7 +48,9 @@ async def test_what_is_broken_is_told_and_the_others_go_on(tmp_path: Path) -> No
         await desk.pass_time(app, 60)
         await desk.ended(app, "good")
         problems = {view.name: view.problem for view in await app.works.jobs.all()}
-        assert problems["good"] == "" and "no month that it names has such a day" in problems["never"]
+        assert (
+            problems["good"] == "" and "no month that it names has such a day" in problems["never"]
+        )
         assert "has 4 fields" in problems["four"] and "is not UTF-8" in problems["bytes"]
         assert "no front matter" in problems["empty"] and "it is no file" in problems["folder"]
         with pytest.raises(JobInvalid, match="cannot run as it is written"):
@@ -107,7 +114,9 @@ async def crashing(desk: JobDesk) -> AsyncIterator[App]:
     desk.store = SqliteStore
 
 
-async def test_a_storm_of_crashes_pauses_all_jobs(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_storm_of_crashes_pauses_all_jobs(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     desk = JobDesk(tmp_path)
     channel = MemoryChannel()
     desk.write("j", "every 1m")
@@ -128,12 +137,17 @@ async def test_a_storm_of_crashes_pauses_all_jobs(tmp_path: Path, caplog: pytest
         fact = next(fact for fact in (await app.health()).facts if fact.name == "jobs")
         assert (fact.state, fact.last_error) == ("degraded", "To resume: deskhand jobs resume")
         assert fact.detail.startswith("paused: Deskhand crashed 3 times")
-        assert "No job runs: Deskhand crashed 3 times" in caplog.text and "deskhand jobs resume" in caplog.text
+        assert (
+            "No job runs: Deskhand crashed 3 times" in caplog.text
+            and "deskhand jobs resume" in caplog.text
+        )
         assert (await app.works.jobs.resume()).startswith("Deskhand crashed 3 times")
         ran = len(await states(app, "j"))
         await desk.pass_time(app, 60)
         await wait_for(lambda: _more(app, "j", ran))
-        assert next(fact for fact in (await app.health()).facts if fact.name == "jobs").state == "ok"
+        assert (
+            next(fact for fact in (await app.health()).facts if fact.name == "jobs").state == "ok"
+        )
     async with desk.running() as app:  # what was lifted does not come back at the next start
         assert not (await app.works.jobs.get("j")).paused
 
@@ -173,7 +187,9 @@ async def test_a_crash_right_after_the_start_counts_too(tmp_path: Path) -> None:
     for number in range(3):
         async with desk.opened() as app:
             said = Said(Message("user", (Text("go on"),)))
-            inbound = Inbound(str(number), Address("memory", "", "1"), "owner", desk.clock.now(), said)
+            inbound = Inbound(
+                str(number), Address("memory", "", "1"), "owner", desk.clock.now(), said
+            )
             await app.store.accept(inbound, OWNER, "default/memory:1")
         parts = Parts(lambda name: desk.model, sandbox=desk.proven, clock=desk.clock, store=Killed)
         async with open_app(desk.settings, parts) as app, anyio.create_task_group() as tasks:
@@ -200,7 +216,9 @@ async def test_a_part_that_breaks_is_a_crash(tmp_path: Path) -> None:
         assert (await app.works.jobs.get("j")).paused.startswith("Deskhand crashed 3 times")
 
 
-@pytest.mark.parametrize("ends", ["in good order", "in good order, and killed before it was through"])
+@pytest.mark.parametrize(
+    "ends", ["in good order", "in good order, and killed before it was through"]
+)
 async def test_starts_that_were_asked_for_are_no_storm(tmp_path: Path, ends: str) -> None:
     """Who ends it and starts it again, however often, has asked for that: with one job or many."""
     desk = JobDesk(tmp_path)
@@ -270,7 +288,9 @@ async def test_the_process_in_which_jobs_go_on_may_crash_too(tmp_path: Path, whe
         assert await app.store.rows("job_boot_count", (0.0, desk.clock.at)) == [(1,)]
     async with desk.opened() as other:
         await other.works.jobs.resume()
-        assert await other.store.rows("job_boot_count", (0.0, desk.clock.at)) == [(0,)], "nothing runs"
+        assert await other.store.rows("job_boot_count", (0.0, desk.clock.at)) == [(0,)], (
+            "nothing runs"
+        )
 
 
 async def test_a_job_may_not_restart_us(tmp_path: Path) -> None:
@@ -279,7 +299,9 @@ async def test_a_job_may_not_restart_us(tmp_path: Path) -> None:
     async with desk.running() as app:
         await desk.pass_time(app, 60)
         run = await desk.ended(app, "j")
-        assert run.state == "done" and not app.restart.asked.is_set()  # it is a message like any other
+        assert (
+            run.state == "done" and not app.restart.asked.is_set()
+        )  # it is a message like any other
         by = Principal("job:j", ("owner",), "clock", "owner")
         place = Address("job", chat="j")
         order = Inbound("1", place, by.id, desk.clock.at, Command("restart"), run.session)
@@ -319,14 +341,24 @@ async def test_a_run_that_waits_for_a_yes_is_told_and_not_stopped(tmp_path: Path
     ("why", "said"),
     [
         ("the model", "the key has expired"),
-        ("its steps", "it took all its steps without an answer; raise `steps:` in its file, or ask for less at a time"),
+        (
+            "its steps",
+            (
+                "it took all its steps without an answer; raise `steps:` in its file, or ask "
+                "for less at a time"
+            ),
+        ),
     ],
 )
-async def test_a_chat_is_told_which_job_failed_why_and_what_to_do(tmp_path: Path, why: str, said: str) -> None:
+async def test_a_chat_is_told_which_job_failed_why_and_what_to_do(
+    tmp_path: Path, why: str, said: str
+) -> None:
     def script(request: Request) -> Message:
         if why == "the model":
             raise ModelRequestRefused("the key has expired")
-        return say("", ToolCall(f"c{len(request.messages)}", "list_files", msgspec.Raw(b'{"path": "."}')))
+        return say(
+            "", ToolCall(f"c{len(request.messages)}", "list_files", msgspec.Raw(b'{"path": "."}'))
+        )
 
     desk = JobDesk(tmp_path, script)
     channel = MemoryChannel()
@@ -336,7 +368,9 @@ async def test_a_chat_is_told_which_job_failed_why_and_what_to_do(tmp_path: Path
         await desk.pass_time(app, HOUR)
         assert (await desk.ended(app, "brief")).said == said
         await wait_for(lambda: truth(len(texts(channel)) == 2))
-        what_to_do = "See `deskhand jobs runs brief`; `deskhand jobs disable brief` switches it off."
+        what_to_do = (
+            "See `deskhand jobs runs brief`; `deskhand jobs disable brief` switches it off."
+        )
         words = f"The job 'brief' failed: {said}.\n{what_to_do}"
         assert sorted(texts(channel)) == [("7", words), ("9", words)]
 
@@ -410,7 +444,9 @@ async def test_where_all_fail_the_owner_is_told_of_a_few(tmp_path: Path) -> None
             await desk.ended(app, f"j{number}")
         await wait_for(lambda: truth(len(texts(channel)) == 6))
         told = [text for _, text in texts(channel)]
-        assert told[5].endswith("More jobs fail, and you are not told of each: see `deskhand jobs`.")
+        assert told[5].endswith(
+            "More jobs fail, and you are not told of each: see `deskhand jobs`."
+        )
         assert sum("More jobs fail" in each for each in told) == 1
 
 

@@ -1,4 +1,5 @@
-"""The tool `manage_job`: jobs as their files describe them, with scripts that wait for a person to fill them in."""
+"""The tool `manage_job`: jobs as their files describe them, with scripts that wait for a person to
+fill them in."""
 
 from __future__ import annotations
 
@@ -29,7 +30,10 @@ from deskhand.types.labels import OWNER, Label
 BOSS = Principal("owner", ("owner",))
 ANN = Principal("ann", ("member",))
 HERE = Address("memory", "", "1")
-DAILY = "---\nschedule: daily 09:00\nhooks: {prerun: scripts/check.sh, postrun: scripts/tell.sh}\n---\n\nLook around."
+DAILY = (
+    "---\nschedule: daily 09:00\nhooks: {prerun: scripts/check.sh, postrun: "
+    "scripts/tell.sh}\n---\n\nLook around."
+)
 
 
 class Desk:
@@ -41,7 +45,9 @@ class Desk:
 
     async def do(self, who: Principal = BOSS, **arguments: Any) -> str:
         """What the model is told; an error begins with `!`."""
-        tool = next(each for each in self.app.works.tools("default") if each.spec.name == "manage_job")
+        tool = next(
+            each for each in self.app.works.tools("default") if each.spec.name == "manage_job"
+        )
         reach = await self.app.current.agent("default").reach()
         clock = self.app.parts.clock
         ids = self.app.parts.ids
@@ -57,7 +63,8 @@ async def test_all_that_it_can_do(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     async with desk.desk.running() as desk.app:
         assert (await desk.do(action="create", name="look", config=DAILY)).startswith(
-            "ok, look: at 09:00 every day (UTC); next: 2023-11-15 09:00 (UTC). Forecast: 30 runs in 30 days;"
+            "ok, look: at 09:00 every day (UTC); next: 2023-11-15 09:00 (UTC). Forecast: 30 "
+            "runs in 30 days;"
         )
         folder = tmp_path / "jobs/look"
         for script in ("check.sh", "tell.sh"):
@@ -65,16 +72,22 @@ async def test_all_that_it_can_do(tmp_path: Path) -> None:
             assert path.read_text() == "#!/bin/sh\nexit 0\n" and os.access(path, os.X_OK)
         (folder / "scripts/check.sh").write_text("#!/bin/sh\nexit 1\n")
         assert "- look (on)" in await desk.do(action="list")
-        changed = await desk.do(action="update", name="look", config=DAILY.replace("09:00", "10:30"))
+        changed = await desk.do(
+            action="update", name="look", config=DAILY.replace("09:00", "10:30")
+        )
         assert changed.startswith("ok, look: at 10:30 every day") and "Made" not in changed
-        assert (folder / "scripts/check.sh").read_text().endswith("exit 1\n"), "what a person wrote stays"
+        assert (folder / "scripts/check.sh").read_text().endswith("exit 1\n"), (
+            "what a person wrote stays"
+        )
         assert "it is off" in await desk.do(action="disable", name="look")
         assert "next:" in await desk.do(action="enable", name="look")
         assert await desk.do(action="delete", name="look") == (
             "ok, look is removed; a person brings it back with `deskhand jobs undo look`"
         )
         assert not folder.exists() and "- look" not in await desk.do(action="list")
-        written = await desk.do(action="create", name="as-object", config={"schedule": "hourly", "prompt": "Count."})
+        written = await desk.do(
+            action="create", name="as-object", config={"schedule": "hourly", "prompt": "Count."}
+        )
         assert written.startswith("ok, as-object:")
         assert (await desk.app.works.jobs.get("as-object")).job.prompt == "Count."
 
@@ -89,9 +102,9 @@ async def test_a_blueprint_in_a_chat_answers_there(tmp_path: Path) -> None:
         job = (await desk.app.works.jobs.get("weekly-review")).job
         assert job is not None and (job.to, job.session, job.agent) == (HERE, CHAT, "default")
         wrong = await desk.do(action="create", blueprint="reminder", slots={"text": "x"})
-        assert (
-            wrong
-            == "!'when' is missing: When? (such as 2027-01-31T17:00, or `every 2h`, or `daily 09:00`, or a cron line)"
+        assert wrong == (
+            "!'when' is missing: When? (such as 2027-01-31T17:00, or `every 2h`, or `daily "
+            "09:00`, or a cron line)"
         )
 
 
@@ -101,12 +114,31 @@ async def test_a_blueprint_in_a_chat_answers_there(tmp_path: Path) -> None:
         ({"action": "create", "name": "x"}, "in `config`"),
         ({"action": "create", "config": DAILY}, "in `name`"),
         ({"action": "create", "name": "x", "config": "look around"}, "front matter"),
-        ({"action": "create", "name": "x", "config": "---\nschedule: [\n---\n\nx"}, "cannot be read"),
-        ({"action": "create", "name": "x", "config": "---\nschedule: 0 25 * * *\n---\n\nx"}, "hour"),
-        ({"action": "create", "name": "x", "config": "---\nschedule: hourly\nagent: nobody\n---\n\nx"}, "no agent"),
+        (
+            {"action": "create", "name": "x", "config": "---\nschedule: [\n---\n\nx"},
+            "cannot be read",
+        ),
+        (
+            {"action": "create", "name": "x", "config": "---\nschedule: 0 25 * * *\n---\n\nx"},
+            "hour",
+        ),
+        (
+            {
+                "action": "create",
+                "name": "x",
+                "config": "---\nschedule: hourly\nagent: nobody\n---\n\nx",
+            },
+            "no agent",
+        ),
         ({"action": "create", "name": "x", "config": "---\nschedule: hourly\n---\n"}, "no text"),
-        ({"action": "create", "name": "x", "config": DAILY.replace("scripts/check", "../../x")}, "within the folder"),
-        ({"action": "create", "name": "x", "config": DAILY.replace("scripts/check", "/etc/x")}, "within the folder"),
+        (
+            {"action": "create", "name": "x", "config": DAILY.replace("scripts/check", "../../x")},
+            "within the folder",
+        ),
+        (
+            {"action": "create", "name": "x", "config": DAILY.replace("scripts/check", "/etc/x")},
+            "within the folder",
+        ),
         ({"action": "create", "name": "../x", "config": DAILY}, "cannot name a job"),
         ({"action": "create", "name": "a/b", "config": DAILY}, "cannot name a job"),
         ({"action": "create", "name": ".", "config": DAILY}, "cannot name a job"),
@@ -117,7 +149,9 @@ async def test_a_blueprint_in_a_chat_answers_there(tmp_path: Path) -> None:
         ({"action": "enable", "name": "heartbeat"}, "part of Deskhand"),
     ],
 )
-async def test_what_cannot_be_is_refused_in_a_sentence(tmp_path: Path, arguments: dict[str, Any], why: str) -> None:
+async def test_what_cannot_be_is_refused_in_a_sentence(
+    tmp_path: Path, arguments: dict[str, Any], why: str
+) -> None:
     desk = Desk(tmp_path)
     async with desk.desk.running() as desk.app:
         text = await desk.do(**arguments)
@@ -137,7 +171,9 @@ def test_no_script_is_placed_over_another_or_through_a_link(tmp_path: Path) -> N
     (folder / "own.sh").symlink_to(outside / "new.sh")
     assert place_hooks(folder, Job("x", hooks=Hooks("own.sh"))) == ""
     assert list(outside.iterdir()) == []
-    assert place_hooks(folder, Job("x", hooks=Hooks("a/b.sh", "../../y.sh"))).startswith(" Made a/b.sh, which")
+    assert place_hooks(folder, Job("x", hooks=Hooks("a/b.sh", "../../y.sh"))).startswith(
+        " Made a/b.sh, which"
+    )
     assert not (tmp_path / "y.sh").exists()
 
 
@@ -146,16 +182,23 @@ def test_the_gate_asks_whatever_the_rules_say(tmp_path: Path) -> None:
 
     def case(context: Label, **arguments: Any) -> Case:
         raw = msgspec.json.encode(arguments)
-        return Case("default", "manage_job", tool.effect_of(msgspec.Raw(raw), HERE), BOSS, context, raw)
+        return Case(
+            "default", "manage_job", tool.effect_of(msgspec.Raw(raw), HERE), BOSS, context, raw
+        )
 
     create = {"action": "create", "name": "x", "config": DAILY}
     for posture in POSTURES:
-        judge = asking_about_jobs(lambda each, posture=posture: decide(posture_rules(posture), each))  # type: ignore[misc]
+        judge = asking_about_jobs(
+            lambda each, posture=posture: decide(posture_rules(posture), each)  # type: ignore[misc]
+        )
         assert judge(case(Label(), action="list")).verdict == "allow"
         assert judge(case(Label(), action="blueprints")).verdict == "allow"
         for action in ("create", "update", "delete", "enable", "disable"):
             wanted = "deny" if posture == "read-only" else "ask"
-            assert judge(case(Label(), **{**create, "action": action})).verdict == wanted, (posture, action)
+            assert judge(case(Label(), **{**create, "action": action})).verdict == wanted, (
+                posture,
+                action,
+            )
     free = asking_about_jobs(lambda each: decide((), each))
     assert free(case(OWNER, **create)).verdict == "allow"
     elsewhere = DAILY.replace("---\ns", "---\nto: mail:9\ns", 1)
@@ -208,7 +251,13 @@ def own(shelf: Shelf) -> OwnJobs:
     async def takes_part(person: str, session: str) -> bool:
         return session == f"default/memory:{person}"
 
-    may = Rules(lambda: ("default",), lambda who, agent: True, lambda: {"scripted/x"}, takes_part, lambda: "UTC")
+    may = Rules(
+        lambda: ("default",),
+        lambda who, agent: True,
+        lambda: {"scripted/x"},
+        takes_part,
+        lambda: "UTC",
+    )
     return OwnJobs(shelf, may)
 
 
@@ -258,7 +307,9 @@ async def test_whose_a_job_is_stays() -> None:
                 await jobs.checked(ANN, job)
     await jobs.checked(ANN, Job("t", "x", schedule="hourly", to=Address("web", "ann", "notes")))
     with pytest.raises(Refused, match="take part"):
-        await jobs.checked(ANN, Job("t", "x", schedule="hourly", to=Address("web", "owner", "notes")))
+        await jobs.checked(
+            ANN, Job("t", "x", schedule="hourly", to=Address("web", "owner", "notes"))
+        )
 
 
 def test_tools_that_make_jobs_are_known_to_the_policy() -> None:

@@ -1,4 +1,5 @@
-"""A Deskhand whose model answers the questions that are asked beside conversations as a test says."""
+"""A Deskhand whose model answers the questions that are asked beside conversations as a test
+says."""
 
 from __future__ import annotations
 
@@ -38,8 +39,9 @@ Answer = Callable[[str], Any]
 
 
 class Study(Desk):
-    """`answers` say what comes back to each kind of question, by its text; `asked` are those texts. `talk` is what the
-    model says in conversations. `due`: the chores are also done when they are due, else only when a test says so."""
+    """`answers` say what comes back to each kind of question, by its text; `asked` are those texts.
+    `talk` is what the model says in conversations. `due`: the chores are also done when they are
+    due, else only when a test says so."""
 
     def __init__(self, home: Path, due: bool = False, **config: Any) -> None:
         super().__init__(home)
@@ -48,7 +50,12 @@ class Study(Desk):
             config["memory"] = {"harvester": off, "cleaner": off} | config.get("memory", {})
             config["reflection"] = off | config.get("reflection", {})
         self.settings = Settings(
-            Home(home), msgspec.convert({"defaults": {"models": ["scripted/x"]}} | config, Config, strict=False), (), {}
+            Home(home),
+            msgspec.convert(
+                {"defaults": {"models": ["scripted/x"]}} | config, Config, strict=False
+            ),
+            (),
+            {},
         )
         self.clock = SetClock(NOON)
         self._desk = JobDesk(home, clock=self.clock)
@@ -58,7 +65,9 @@ class Study(Desk):
         self.model = ScriptedModel(self._script)
 
     def _script(self, request: Request) -> Message | Reply:
-        kind = next((name for start, name in ASKED.items() if request.system[0].startswith(start)), "")
+        kind = next(
+            (name for start, name in ASKED.items() if request.system[0].startswith(start)), ""
+        )
         if not kind:
             return self.talk(request)
         text = request.messages[-1].message.text
@@ -82,7 +91,8 @@ class Study(Desk):
         return await self._desk.ended(app, name, number)
 
     async def chat(self, app: App, *texts: str, chat: str = "1") -> str:
-        """The owner says these, one after the other, and hears an answer to each. Returns the session."""
+        """The owner says these, one after the other, and hears an answer to each. Returns the
+        session."""
         session = f"default/terminal:{chat}"
         for text in texts:
             before = await self._received(app, session)
@@ -90,11 +100,16 @@ class Study(Desk):
             await wait_for(partial(self._answered, app, session, before))
         return session
 
-    async def say_message(self, app: App, message: Message, by: Principal = OWNER, group: bool = False) -> str:
-        """The same with the labels of its parts as they are: what a person hands on from elsewhere, or nobody said."""
+    async def say_message(
+        self, app: App, message: Message, by: Principal = OWNER, group: bool = False
+    ) -> str:
+        """The same with the labels of its parts as they are: what a person hands on from elsewhere,
+        or nobody said."""
         address = Address("terminal", chat="1", group=group)
         session = "default/terminal:1"
-        inbound = Inbound(app.parts.ids.new("said"), address, "owner", self.clock.now(), Said(message), session)
+        inbound = Inbound(
+            app.parts.ids.new("said"), address, "owner", self.clock.now(), Said(message), session
+        )
         before = await self._received(app, session)
         await app.store.accept(inbound, by, session)
         app.dispatch.wake(session)
@@ -102,7 +117,9 @@ class Study(Desk):
         return session
 
     async def _received(self, app: App, session: str) -> int:
-        return sum(isinstance(each.event, MessageReceived) for each in await app.store.events(session))
+        return sum(
+            isinstance(each.event, MessageReceived) for each in await app.store.events(session)
+        )
 
     async def _answered(self, app: App, session: str, before: int) -> bool:
         return await self._received(app, session) > before and await at_rest(app, session)
@@ -112,7 +129,9 @@ async def facts(app: App, *, all_: bool = False) -> list[Fact]:
     """What is there, the oldest first; all: what is over too."""
     ids = msgspec.json.encode(list(range(1, 300))).decode()
     found = [fact_of(row) for row in await app.store.rows("fact_get", (ids,))]
-    return sorted((fact for fact in found if all_ or fact.valid_to is None), key=lambda fact: fact.id)
+    return sorted(
+        (fact for fact in found if all_ or fact.valid_to is None), key=lambda fact: fact.id
+    )
 
 
 def texts(found: list[Fact]) -> list[str]:

@@ -22,7 +22,13 @@ PAGE = Label("untrusted", source="https://evil.test/")
 
 
 def fact(text: str, **more: Any) -> NewFact:
-    given: dict[str, Any] = {"scope": "user", "owner": "owner", "label": OWNER, "writer": "tool", "key": text} | more
+    given: dict[str, Any] = {
+        "scope": "user",
+        "owner": "owner",
+        "label": OWNER,
+        "writer": "tool",
+        "key": text,
+    } | more
     return NewFact(text, **given)
 
 
@@ -31,11 +37,20 @@ async def remember(app: App, *new: NewFact) -> None:
         await app.store.change(added(each, app.parts.clock.now() - 100 + number))
 
 
-async def memory(app: App, args: str = "", by: Principal = STAFF, chat: str = "9", group: bool = False) -> str:
+async def memory(
+    app: App, args: str = "", by: Principal = STAFF, chat: str = "9", group: bool = False
+) -> str:
     """What is answered to `/memory ARGS`."""
     address = Address("terminal", chat=chat, group=group)
     session = f"default/terminal:{chat}"
-    said = Inbound(app.parts.ids.new("m"), address, by.id, app.parts.clock.now(), Command("memory", args), session)
+    said = Inbound(
+        app.parts.ids.new("m"),
+        address,
+        by.id,
+        app.parts.clock.now(),
+        Command("memory", args),
+        session,
+    )
     before = await _replies(app, session)
     await app.store.accept(said, by, session)
     app.dispatch.wake(session)
@@ -44,7 +59,11 @@ async def memory(app: App, args: str = "", by: Principal = STAFF, chat: str = "9
 
 
 async def _replies(app: App, session: str) -> list[str]:
-    return [each.event.reply for each in await app.store.events(session) if isinstance(each.event, CommandRun)]
+    return [
+        each.event.reply
+        for each in await app.store.events(session)
+        if isinstance(each.event, CommandRun)
+    ]
 
 
 async def _more(app: App, session: str, before: int) -> list[str]:
@@ -87,9 +106,16 @@ async def test_nobody_reads_what_is_anothers(tmp_path: Path) -> None:
     study = Study(tmp_path)
     async with study.running() as app:
         held = {"scope": "agent", "owner": "default", "label": PAGE, "held": True}
-        await remember(app, fact("owner likes tea"), fact("bob has a cat", owner="bob"), fact("pay to 666", **held))
+        await remember(
+            app,
+            fact("owner likes tea"),
+            fact("bob has a cat", owner="bob"),
+            fact("pay to 666", **held),
+        )
         group = await memory(app, group=True, chat="g")
-        assert "tea" not in group and "what is your own is not shown" in group and "666" not in group
+        assert (
+            "tea" not in group and "what is your own is not shown" in group and "666" not in group
+        )
         assert "There is no memory #1 here" in await memory(app, "why 1", group=True, chat="g")
         assert "There is no memory #1 here" in await memory(app, "forget 1", group=True, chat="g")
         bob = await memory(app, by=BOB, chat="bob")
@@ -97,7 +123,9 @@ async def test_nobody_reads_what_is_anothers(tmp_path: Path) -> None:
         for args in ("why 1", "forget 1", "undo 1", "keep 3", "why 3"):
             assert "There is no memory" in await memory(app, args, by=BOB, chat="bob")
         await study.chat(app, "hello", chat="1")
-        assert "tea" not in await memory(app, by=BOB, chat="1"), "an answer that another asks for in my conversation"
+        assert "tea" not in await memory(app, by=BOB, chat="1"), (
+            "an answer that another asks for in my conversation"
+        )
         assert "tea" in await memory(app, chat="2"), "also before anything was said there"
         assert len(await facts(app)) == 3
 
@@ -107,7 +135,11 @@ async def test_why_tells_words_only_to_whom_they_belong(tmp_path: Path) -> None:
     async with study.running() as app:
         await study.chat(app, "between us: the fair is at nine", chat="1")
         place = {"session": "default/terminal:1", "n": 2}
-        await remember(app, fact("the fair is at nine", scope="agent", owner="default", **place), fact("tea", **place))
+        await remember(
+            app,
+            fact("the fair is at nine", scope="agent", owner="default", **place),
+            fact("tea", **place),
+        )
         mine = await memory(app, "why 2")
         assert "said there: between us" in mine and "from: default/terminal:1, event 2" in mine
         theirs = await memory(app, "why 1", by=BOB, chat="bob")
@@ -119,14 +151,19 @@ async def test_forget_undo_and_keep(tmp_path: Path) -> None:
     study = Study(tmp_path)
     async with study.running() as app:
         await remember(
-            app, fact("the code is 1"), fact("the code is 2", replaces=(1,)), fact("pay 7", label=PAGE, held=True)
+            app,
+            fact("the code is 1"),
+            fact("the code is 2", replaces=(1,)),
+            fact("pay 7", label=PAGE, held=True),
         )
         assert (await memory(app, "forget 2")).startswith("#2 is forgotten: the code is 2")
         await known(app, "pay 7")
         assert "It is over already: forgotten" in await memory(app, "forget #2")
         assert "#2 holds again" in await memory(app, "undo")
         await known(app, "the code is 2", "pay 7")
-        assert "#2 is taken back, and what it had replaced holds again" in await memory(app, "undo 2")
+        assert "#2 is taken back, and what it had replaced holds again" in await memory(
+            app, "undo 2"
+        )
         await known(app, "the code is 1", "pay 7")
         assert "#2 holds again" in await memory(app, "undo 2")
         await app.store.change([closed(1, 1.0, "superseded", 2)])

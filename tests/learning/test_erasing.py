@@ -1,4 +1,5 @@
-"""Who erases a conversation erases what was remembered of it alone, wherever that had come to stand."""
+"""Who erases a conversation erases what was remembered of it alone, wherever that had come to
+stand."""
 
 from __future__ import annotations
 
@@ -24,7 +25,13 @@ BOB = Principal("bob", ("member",))
 
 
 def fact(text: str, session: str = ONE, n: int = 1, **more: Any) -> NewFact:
-    given: dict[str, Any] = {"scope": "user", "owner": "owner", "label": OWNER, "writer": "tool", "key": text} | more
+    given: dict[str, Any] = {
+        "scope": "user",
+        "owner": "owner",
+        "label": OWNER,
+        "writer": "tool",
+        "key": text,
+    } | more
     return NewFact(text, session=session, n=n, **given)
 
 
@@ -54,7 +61,9 @@ async def test_what_was_made_of_it_alone_goes_and_all_else_stays(tmp_path: Path)
         done = await gone(app)
         assert (done.memories, done.kept) == (4, 0) and done.events >= 3
         assert done.words == "4 memories made of it alone are gone with it."
-        assert texts(await facts(app, all_=True)) == ["the dog is Rex", "written by hand"], "with its history"
+        assert texts(await facts(app, all_=True)) == ["the dog is Rex", "written by hand"], (
+            "with its history"
+        )
     for file in (tmp_path / "state").glob("deskhand.db*"):
         assert b"Zephyr" not in file.read_bytes() and b"fish" not in file.read_bytes(), file.name
 
@@ -62,7 +71,12 @@ async def test_what_was_made_of_it_alone_goes_and_all_else_stays(tmp_path: Path)
 async def test_what_was_also_said_elsewhere_stays(tmp_path: Path) -> None:
     study = Study(tmp_path)
     study.answers["harvest"] = lambda text: {
-        "facts": [{"text": "The cat is called Zephyr", "n": int(text[text.index("[") + 1 :].split("]")[0])}]
+        "facts": [
+            {
+                "text": "The cat is called Zephyr",
+                "n": int(text[text.index("[") + 1 :].split("]")[0]),
+            }
+        ]
     }
     async with study.running() as app:
         await study.chat(app, "my cat is called Zephyr", chat="1")
@@ -73,7 +87,9 @@ async def test_what_was_also_said_elsewhere_stays(tmp_path: Path) -> None:
         done = await gone(app)
         assert (done.memories, done.kept) == (0, 1)
         assert done.words == "1 memory stays: it has another source, or another owner."
-        assert [(fact.session, fact.text) for fact in await facts(app)] == [(TWO, "The cat is called Zephyr")]
+        assert [(fact.session, fact.text) for fact in await facts(app)] == [
+            (TWO, "The cat is called Zephyr")
+        ]
         assert (await gone(app, TWO)).memories == 1 and await facts(app, all_=True) == []
 
 
@@ -83,7 +99,9 @@ async def test_what_the_model_was_told_again_has_two_sources(tmp_path: Path) -> 
         await two_talks(study, app)
         study.talk = script
         await app.store.change(added(fact("The cat is Zephyr"), 1.0))
-        assert "known already: #1" in await study.call(app, "save_memory", chat="2", content="the cat is Zephyr")
+        assert "known already: #1" in await study.call(
+            app, "save_memory", chat="2", content="the cat is Zephyr"
+        )
         assert (await gone(app)).kept == 1 and texts(await facts(app)) == ["The cat is Zephyr"]
 
 
@@ -96,9 +114,14 @@ async def test_what_was_put_together_comes_from_all_of_its_parts(tmp_path: Path)
         await app.store.change(added(fact("cat eats fish"), 1.0))
         await app.store.change(added(fact("cat Zephyr eats fish", replaces=(1, 2), **merged), 2.0))
         await app.store.change(added(fact("dog Rex", TWO), 1.0))
-        await app.store.change(added(fact("dog Rex and cat Zephyr", TWO, replaces=(3, 4), **merged), 3.0))
+        await app.store.change(
+            added(fact("dog Rex and cat Zephyr", TWO, replaces=(3, 4), **merged), 3.0)
+        )
         done = await gone(app)
-        assert (done.memories, texts(await facts(app, all_=True))) == (3, ["dog Rex", "dog Rex and cat Zephyr"])
+        assert (done.memories, texts(await facts(app, all_=True))) == (
+            3,
+            ["dog Rex", "dog Rex and cat Zephyr"],
+        )
         await gone(app, TWO)
         assert await facts(app, all_=True) == []
 
@@ -119,8 +142,12 @@ async def test_a_member_takes_only_their_own_along(tmp_path: Path) -> None:
     study = Study(tmp_path)
     async with study.running() as app:
         await two_talks(study, app)
-        await app.store.change([*added(fact("bob likes tea", owner="bob"), 1.0), *added(fact("ann likes tea"), 1.0)])
-        await app.store.change(added(fact("the fair is at nine", scope="agent", owner="default"), 1.0))
+        await app.store.change(
+            [*added(fact("bob likes tea", owner="bob"), 1.0), *added(fact("ann likes tea"), 1.0)]
+        )
+        await app.store.change(
+            added(fact("the fair is at nine", scope="agent", owner="default"), 1.0)
+        )
         await app.store.change([_joined("bob")])
         done = await gone(app, by=BOB)
         assert (done.memories, done.kept) == (1, 2)
@@ -133,7 +160,8 @@ def _joined(who: str) -> Any:
 
 @pytest.mark.parametrize("kind", ["harvest", "reflect"])
 async def test_what_a_model_makes_of_it_meanwhile_is_not_written(tmp_path: Path, kind: str) -> None:
-    """It was asked before the erasing, and answers after it: facts, summaries and the note of a day."""
+    """It was asked before the erasing, and answers after it: facts, summaries and the note of a
+    day."""
     study = Study(tmp_path, reflection={"quiet_minutes": 0})
     async with study.running() as app:
         for said in ("my cat is called Zephyr", "and it eats fish"):
@@ -151,7 +179,9 @@ async def test_what_a_model_makes_of_it_meanwhile_is_not_written(tmp_path: Path,
         study.answers["reflect"] = erased_meanwhile(
             {"session_summary": "about Zephyr", "knowledge": [found], "learnings": [], "skills": []}
         )
-        study.answers["harvest"] = erased_meanwhile({"facts": [{"text": "The cat is Zephyr", "n": 1}]})
+        study.answers["harvest"] = erased_meanwhile(
+            {"facts": [{"text": "The cat is Zephyr", "n": 1}]}
+        )
         learning = app.works.learning
         await (learning.gatherer.harvest() if kind == "harvest" else learning.reflecting.reflect())
         assert [asked for asked, _ in study.asked] == [kind]

@@ -1,4 +1,5 @@
-"""Skills that are proposed: none is active without a person's yes, and what does worse is taken out again."""
+"""Skills that are proposed: none is active without a person's yes, and what does worse is taken out
+again."""
 
 from __future__ import annotations
 
@@ -44,11 +45,17 @@ def call(name: str, **arguments: object) -> ToolCall:
 
 
 def reading(request: Request) -> Message:
-    """Reads the skill where it is told of one, else looks into the folder first; then reads the notes and answers."""
+    """Reads the skill where it is told of one, else looks into the folder first; then reads the
+    notes and answers."""
     made = [each.name for shown in request.messages for each in shown.message.calls]
     first = "read_skill" if "weather-notes:" in "".join(request.system) else "list_files"
     if first not in made:
-        return say("", call("read_skill", skill="weather-notes") if first == "read_skill" else call("list_files"))
+        return say(
+            "",
+            call("read_skill", skill="weather-notes")
+            if first == "read_skill"
+            else call("list_files"),
+        )
     if "read_file" not in made:
         return say("", call("read_file", path="notes.md"))
     return say("It was rain, at 21.5 degrees.")
@@ -61,8 +68,17 @@ TEXTS = st.text(st.sampled_from("ab `~*_[]()<>!#|\\\n:/.&\u202e\u200b"), max_siz
 @example("[the manual](https://evil.example/do)\n\n[//]: # (hidden)", "`` ` ``")
 @example("```\n````\n~~~", "<!-- x -->")
 def test_a_skill_is_shown_to_its_last_character(body: str, description: str) -> None:
-    """What a channel makes of it for a chat has all of it, whatever it is in Markdown, and whose word it is."""
-    stored = (3, "default", "tidy", " ".join(description.split()), f"{body}\n.", "default/telegram:1:77", 9)
+    """What a channel makes of it for a chat has all of it, whatever it is in Markdown, and whose
+    word it is."""
+    stored = (
+        3,
+        "default",
+        "tidy",
+        " ".join(description.split()),
+        f"{body}\n.",
+        "default/telegram:1:77",
+        9,
+    )
     label = Label("tool_local", by=("bob",))
     row = Row(*stored, label, "tool", 0.0, "proposed", (), None, "", None, "", 0, 0)
     rich = render(shown(row))
@@ -81,8 +97,12 @@ class House:
         self.reviewing: Reviewing = one.app.works.reviewing
         self.proposals = self.reviewing.proposals
 
-    async def propose(self, name: str = "weather-notes", label: Label = LOCAL, body: str = BODY, n: int = 1) -> Row:
-        proposal = Proposal(name, "How to note the weather.", body, "default", self.talk.session, n, label)
+    async def propose(
+        self, name: str = "weather-notes", label: Label = LOCAL, body: str = BODY, n: int = 1
+    ) -> Row:
+        proposal = Proposal(
+            name, "How to note the weather.", body, "default", self.talk.session, n, label
+        )
         await self.one.app.store.change(proposed(proposal, 1.0))
         return (await self.proposals.all(every=True))[0]
 
@@ -121,17 +141,23 @@ async def test_no_bad_skill_becomes_active(house: House, skills: tuple[BadSkill,
     before = written(house)
     assert len(skills) > 20
     for n, skill in enumerate(skills):
-        proposal = Proposal(skill.name, skill.description, skill.body, "default", house.talk.session, n, LOCAL)
+        proposal = Proposal(
+            skill.name, skill.description, skill.body, "default", house.talk.session, n, LOCAL
+        )
         await house.one.app.store.change(proposed(proposal, 1.0))
         row = (await house.proposals.all(every=True))[0]
         assert row.n == n and row.state == "refused" and not await house.proposals.all(), skill.why
         with pytest.raises(Refused, match="is not open: it is refused"):
             await house.proposals.accept(row.id, OWNER)
         # Whatever let it wait all the same: it is read again before it is written.
-        await house.one.app.store.change([Change("proposal_decide", (row.id, "proposed", "", 1.0, "", "refused"))])
+        await house.one.app.store.change(
+            [Change("proposal_decide", (row.id, "proposed", "", 1.0, "", "refused"))]
+        )
         with pytest.raises(Refused, match="is not taken"):
             await house.proposals.accept(row.id, OWNER, untrusted=True)
-        await house.one.app.store.change([Change("proposal_decide", (row.id, "refused", "", 1.0, "", "proposed"))])
+        await house.one.app.store.change(
+            [Change("proposal_decide", (row.id, "refused", "", 1.0, "", "proposed"))]
+        )
         assert written(house) == before, skill.why
 
 
@@ -142,7 +168,9 @@ def written(house: House) -> set[Path]:
 
 @pytest.mark.parametrize("skill", GOOD[:3], ids=lambda skill: skill.name)
 async def test_a_yes_makes_it_a_skill_and_undo_takes_it_back(house: House, skill) -> None:  # type: ignore[no-untyped-def]
-    proposal = Proposal(skill.name, skill.description, skill.body, "default", house.talk.session, 1, LOCAL)
+    proposal = Proposal(
+        skill.name, skill.description, skill.body, "default", house.talk.session, 1, LOCAL
+    )
     await house.one.app.store.change(proposed(proposal, 1.0))
     (row,) = await house.proposals.all()
     assert house.active() == set(), "a proposal is no skill"
@@ -191,7 +219,10 @@ async def test_a_name_that_came_meanwhile_is_not_overwritten(house: House) -> No
     own.write_text("---\nname: weather-notes\ndescription: mine\n---\nmine\n")
     with pytest.raises(Refused, match="a skill has this name already"):
         await house.proposals.accept(row.id, OWNER)
-    assert own.read_text().endswith("mine\n") and (await house.proposals.get(row.id)).state == "proposed"
+    assert (
+        own.read_text().endswith("mine\n")
+        and (await house.proposals.get(row.id)).state == "proposed"
+    )
 
 
 async def test_it_is_tried_on_recorded_turns(house: House) -> None:
@@ -202,7 +233,8 @@ async def test_it_is_tried_on_recorded_turns(house: House) -> None:
     assert (score.without.calls, score.with_it.calls) == (2, 2)
     assert card.spent.input_tokens == 30 and (await house.proposals.get(row.id)).card == card
     assert verdict(card) == (
-        "Tried on 1 recorded turn: 1 solved as well with it, 1 read it; 60 tokens with it, 60 without."
+        "Tried on 1 recorded turn: 1 solved as well with it, 1 read it; 60 tokens with it, "
+        "60 without."
     )
     assert house.active() == set()
     house.one.model.script = lambda request: say("I do not know.")
@@ -222,8 +254,14 @@ async def test_trying_out_keeps_to_its_budget_and_to_its_own_conversation(tmp_pa
         last = (await one.app.store.events(talk.session))[-1].n
         row = await house.propose(n=last)
         card = await house.reviewing.try_out(row)
-        assert len(card.scores) == 2 and card.spent.input_tokens == 20 and card.why == "its 30 tokens are used up"
-        assert not any("secret" in shown.message.text for r in one.model.requests for shown in r.messages)
+        assert (
+            len(card.scores) == 2
+            and card.spent.input_tokens == 20
+            and card.why == "its 30 tokens are used up"
+        )
+        assert not any(
+            "secret" in shown.message.text for r in one.model.requests for shown in r.messages
+        )
 
 
 def test_what_is_worse() -> None:
@@ -248,7 +286,10 @@ async def test_what_does_worse_is_taken_out_and_told(house: House) -> None:
     await house.reviewing.look()
     assert house.active() == set()
     after = await house.proposals.get(row.id)
-    assert after.state == "reverted" and "turns that used it ended badly (it ended with failed)" in after.why
+    assert (
+        after.state == "reverted"
+        and "turns that used it ended badly (it ended with failed)" in after.why
+    )
     assert any(each.tool == "undo" for each in await house.one.app.hands.effects.timeline(OWNER))
     assert (await house.propose(n=9)).id == row.id, "it is not proposed again"
 
@@ -259,7 +300,9 @@ async def uses(house: House, row: Row) -> list[tuple[object, ...]]:
 
 async def test_what_was_changed_by_hand_stays(house: House) -> None:
     row = await house.proposals.accept((await house.propose()).id, OWNER)
-    (house.one.work / row.file).write_text("---\nname: weather-notes\ndescription: mine\n---\nmine\n")
+    (house.one.work / row.file).write_text(
+        "---\nname: weather-notes\ndescription: mine\n---\nmine\n"
+    )
     after = await house.proposals.take_out(row, "it did worse")
     assert after.state == "kept" and house.active() == {"weather-notes"}
 
@@ -268,8 +311,12 @@ async def test_what_the_journal_has_forgotten_is_taken_out_all_the_same(house: H
     row = await house.proposals.accept((await house.propose()).id, OWNER)
     store = house.one.app.store
     await store.change([Change("effect_expire", (2e12, 0)), Change("effect_item_expire", ())])
-    assert (await house.proposals.take_out(row, "it did worse")).state == "reverted" and house.active() == set()
-    assert (await house.one.app.hands.effects.live(OWNER, 1))[0].what == row.file, "and that can be undone"
+    assert (
+        await house.proposals.take_out(row, "it did worse")
+    ).state == "reverted" and house.active() == set()
+    assert (await house.one.app.hands.effects.live(OWNER, 1))[0].what == row.file, (
+        "and that can be undone"
+    )
 
 
 async def test_a_person_takes_it_out(house: House) -> None:
@@ -282,7 +329,10 @@ async def test_a_person_takes_it_out(house: House) -> None:
     assert (await house.proposals.get(row.id)).state == "accepted"
     (house.one.work / row.file).write_bytes(skill_text(row.name, row.description, row.body))
     after = await house.proposals.revert(row.id, OWNER)
-    assert (after.state, after.why) == ("reverted", "a person took it out") and house.active() == set()
+    assert (after.state, after.why) == (
+        "reverted",
+        "a person took it out",
+    ) and house.active() == set()
     with pytest.raises(Refused, match="was not taken in: it is reverted"):
         await house.proposals.revert(row.id, OWNER)
 
@@ -297,18 +347,25 @@ async def test_what_is_undone_or_put_back_by_hand_says_so(house: House) -> None:
     await effects.undo(OWNER, await effects.get(OWNER, undone.undo or 0))
     await house.reviewing.look()
     after = await house.proposals.get(row.id)
-    assert (after.state, after.why) == ("kept", "it was put back") and house.active() == {"weather-notes"}
+    assert (after.state, after.why) == ("kept", "it was put back") and house.active() == {
+        "weather-notes"
+    }
 
 
 async def test_a_yes_that_was_cut_off_is_asked_again(house: House) -> None:
     row = await house.propose()
     store = house.one.app.store
     now = house.one.app.works.ground.clock.now()
-    decided = [Change("proposal_decide", (row.id, "accepted", "owner", now - ago, "", "proposed")) for ago in (0, 61)]
+    decided = [
+        Change("proposal_decide", (row.id, "accepted", "owner", now - ago, "", "proposed"))
+        for ago in (0, 61)
+    ]
     await store.change(decided[:1])
     await house.reviewing.look()
     assert (await house.proposals.get(row.id)).state == "accepted", "it may be under way"
-    await store.change([Change("proposal_decide", (row.id, "proposed", "", now, "", "accepted")), decided[1]])
+    await store.change(
+        [Change("proposal_decide", (row.id, "proposed", "", now, "", "accepted")), decided[1]]
+    )
     await house.reviewing.look()
     assert (await house.proposals.get(row.id)).state == "proposed" and house.active() == set()
 
@@ -366,9 +423,14 @@ async def test_an_agent_proposes_by_a_tool(tmp_path: Path) -> None:
     def script(request: Request) -> Message:
         if not any(shown.message.calls for shown in request.messages):
             one_, two = (
-                {"name": each.name, "description": each.description, "body": each.body} for each in (good, evil)
+                {"name": each.name, "description": each.description, "body": each.body}
+                for each in (good, evil)
             )
-            return say("", ToolCall("a", "propose_skill", raw(one_)), ToolCall("b", "propose_skill", raw(two)))
+            return say(
+                "",
+                ToolCall("a", "propose_skill", raw(one_)),
+                ToolCall("b", "propose_skill", raw(two)),
+            )
         return say("Proposed.")
 
     async with one.running():
@@ -395,7 +457,12 @@ def test_only_what_was_really_read_counts() -> None:
         ),
         "m",
     )
-    events: tuple[e.AnyEvent, ...] = (replied, finished("x"), finished("y", "error"), finished("other"))
+    events: tuple[e.AnyEvent, ...] = (
+        replied,
+        finished("x"),
+        finished("y", "error"),
+        finished("other"),
+    )
     tape = [e.Recorded(0, "s", n, 0.0, event) for n, event in enumerate(events, 1)]
     assert skills_read(tape) == {"b"}
 
@@ -423,7 +490,10 @@ async def test_an_owner_decides_in_a_chat(house: House) -> None:
     assert answer(OWNER, f"accept {one.id}") == "weather-notes is not open: it is accepted."
     assert COMMANDS["skills"].role == "owner"
     for asked in ("", f"show {held.id}", f"accept {held.id}"):
-        assert BODY not in (said := house.reviewing.answer(OWNER, asked, alone=False)) and "alone" in said, "in a group"
+        assert (
+            BODY not in (said := house.reviewing.answer(OWNER, asked, alone=False))
+            and "alone" in said
+        ), "in a group"
 
 
 async def test_in_a_group_nothing_is_said_of_conversations(house: House) -> None:
@@ -436,4 +506,6 @@ async def test_in_a_group_nothing_is_said_of_conversations(house: House) -> None
         return asked(State("default/x", person=person), row, "")
 
     assert "weather-notes" in said("owner") and "weather-notes" in said("")
-    assert not any("weather-notes" in each for each in (said(EVERYBODY), said("", group=True), said("ann")))
+    assert not any(
+        "weather-notes" in each for each in (said(EVERYBODY), said("", group=True), said("ann"))
+    )

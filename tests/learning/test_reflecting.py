@@ -1,4 +1,5 @@
-"""Looking back: what finished conversations taught, and what of the notes of past days is always known."""
+"""Looking back: what finished conversations taught, and what of the notes of past days is always
+known."""
 
 from __future__ import annotations
 
@@ -52,7 +53,13 @@ async def test_a_finished_conversation_teaches(tmp_path: Path) -> None:
         session_summary="The router was restarted.",
         knowledge=[{"topic": "router", "content": "5 presses restart it", "confidence": 0.9}],
         learnings=[{"mistake": "pressed once", "correction": "press 5 times", "category": "home"}],
-        skills=[{"name": "Restart Router!", "description": "when the net is down", "body": "Press 5 times."}],
+        skills=[
+            {
+                "name": "Restart Router!",
+                "description": "when the net is down",
+                "body": "Press 5 times.",
+            }
+        ],
     )
     async with study.running() as app:
         reflecting, proposals = with_skills(app)
@@ -66,7 +73,12 @@ async def test_a_finished_conversation_teaches(tmp_path: Path) -> None:
             "The router was restarted.",
         ]
         fact = (await facts(app))[0]
-        assert (fact.writer, fact.session, fact.n, fact.confidence) == ("reflection", session, 5, 0.9)
+        assert (fact.writer, fact.session, fact.n, fact.confidence) == (
+            "reflection",
+            session,
+            5,
+            0.9,
+        )
         assert (proposals[0].name, proposals[0].session, proposals[0].label.integrity) == (
             "restart-router",
             session,
@@ -75,8 +87,14 @@ async def test_a_finished_conversation_teaches(tmp_path: Path) -> None:
         assert (await status(app, session))[:3] == (6, "processed", "The router was restarted.")
         await app.works.learning.notebook.look()
         memory = study.settings.home.workspace("default") / "memory"
-        assert "## router\n5 presses restart it\n*Source: session" in (memory / "knowledge.md").read_text()
-        assert "**Mistake**: pressed once\n**Correction**: press 5 times" in (memory / "learnings.md").read_text()
+        assert (
+            "## router\n5 presses restart it\n*Source: session"
+            in (memory / "knowledge.md").read_text()
+        )
+        assert (
+            "**Mistake**: pressed once\n**Correction**: press 5 times"
+            in (memory / "learnings.md").read_text()
+        )
         assert "- The router was restarted.\n" in (memory / "2025-11-22.md").read_text()
         assert [path.name for path in memory.glob("2025-*.md")] == ["2025-11-22.md"]
         index = msgspec.json.decode((memory / "index.json").read_bytes())
@@ -87,7 +105,11 @@ async def test_a_finished_conversation_teaches(tmp_path: Path) -> None:
 async def test_a_skill_is_proposed_and_nothing_else(tmp_path: Path) -> None:
     """In the same commit as what was learned, and once."""
     study = Study(tmp_path)
-    skill = {"name": "weekly report", "description": "when Friday comes", "body": "1. Read the notes.\n2. Sum up."}
+    skill = {
+        "name": "weekly report",
+        "description": "when Friday comes",
+        "body": "1. Read the notes.\n2. Sum up.",
+    }
     study.answers["reflect"] = lambda text: learned(session_summary="x", skills=[skill])
     async with study.running() as app:
         session = await study.chat(app, "write the weekly report", "thanks")
@@ -149,7 +171,12 @@ async def test_a_conversation_that_goes_on_is_looked_back_at_again(tmp_path: Pat
         study.clock.advance(QUIET)
         await app.works.learning.reflecting.reflect()
         earlier, _, new = study.asked[1][1].partition("CONVERSATION")
-        assert len(study.asked) == 2 and "owner: three" in new and "two" not in new and "owner: two" in earlier
+        assert (
+            len(study.asked) == 2
+            and "owner: three" in new
+            and "two" not in new
+            and "owner: two" in earlier
+        )
 
 
 async def test_a_long_conversation_is_read_from_its_end(tmp_path: Path) -> None:
@@ -164,7 +191,8 @@ async def test_a_long_conversation_is_read_from_its_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", ["nothing", "{}", '{"session_summary": 1}', '{"session_summary": "x", "knowledge": 3}']
+    "answer",
+    ["nothing", "{}", '{"session_summary": 1}', '{"session_summary": "x", "knowledge": 3}'],
 )
 async def test_an_answer_that_is_none_is_told_and_tried_again(tmp_path: Path, answer: str) -> None:
     study = Study(tmp_path)
@@ -210,7 +238,9 @@ async def test_what_is_learned_from_untrusted_words_is_held(tmp_path: Path) -> N
 
 
 async def note(app: App, text: str, key: str, at: float, **more: Any) -> None:
-    fact = NewFact(text, "user", "owner", more.pop("label", OWNER), "file", key, retention="candidate", **more)
+    fact = NewFact(
+        text, "user", "owner", more.pop("label", OWNER), "file", key, retention="candidate", **more
+    )
     await app.store.change(added(fact, at))
 
 
@@ -230,9 +260,17 @@ async def test_notes_of_past_days_are_promoted_to_memory_md(tmp_path: Path) -> N
         assert await app.works.learning.reflecting.promote() == "" and len(study.asked) == 1
         await app.works.learning.notebook.look()
         assert "- Ann lives in Basel\n" in (memory / "MEMORY.md").read_text()
-        assert (memory / "2025-11-22.md").read_text().startswith("- Ann moved to Basel\n- bought milk\n")
+        assert (
+            (memory / "2025-11-22.md")
+            .read_text()
+            .startswith("- Ann moved to Basel\n- bought milk\n")
+        )
         pinned = next(fact for fact in await facts(app) if fact.pinned)
-        assert (pinned.text, pinned.retention, pinned.writer) == ("Ann lives in Basel", "durable", "reflection")
+        assert (pinned.text, pinned.retention, pinned.writer) == (
+            "Ann lives in Basel",
+            "durable",
+            "reflection",
+        )
 
 
 async def test_what_is_always_known_stays_small_and_nothing_held_gets_there(tmp_path: Path) -> None:
@@ -242,15 +280,20 @@ async def test_what_is_always_known_stays_small_and_nothing_held_gets_there(tmp_
         for n in range(20):
             await note(app, f"note {n}", f"day:x:a{n}", 2.0 + n)
         study.clock.advance(86_400)
-        study.answers["promote"] = lambda text: {"keep": [{"id": n, "text": f"{n} " + "é" * 450} for n in range(1, 22)]}
+        study.answers["promote"] = lambda text: {
+            "keep": [{"id": n, "text": f"{n} " + "é" * 450} for n in range(1, 22)]
+        }
         await app.works.learning.reflecting.promote()
         assert "eve" not in study.asked[0][1]
         pinned = [fact for fact in await facts(app) if fact.pinned]
         assert pinned and sum(len(fact.text.encode()) + 3 for fact in pinned) <= 4_096
 
 
-async def test_what_somebody_ends_is_looked_back_at_at_once_and_known_in_the_next(tmp_path: Path) -> None:
-    """The notes of it are promoted too: what lasts stands in MEMORY.md, and so in the prompt of what comes next."""
+async def test_what_somebody_ends_is_looked_back_at_at_once_and_known_in_the_next(
+    tmp_path: Path,
+) -> None:
+    """The notes of it are promoted too: what lasts stands in MEMORY.md, and so in the prompt of
+    what comes next."""
     study = Study(tmp_path, reflection={"enabled": True})
     study.answers["reflect"] = lambda text: learned(session_summary="Ann lives in Basel now.")
     study.answers["promote"] = lambda text: {"keep": [{"id": 1, "text": "Ann lives in Basel"}]}
@@ -320,7 +363,9 @@ async def test_what_failed_when_it_was_ended_is_looked_back_at_later(
         assert (await status(app, session))[1] == "processed"
 
 
-@pytest.mark.parametrize(("last", "kept"), [("thanks", []), ("the router does restart by 5 presses", [0])])
+@pytest.mark.parametrize(
+    ("last", "kept"), [("thanks", []), ("the router does restart by 5 presses", [0])]
+)
 async def test_what_was_forgotten_is_learned_again_only_if_it_is_said_anew(
     tmp_path: Path, last: str, kept: list[int]
 ) -> None:

@@ -1,4 +1,5 @@
-"""Feeds every function that takes text, with nothing open to it that could be written or started."""
+"""Feeds every function that takes text, with nothing open to it that could be written or
+started."""
 
 from __future__ import annotations
 
@@ -29,12 +30,14 @@ LONG_ONES = 6
 QUICK_S = 0.005
 SLOW_S = 0.1
 RATIO = 8.0
-"""What takes less is not measured more closely; what takes more is too much whatever it grows by."""
+"""What takes less is not measured more closely; what takes more is too much whatever it grows
+by."""
 ARGUED = frozenset(("bytes", "arguments", "Raw"))
 
 LONG_S = 0.25
 LONG_RATIO = 12.0
-"""For long texts: what is done sooner is quick enough, and what is large falls out of the caches."""
+"""For long texts: what is done sooner is quick enough, and what is large falls out of the
+caches."""
 
 Kind = Literal["grows", "heavy", "deep"]
 
@@ -66,7 +69,9 @@ class Measure:
     def _audit(self, event: str, given: tuple[Any, ...]) -> None:
         if not self._armed:
             return
-        reads = event == "open" and str(given[0]).endswith((".py", ".pyc", ".toml", ".md", ".yaml", ".sql", ".json"))
+        reads = event == "open" and str(given[0]).endswith(
+            (".py", ".pyc", ".toml", ".md", ".yaml", ".sql", ".json")
+        )
         if not reads and event.startswith(_REACHING):
             raise PermissionError(event)
 
@@ -92,9 +97,39 @@ class Measure:
 
 
 _REACHING = (
-    *("open", "socket.", "subprocess.", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.link", "os.symlink"),
-    *("os.system", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.kill", "os.chmod", "os.chown", "os.utime"),
-    *("os.truncate", "os.scandir", "os.listdir", "os.setxattr", "glob.", "shutil.", "signal.", "sqlite3.", "_thread."),
+    *(
+        "open",
+        "socket.",
+        "subprocess.",
+        "os.mkdir",
+        "os.remove",
+        "os.rename",
+        "os.rmdir",
+        "os.link",
+        "os.symlink",
+    ),
+    *(
+        "os.system",
+        "os.exec",
+        "os.fork",
+        "os.posix_spawn",
+        "os.spawn",
+        "os.kill",
+        "os.chmod",
+        "os.chown",
+        "os.utime",
+    ),
+    *(
+        "os.truncate",
+        "os.scandir",
+        "os.listdir",
+        "os.setxattr",
+        "glob.",
+        "shutil.",
+        "signal.",
+        "sqlite3.",
+        "_thread.",
+    ),
 )
 
 
@@ -105,7 +140,8 @@ class Fed(msgspec.Struct, frozen=True):
 
 
 def fed() -> Iterator[Fed]:
-    """Every function of a module that takes text and does not wait, and those that need more to be called."""
+    """Every function of a module that takes text and does not wait, and those that need more to be
+    called."""
     for path, _ in files():
         if path.startswith(tuple(KEPT_OFF)):
             continue
@@ -120,7 +156,10 @@ def fed() -> Iterator[Fed]:
             except NameError:
                 continue
             said = {str(hint) for key, hint in hints.items() if key != "return"} | set(hints)
-            if any("str" in each or "bytes" in each or "deskhand" in each or "Any" in each for each in said):
+            if any(
+                "str" in each or "bytes" in each or "deskhand" in each or "Any" in each
+                for each in said
+            ):
                 argued = any(word in each for each in said for word in ARGUED)
                 yield Fed(f"{path}:{name}", _caller(function), argued)
     for name, run in drivers().items():
@@ -156,7 +195,9 @@ class Pattern(msgspec.Struct, frozen=True):
     argued: bool
 
 
-def _finding(measure: Measure, one: Fed, pattern: Pattern, cap: int, largest: int) -> Finding | None:
+def _finding(
+    measure: Measure, one: Fed, pattern: Pattern, cap: int, largest: int
+) -> Finding | None:
     def took(chars: int, times: int = 1) -> tuple[float, BaseException | None]:
         text = pattern.make(chars)
         data = as_arguments(text) if pattern.argued else text.encode("utf-8", "surrogatepass")
@@ -202,7 +243,11 @@ def reached(measure: Measure, some: Iterable[Fed]) -> Iterator[str]:
         if event == "call":
             seen.add((frame.f_code.co_filename, frame.f_code.co_qualname))
 
-    texts = ["a", "a b. c: 1\n- d\n[a](http://b.c) `x`", '{"command": "ls", "url": "http://b.c", "path": "a/b"}']
+    texts = [
+        "a",
+        "a b. c: 1\n- d\n[a](http://b.c) `x`",
+        '{"command": "ls", "url": "http://b.c", "path": "a/b"}',
+    ]
     for one in some:
         for text in texts:
 

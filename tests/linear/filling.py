@@ -25,7 +25,8 @@ class Cannot(Exception):
 
 
 class Filling:
-    """Values that hold `text`. Structs called as one of `ours` hold a letter: no outside text gets into them."""
+    """Values that hold `text`. Structs called as one of `ours` hold a letter: no outside text gets
+    into them."""
 
     def __init__(self, text: str, data: bytes, ours: Collection[str] = ()) -> None:
         self._text = text
@@ -75,7 +76,9 @@ class Filling:
             return {self.value(inner[0], depth + 1): self.value(inner[1], depth + 1)}
         each = self.value(inner[0], depth + 1) if inner else self._text
         made: dict[Any, Callable[[list[Any]], Any]] = {
-            **dict.fromkeys((list, abc.Sequence, abc.Iterable, abc.Collection, abc.MutableSequence), list),
+            **dict.fromkeys(
+                (list, abc.Sequence, abc.Iterable, abc.Collection, abc.MutableSequence), list
+            ),
             **dict.fromkeys((set, abc.Set), set),
             frozenset: frozenset,
             tuple: tuple,
@@ -127,7 +130,8 @@ def parameters_of(function: Callable[..., Any]) -> tuple[inspect.Parameter, ...]
 
 
 def call(function: Callable[..., Any], filling: Filling, most: int = 100_000) -> None:
-    """Call it with such arguments; of an iterator so many items are taken. Raises Cannot, and whatever it raises."""
+    """Call it with such arguments; of an iterator so many items are taken. Raises Cannot, and
+    whatever it raises."""
     hints = hints_of(function)
     given = list[Any]()
     named = dict[str, Any]()

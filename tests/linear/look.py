@@ -1,4 +1,5 @@
-"""Looks at a part of all that sees text, in a process of its own: `python -m tests.linear.look PART OF [whole]`.
+"""Looks at a part of all that sees text, in a process of its own: `python -m tests.linear.look PART
+OF [whole]`.
 
 Prints what is found as JSON, and the names of the functions that were run.
 """

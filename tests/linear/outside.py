@@ -1,8 +1,9 @@
-"""Who sees text from outside: what is fed by hand, what is not fed and why, and what stands behind a cap.
+"""Who sees text from outside: what is fed by hand, what is not fed and why, and what stands behind
+a cap.
 
-Everything else is found: each function of a module that takes text is fed (`feeding`), each regular expression is run
-(`scanning`). A new parser, loop or recursion that this does not reach has to be listed here, and so has a new
-regular expression that is made at run time.
+Everything else is found: each function of a module that takes text is fed (`feeding`), each regular
+expression is run (`scanning`). A new parser, loop or recursion that this does not reach has to be
+listed here, and so has a new regular expression that is made at run time.
 """
 
 from __future__ import annotations
@@ -27,13 +28,18 @@ Feed = Callable[[str, bytes], None]
 
 KEPT_OFF: Final = {
     "testing/": "no part of the program",
-    "cli/": "the owner's own terminal: a process of its own, which shows what it was given by the server",
+    "cli/": (
+        "the owner's own terminal: a process of its own, which shows what it was given by the "
+        "server"
+    ),
     "sandbox/": "starts processes; what it reads comes from the kernel and from our own launcher",
     "tools/documents/": "runs in a worker with limits on time and memory, which is killed",
     "tools/program/inside/": "runs in the sandbox with a limit on time, which is killed",
     "models/engine_main.py": "the process of the embedded model",
-    "models/answer_schema_main.py": "runs in a process of its own with a limit on time, which is killed",
-    "config/yaml_edit.py": "the owner's settings and what the owner puts into them; they were read before, with limits",
+    "models/answer_schema_main.py": "runs in a process of its own with a limit on time, which is killed",  # noqa: E501
+    "config/yaml_edit.py": (
+        "the owner's settings and what the owner puts into them; they were read before, with limits"
+    ),
     "config/first_settings.py": "what the owner is asked at the first start",
     "importers/": "homes of other systems, read once in the process of `deskhand import`",
 }
@@ -51,13 +57,29 @@ OURS: Final = frozenset(
 """Structs that hold the owner's words or ours, and patterns among them."""
 CAPPED: Final[dict[str, tuple[int, str]]] = {
     "models/shim_": (8_192, "the shim refuses a longer request, and a longer program"),
-    "types/losses.py:": (8_000, "policy/unnamed_files.py looks at no more of what was said, and at no longer paths"),
-    "tools/undo.py:above": (4_096, "the kernel knows no longer path, and these name files that there were"),
-    "jobs/triggers/files.py:_above": (4_096, "the file was looked at before, and the kernel knows no longer path"),
-    "skills/scan.py:": (4_000, "it is called aside, window by window; each search is short, and looked at by itself"),
-    "jobs/job_file.py:written": (4_000, "what is written is read again, and no longer front matter is"),
+    "types/losses.py:": (
+        8_000,
+        "policy/unnamed_files.py looks at no more of what was said, and at no longer paths",
+    ),
+    "tools/undo.py:above": (
+        4_096,
+        "the kernel knows no longer path, and these name files that there were",
+    ),
+    "jobs/triggers/files.py:_above": (
+        4_096,
+        "the file was looked at before, and the kernel knows no longer path",
+    ),
+    "skills/scan.py:": (
+        4_000,
+        "it is called aside, window by window; each search is short, and looked at by itself",
+    ),
+    "jobs/job_file.py:written": (
+        4_000,
+        "what is written is read again, and no longer front matter is",
+    ),
 }
-"""By the beginning of their names: functions and regular expressions that get no more than so many characters."""
+"""By the beginning of their names: functions and regular expressions that get no more than so many
+characters."""
 SHORT: Final[dict[str, tuple[int, str]]] = {
     "memory/claims.py:": (200, "claim_of looks at no longer text"),
     "models/shim_request.py:_AND_MORE": (160, "program_said looks at no longer request"),
@@ -72,7 +94,7 @@ MADE: Final[dict[str, str]] = {
     "models/shim_library.py:follows": "a number or a text, escaped; one word of a request",
     "models/shim_mending.py:swapping": "a word, escaped",
     "models/shim_programs.py:without_sample": "a value of a listing, escaped",
-    "types/losses.py:_replaced": "a path of at most 1,000 characters in a request of which at most 8,000 are looked at",
+    "types/losses.py:_replaced": "a path of at most 1,000 characters in a request of which at most 8,000 are looked at",  # noqa: E501
     "types/spoken_words.py:plain": "our own spellings",
     "types/spoken_words.py:take": "our own words; no text of more than 200 characters is read",
 }
@@ -87,7 +109,8 @@ TOO_DEEP: Final[dict[str, str]] = {
     "tools/program/tools.py:program_tools": "a zone that was checked when the settings were read",
     "tools/task_rows.py:": "rows that we wrote",
 }
-"""By the beginning of their names: functions that may raise a RecursionError, and why nobody meets it."""
+"""By the beginning of their names: functions that may raise a RecursionError, and why nobody meets
+it."""
 
 _DISK = "reads and writes a file piece by piece"
 _TREE = "a program of at most 8,000 characters whose tree is at most 100 deep: see tree_of"
@@ -133,10 +156,11 @@ UNFED: Final[dict[str, str]] = {
     "types/schedules.py:": "moments, with a limit on how many",
     "types/spoken_schedules.py:": "lists of weekdays and units of ours",
     "web/compat_openagent.py:_walk": "folders of a workspace, with a limit on how many",
-    "web/openai/history.py:_Builder._new_id": "looks for a free id among the messages of one request",
+    "web/openai/history.py:_Builder._new_id": "looks for a free id among the messages of one request",  # noqa: E501
     "web/people.py:make_login": "an address of the owner's settings",
 }
-"""What may take long and is reached by nothing that is fed, and why that is no matter. By the beginning of the name."""
+"""What may take long and is reached by nothing that is fed, and why that is no matter. By the
+beginning of the name."""
 
 
 def drivers() -> dict[str, Feed]:
@@ -185,8 +209,13 @@ def _marked(text: str, data: bytes) -> None:
 
 
 def _searched(text: str, data: bytes) -> None:
-    search = SecretSearch({"sk-0123456789abcdefghijklmn": "[one]", "correct horse battery staple": "[two]"})
-    for form in (text, f"{text} %73k-01234&#53;6789abcdefghijklmn c2stMDEyMzQ1Njc4OWFiY2RlZmdoaWprbG1u"):
+    search = SecretSearch(
+        {"sk-0123456789abcdefghijklmn": "[one]", "correct horse battery staple": "[two]"}
+    )
+    for form in (
+        text,
+        f"{text} %73k-01234&#53;6789abcdefghijklmn c2stMDEyMzQ1Njc4OWFiY2RlZmdoaWprbG1u",
+    ):
         search.hide(form)
         search.begun(form)
 

@@ -27,7 +27,9 @@ def pumps(pattern: re.Pattern[Any]) -> list[tuple[str, str]]:
     """Pairs of a head and of what is then repeated, each once."""
     source = pattern.pattern
     text: str = source.decode("latin-1") if isinstance(source, bytes) else source
-    tree = _parser.parse(text, pattern.flags & ~re.UNICODE if isinstance(source, bytes) else pattern.flags)
+    tree = _parser.parse(
+        text, pattern.flags & ~re.UNICODE if isinstance(source, bytes) else pattern.flags
+    )
     literals = sorted({*_literals(tree)})
     finder = _Finder(literals)
     finder.walk(tree, [""])
@@ -42,7 +44,11 @@ def _literals(tree: Iterable[Any]) -> Iterator[str]:
         if op in (sre.LITERAL, sre.NOT_LITERAL):
             yield chr(value)
         elif op is sre.IN:
-            yield from (chr(each if kind is sre.LITERAL else each[0]) for kind, each in value if kind in _CHARS)
+            yield from (
+                chr(each if kind is sre.LITERAL else each[0])
+                for kind, each in value
+                if kind in _CHARS
+            )
         else:
             for inner in _inner(op, value):
                 yield from _literals(inner)
@@ -71,12 +77,15 @@ class _Finder:
         self._groups: dict[int, str] = {}
 
     def walk(self, tree: Iterable[Any], heads: list[str]) -> list[str]:
-        """A few strings that this matches, each behind one of the heads; what is repeated inside is noted."""
+        """A few strings that this matches, each behind one of the heads; what is repeated inside is
+        noted."""
         samples = [""]
         for op, value in tree:
             before = [head + sample for head in heads[:2] for sample in samples[:2]]
             pieces = self._pieces(op, value, before)
-            samples = [*dict.fromkeys(sample + piece for piece in pieces[:6] for sample in samples[:3])][:8]
+            samples = [
+                *dict.fromkeys(sample + piece for piece in pieces[:6] for sample in samples[:3])
+            ][:8]
         return samples
 
     def _pieces(self, op: Any, value: Any, heads: list[str]) -> list[str]:
@@ -118,7 +127,11 @@ class _Finder:
                 if head:
                     self.found.append(("", head))
         times = max(int(low), 1)
-        return [piece * min(times, 50) for piece in made] if int(low) else [*[piece * times for piece in made[:5]], ""]
+        return (
+            [piece * min(times, 50) for piece in made]
+            if int(low)
+            else [*[piece * times for piece in made[:5]], ""]
+        )
 
     def _of_class(self, value: Any) -> list[str]:
         negated = value[0][0] is sre.NEGATE

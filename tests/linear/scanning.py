@@ -29,17 +29,22 @@ BRIEF = 24
 
 def all_uses() -> list[Use]:
     """Those of the code, and of the table that skills are searched for."""
-    table = (Use("skills/scan.py", 0, "searched", "search", rule.pattern, rule.name) for rule in rules())
+    table = (
+        Use("skills/scan.py", 0, "searched", "search", rule.pattern, rule.name) for rule in rules()
+    )
     return [use for use in (*uses(), *table) if not use.path.startswith(tuple(KEPT_OFF))]
 
 
 def slow_ones(measure: Measure, some: Iterable[Use], whole: bool) -> Iterator[Finding]:
-    """What is found among these. `whole`: with the usual patterns too, and with all that can be made of its parts."""
+    """What is found among these. `whole`: with the usual patterns too, and with all that can be
+    made of its parts."""
     done = dict[Any, Finding | None]()
     for use in some:
         if use.pattern is None:
             if f"{use.path}:{use.function}" not in MADE:
-                yield Finding(f"{use.path}:{use.function}", "heavy", f"made at run time: {use.said}")
+                yield Finding(
+                    f"{use.path}:{use.function}", "heavy", f"made at run time: {use.said}"
+                )
             continue
         key = (use.pattern, use.method, cap_of(use))
         if key not in done:
@@ -51,23 +56,37 @@ def slow_ones(measure: Measure, some: Iterable[Use], whole: bool) -> Iterator[Fi
 
 def cap_of(use: Use) -> int:
     """The most characters that get to it; 0 for any number."""
-    limits = {**SHORT, **{start: limit for start, limit in CAPPED.items() if not start.startswith("skills/")}}
-    fitting = [limit for start, (limit, _) in limits.items() if f"{use.path}:{use.said}".startswith(start)]
+    limits = {
+        **SHORT,
+        **{start: limit for start, limit in CAPPED.items() if not start.startswith("skills/")},
+    }
+    fitting = [
+        limit for start, (limit, _) in limits.items() if f"{use.path}:{use.said}".startswith(start)
+    ]
     return min(fitting, default=0)
 
 
 def scanned(measure: Measure, use: Use, whole: bool) -> Finding | None:
-    """The first text for which it takes too long; None for none. `whole`: among the usual patterns too."""
+    """The first text for which it takes too long; None for none. `whole`: among the usual patterns
+    too."""
     pattern, cap = use.pattern, cap_of(use)
     assert pattern is not None
     own = pumps(pattern) if whole else pumps(pattern)[:FEW_PUMPS]
-    made = [(head, _run(head, unit, tail)) for head, unit in own for tail in (TAILS if whole else TAILS[1:2])]
+    made = [
+        (head, _run(head, unit, tail))
+        for head, unit in own
+        for tail in (TAILS if whole else TAILS[1:2])
+    ]
     made += patterns(few=not whole)
 
     def took(make: Make, chars: int, times: int) -> float:
         text = make(chars)
-        given: Any = text.encode("latin-1", "replace") if isinstance(pattern.pattern, bytes) else text
-        return min(measure.seconds(lambda: _use(pattern, use.method, given))[0] for _ in range(times))
+        given: Any = (
+            text.encode("latin-1", "replace") if isinstance(pattern.pattern, bytes) else text
+        )
+        return min(
+            measure.seconds(lambda: _use(pattern, use.method, given))[0] for _ in range(times)
+        )
 
     for name, make in made:
         if took(make, BRIEF, 1) > EXPONENTIAL_S and took(make, BRIEF, 3) > EXPONENTIAL_S:

@@ -1,4 +1,5 @@
-"""Finds in the code what may take more time than its text is long, and the regular expressions in it."""
+"""Finds in the code what may take more time than its text is long, and the regular expressions in
+it."""
 
 from __future__ import annotations
 
@@ -15,10 +16,20 @@ import msgspec
 
 ROOT: Final = Path(__file__).parent.parent.parent
 SOURCE: Final = ROOT / "src" / "deskhand"
-METHODS: Final = frozenset(("match", "search", "fullmatch", "finditer", "findall", "sub", "subn", "split"))
+METHODS: Final = frozenset(
+    ("match", "search", "fullmatch", "finditer", "findall", "sub", "subn", "split")
+)
 PARSERS: Final = frozenset(
     (
-        *("yaml.safe_load", "yaml.load", "yaml.compose", "csv.reader", "csv.DictReader", "shlex.split", "shlex.shlex"),
+        *(
+            "yaml.safe_load",
+            "yaml.load",
+            "yaml.compose",
+            "csv.reader",
+            "csv.DictReader",
+            "shlex.split",
+            "shlex.shlex",
+        ),
         *(
             "ast.parse",
             "ast.literal_eval",
@@ -28,14 +39,42 @@ PARSERS: Final = frozenset(
             "html.unescape",
             "unescape",
         ),
-        *("SequenceMatcher", "difflib.SequenceMatcher", "unified_diff", "difflib.unified_diff", "difflib.ndiff"),
-        *("get_close_matches", "zipfile.ZipFile", "tarfile.open", "tomllib.loads", "fnmatchcase", "fnmatch.fnmatch"),
-        *("idna.encode", "h11.Connection", "urlsplit", "urlparse", "parse_qs", "parse_qsl", "datetime.fromisoformat"),
-        *("date.fromisoformat", "email.message_from_bytes", "message_from_bytes", "ElementTree.fromstring"),
+        *(
+            "SequenceMatcher",
+            "difflib.SequenceMatcher",
+            "unified_diff",
+            "difflib.unified_diff",
+            "difflib.ndiff",
+        ),
+        *(
+            "get_close_matches",
+            "zipfile.ZipFile",
+            "tarfile.open",
+            "tomllib.loads",
+            "fnmatchcase",
+            "fnmatch.fnmatch",
+        ),
+        *(
+            "idna.encode",
+            "h11.Connection",
+            "urlsplit",
+            "urlparse",
+            "parse_qs",
+            "parse_qsl",
+            "datetime.fromisoformat",
+        ),
+        *(
+            "date.fromisoformat",
+            "email.message_from_bytes",
+            "message_from_bytes",
+            "ElementTree.fromstring",
+        ),
     )
 )
 DECODERS: Final = frozenset(("msgspec.json.decode", "json.loads", "json.load"))
-INVALID: Final = frozenset(("DecodeError", "MsgspecError", "ValidationError", "JSONDecodeError", "ValueError"))
+INVALID: Final = frozenset(
+    ("DecodeError", "MsgspecError", "ValidationError", "JSONDecodeError", "ValueError")
+)
 
 
 class Site(msgspec.Struct, frozen=True):
@@ -47,7 +86,8 @@ class Site(msgspec.Struct, frozen=True):
 
 
 class Use(msgspec.Struct, frozen=True):
-    """A regular expression where it is used. `pattern` is None where it is only made at run time."""
+    """A regular expression where it is used. `pattern` is None where it is only made at run
+    time."""
 
     path: str
     line: int
@@ -96,7 +136,9 @@ class _Reader(ast.NodeVisitor):
         if name:
             self.sites.setdefault(name, Site(self._path, name, why))
 
-    def _within(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, waits: bool) -> None:
+    def _within(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, waits: bool
+    ) -> None:
         self._names.append(node.name)
         self._async.append(waits)
         self.generic_visit(node)
@@ -121,8 +163,14 @@ class _Reader(ast.NodeVisitor):
         name = dotted(node.func)
         if name in PARSERS:
             self._note(name)
-        elif self._names and name in (self._names[-1], f"self.{self._names[-1]}", f"cls.{self._names[-1]}"):
-            within = len(self._names) > 1 and self._names[-2][:1].isupper() | (self._names[-2][:2] == "_")
+        elif self._names and name in (
+            self._names[-1],
+            f"self.{self._names[-1]}",
+            f"cls.{self._names[-1]}",
+        ):
+            within = len(self._names) > 1 and self._names[-2][:1].isupper() | (
+                self._names[-2][:2] == "_"
+            )
             if not (within and "." not in name):  # a method does not call itself by its bare name
                 self._note("recursion")
         self.generic_visit(node)
@@ -171,10 +219,16 @@ def _functions(nodes: list[ast.AST]) -> dict[int, str]:
 
 def _inline(call: ast.Call, method: str, module: ModuleType) -> re.Pattern[Any] | None:
     where = {"sub": 4, "subn": 4, "split": 3}.get(method, 2)
-    said = [each.value for each in call.keywords if each.arg == "flags"] + call.args[where : where + 1]
+    said = [each.value for each in call.keywords if each.arg == "flags"] + call.args[
+        where : where + 1
+    ]
     pattern = _valued(ast.unparse(call.args[0]), module)
     flags = _valued(ast.unparse(said[0]), module) if said else 0
-    return re.compile(pattern, flags) if isinstance(pattern, str | bytes) and isinstance(flags, int) else None
+    return (
+        re.compile(pattern, flags)
+        if isinstance(pattern, str | bytes) and isinstance(flags, int)
+        else None
+    )
 
 
 def _valued(said: str, module: ModuleType) -> Any:
@@ -185,13 +239,18 @@ def _valued(said: str, module: ModuleType) -> Any:
 
 
 def careless_decoders() -> Iterator[str]:
-    """Where it is expected that a text is no JSON, and not that it is nested too deeply for the decoder."""
+    """Where it is expected that a text is no JSON, and not that it is nested too deeply for the
+    decoder."""
     for path, tree in files():
         for node in ast.walk(tree):
             if isinstance(node, ast.Try):
                 caught = {name for each in node.handlers for name in _names(each.type)}
             elif isinstance(node, ast.With):
-                calls = [item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)]
+                calls = [
+                    item.context_expr
+                    for item in node.items
+                    if isinstance(item.context_expr, ast.Call)
+                ]
                 caught = {
                     name
                     for call in calls
@@ -216,4 +275,6 @@ def _is_decoder(node: ast.AST) -> bool:
     if not isinstance(node, ast.Call):
         return False
     name = dotted(node.func)
-    return name in DECODERS or (name.endswith(".decode") and name.lower().endswith("decoder.decode"))
+    return name in DECODERS or (
+        name.endswith(".decode") and name.lower().endswith("decoder.decode")
+    )

@@ -16,10 +16,12 @@ INSERT INTO fact(key, text, scope, owner, session, n, writer, label, confidence,
 SELECT 'junk:' || i, 'lorem' || i || ' ipsum ' || (i * 7919 % 10007) || ' dolor code' || (i % 97), 'user', ?2, '', 0,
   'harvester', ?3, 1.0, 'durable', ?5 AND i % 2, 0, '[]', ?4, ?4
 FROM number
-"""
+"""  # noqa: E501
 
 
-def junk(database: Path, owner: str, number: int = 10_000, at: float = 1.0, *, pinned: bool = False) -> None:
+def junk(
+    database: Path, owner: str, number: int = 10_000, at: float = 1.0, *, pinned: bool = False
+) -> None:
     """So many, in one statement; `pinned`: every other one is always told."""
     db = apsw.Connection(str(database))
     with db:

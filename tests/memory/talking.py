@@ -1,4 +1,5 @@
-"""Conversations in which the tools of memory are called as the agent calls them, without a model."""
+"""Conversations in which the tools of memory are called as the agent calls them, without a
+model."""
 
 from __future__ import annotations
 
@@ -32,7 +33,12 @@ class House:
     def __init__(self, store: SqliteStore, most: int = 10_000) -> None:
         self.store, self.clock = store, SetClock(T0)
         self.memory = Memory(store, self.clock)
-        ground = Remembered(self.memory, lambda: Keeping(most), lambda text: text.replace("sk-123", "[hidden]"), alone)
+        ground = Remembered(
+            self.memory,
+            lambda: Keeping(most),
+            lambda text: text.replace("sk-123", "[hidden]"),
+            alone,
+        )
         self.tools = {tool.spec.name: tool for tool in memory_tools(ground)}
         self.calls = 0
 
@@ -40,7 +46,9 @@ class House:
 class Talk:
     """A conversation of these people with an agent: the last of them speaks."""
 
-    def __init__(self, house: House, *people: str, agent: str = "default", group: bool = False) -> None:
+    def __init__(
+        self, house: House, *people: str, agent: str = "default", group: bool = False
+    ) -> None:
         self.house = house
         self.agent = agent
         self.address = Address("chat", chat="1", group=group)
@@ -49,7 +57,9 @@ class Talk:
         self.state = State(f"{agent}/chat:{'+'.join(people)}{'g' * group}")
         for n, person in enumerate(people, 1):
             self.principal = Principal(person, ("owner",) if person == "ann" else ("user",))
-            said = MessageReceived(n, self.principal, self.address, Message("user", (Text("hello", self.label),)))
+            said = MessageReceived(
+                n, self.principal, self.address, Message("user", (Text("hello", self.label),))
+            )
             fold(self.state, [Recorded(n, self.state.session, n, T0, said)])
 
     @property
@@ -79,7 +89,11 @@ class Talk:
 
     async def __call__(self, name: str, **arguments: Any) -> str:
         try:
-            return "".join(part.text for part in (await self.call(name, **arguments)).parts if isinstance(part, Text))
+            return "".join(
+                part.text
+                for part in (await self.call(name, **arguments)).parts
+                if isinstance(part, Text)
+            )
         except ToolError as error:
             return f"[error: {error}]"
 
@@ -92,7 +106,11 @@ class Talk:
     def pinned(self) -> str:
         """What is always told here."""
         viewer = self.viewer
-        return known(self.house.memory.pinned(Viewer(viewer.person, self.agent, viewer.private, viewer.audience)))
+        return known(
+            self.house.memory.pinned(
+                Viewer(viewer.person, self.agent, viewer.private, viewer.audience)
+            )
+        )
 
 
 class Nothing(msgspec.Struct):

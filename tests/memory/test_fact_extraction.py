@@ -25,14 +25,18 @@ TEXTS = st.lists(st.text(max_size=3_000), max_size=12)
 
 
 def lines(*texts: str) -> list[TranscriptLine]:
-    return [TranscriptLine(n, "ann" if n % 2 else MODEL, text, OWNER) for n, text in enumerate(texts, 1)]
+    return [
+        TranscriptLine(n, "ann" if n % 2 else MODEL, text, OWNER) for n, text in enumerate(texts, 1)
+    ]
 
 
 @given(TEXTS, st.integers(0, 12))
 def test_an_excerpt_is_the_end_of_what_is_new_and_bounded(texts: list[str], after: int) -> None:
     said = lines(*texts)
     shown = excerpt(said, after)
-    assert all(line.n > after for line in shown.new) and all(line.n <= after for line in shown.earlier)
+    assert all(line.n > after for line in shown.new) and all(
+        line.n <= after for line in shown.earlier
+    )
     assert sum(len(line.text) for line in shown.new) <= READ_CHARS + 1
     assert sum(len(line.text) for line in shown.earlier) <= EARLIER_CHARS + 1
     new = [line.n for line in said if line.n > after]
@@ -44,9 +48,9 @@ def test_what_memory_put_in_is_not_a_new_fact() -> None:
     shown = excerpt(lines("what does Ann like?", "Ann likes tea."), 0)
     told = ["Ann likes tea"]
     answer = {"facts": [{"text": "Ann likes tea!", "n": 2}, {"text": "Ann likes it green", "n": 2}]}
-    assert [fact.text for fact in answered(msgspec.json.encode(answer).decode(), shown, (), told).facts] == [
-        "Ann likes it green"
-    ]
+    assert [
+        fact.text for fact in answered(msgspec.json.encode(answer).decode(), shown, (), told).facts
+    ] == ["Ann likes it green"]
 
 
 def test_the_label_is_that_of_all_that_was_read() -> None:
@@ -68,10 +72,18 @@ def test_bare_words_are_the_same_however_they_are_written(text: str) -> None:
 
 def test_a_correction_of_what_was_forgotten_is_something_else() -> None:
     gone = [LetGo("Bob is allergic to nuts", 5.0)]
-    for text in ("Bob is not allergic to nuts", "Bob isn\u2019t allergic to nuts", "Bob was never allergic to nuts"):
-        assert not let_go(text, 1.0, gone) and let_go(text, 1.0, [LetGo(f"{text} at all", 5.0)]), text
+    for text in (
+        "Bob is not allergic to nuts",
+        "Bob isn\u2019t allergic to nuts",
+        "Bob was never allergic to nuts",
+    ):
+        assert not let_go(text, 1.0, gone) and let_go(text, 1.0, [LetGo(f"{text} at all", 5.0)]), (
+            text
+        )
     assert not let_go("Bob hat keine Katze", 1.0, [LetGo("Bob hat eine Katze", 5.0)])
-    assert let_go("Bob is allergic to nuts and soy", 1.0, gone) and not let_go("Bob is allergic to nuts", 6.0, gone)
+    assert let_go("Bob is allergic to nuts and soy", 1.0, gone) and not let_go(
+        "Bob is allergic to nuts", 6.0, gone
+    )
 
 
 def test_what_somebody_speaks_of_since_it_was_forgotten_counts() -> None:
@@ -81,8 +93,15 @@ def test_what_somebody_speaks_of_since_it_was_forgotten_counts() -> None:
     model = "Paris is nice"
     assert (
         not_anew(
-            [before, TranscriptLine(2, "ann", thanks, OWNER, 9.0), TranscriptLine(3, MODEL, model, OWNER, 9.0)], gone
+            [
+                before,
+                TranscriptLine(2, "ann", thanks, OWNER, 9.0),
+                TranscriptLine(3, MODEL, model, OWNER, 9.0),
+            ],
+            gone,
         )
         == gone
     )
-    assert not_anew([before, TranscriptLine(2, "ann", "I do live in Paris", OWNER, 9.0)], gone) == []
+    assert (
+        not_anew([before, TranscriptLine(2, "ann", "I do live in Paris", OWNER, 9.0)], gone) == []
+    )

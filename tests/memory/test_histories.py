@@ -1,5 +1,5 @@
-"""Whatever people, pages and agents do in whatever order: what is one person's own stays with them, what was looked up
-is not saved as new, what is held is told nobody, and what is told has an end."""
+"""Whatever people, pages and agents do in whatever order: what is one person's own stays with them,
+what was looked up is not saved as new, what is held is told nobody, and what is told has an end."""
 
 from __future__ import annotations
 
@@ -29,7 +29,20 @@ MOST = 6
 Step = tuple[str, int, int, int]
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["save", "save", "save", "tainted", "echo", "widen", "forget", "promote", "undo", "replace"]),
+        st.sampled_from(
+            [
+                "save",
+                "save",
+                "save",
+                "tainted",
+                "echo",
+                "widen",
+                "forget",
+                "promote",
+                "undo",
+                "replace",
+            ]
+        ),
         st.integers(0, len(PLACES) - 1),
         st.integers(0, 7),
         st.integers(0, 3),
@@ -39,7 +52,8 @@ STEPS = st.lists(
 
 
 class History:
-    """What was done, and to whom each secret belongs: every text has a word that stands in no other."""
+    """What was done, and to whom each secret belongs: every text has a word that stands in no
+    other."""
 
     def __init__(self, house: House) -> None:
         self.house = house
@@ -63,16 +77,24 @@ class History:
             self.count += 1
             mark = f"secret{self.count}x{place}"
             talk.label = PAGE if what == "tainted" else OWNER
-            said = await talk("save_memory", content=f"{WORDS} {mark}", scope=scope, pinned=number % 2 == 0)
+            said = await talk(
+                "save_memory", content=f"{WORDS} {mark}", scope=scope, pinned=number % 2 == 0
+            )
             if "remembered" in said or "kept for review" in said:
                 self.owner[mark] = talk.principal.id if scope == "user" else "*"
-                self.planted |= {mark} if what == "tainted" or (scope != "user" and place % 2) else set()
+                self.planted |= (
+                    {mark} if what == "tainted" or (scope != "user" and place % 2) else set()
+                )
         elif what in ("echo", "widen"):
             _, text, _ = await talk.recall(WORDS)
-            lines = [line.partition(") ")[2] for line in text.splitlines() if line.startswith("- #")]
+            lines = [
+                line.partition(") ")[2] for line in text.splitlines() if line.startswith("- #")
+            ]
             for line in lines:
                 words = line.upper() if number % 2 else f"{line}."
-                await talk("save_memory", content=words, scope=scope if what == "echo" else "global")
+                await talk(
+                    "save_memory", content=words, scope=scope if what == "echo" else "global"
+                )
         elif fact is None:
             return
         elif what == "forget":
@@ -80,7 +102,9 @@ class History:
         elif what == "replace":
             self.count += 1
             mark = f"secret{self.count}x{place}"
-            said = await talk("save_memory", content=f"{WORDS} {mark}", scope=fact.scope, replaces=fact.id)
+            said = await talk(
+                "save_memory", content=f"{WORDS} {mark}", scope=fact.scope, replaces=fact.id
+            )
             if "remembered" in said or "kept for review" in said:
                 self.owner[mark] = fact.owner if fact.scope == "user" else "*"
         else:  # the owner, at the command line
@@ -88,7 +112,9 @@ class History:
             rows = promoted(fact, now) if what == "promote" else put_back(fact, now)
             if number % 3 == 0 and what == "promote":
                 self.planted.discard(fact.text.rpartition(" ")[2])
-            await self.house.store.change(rows if number % 3 == 0 else [closed(fact.id, now, "forgotten")])
+            await self.house.store.change(
+                rows if number % 3 == 0 else [closed(fact.id, now, "forgotten")]
+            )
 
     async def check(self) -> None:
         facts = await self.house.memory.facts(everything(), limit=1_000)
@@ -96,12 +122,14 @@ class History:
         for place in range(len(PLACES)):
             talk = self.talk(place)
             ids, text, label = await talk.recall(WORDS, 50)
-            told = (
-                f"{talk.pinned()}\n{text}\n{await talk('list_memories')}\n{await talk('search_memories', query=WORDS)}"
-            )
+            told = f"{talk.pinned()}\n{text}\n{await talk('list_memories')}\n{await talk('search_memories', query=WORDS)}"  # noqa: E501
             mine = PLACES[place][0] if len(PLACES[place]) == 1 else ""
             for mark, owner in self.owner.items():
-                assert owner in ("*", mine) or f"{mark}\n" not in f"{told}\n".lower(), (mark, owner, place)
+                assert owner in ("*", mine) or f"{mark}\n" not in f"{told}\n".lower(), (
+                    mark,
+                    owner,
+                    place,
+                )
             assert not {*ids} & {fact.id for fact in held}
             for fact in held:
                 assert not any(f"#{fact.id} " in line for line in told.splitlines())
@@ -116,7 +144,9 @@ class History:
         words = [plain(fact.text) for fact in active]
         assert len(words) == len({*words}), "what was looked up is not saved as new elsewhere"
         for each in {(fact.scope, fact.owner) for fact in facts}:
-            assert sum((fact.scope, fact.owner) == each for fact in facts) <= MOST + 4, "put back by hand, at most"
+            assert sum((fact.scope, fact.owner) == each for fact in facts) <= MOST + 4, (
+                "put back by hand, at most"
+            )
 
 
 async def run(steps: list[Step], folder: Path) -> None:
@@ -140,7 +170,9 @@ def test_random_histories(steps: list[Step]) -> None:
 CITIES = ("Oslo", "Rome", "Porto")
 MOVES = st.lists(
     st.tuples(
-        st.sampled_from(["ann", "bob"]), st.sampled_from(["move", "move", "like", "undo", "forget"]), st.integers(0, 9)
+        st.sampled_from(["ann", "bob"]),
+        st.sampled_from(["move", "move", "like", "undo", "forget"]),
+        st.integers(0, 9),
     ),
     max_size=20,
 )
@@ -155,7 +187,11 @@ async def moves(steps: list[tuple[str, str, int]], folder: Path) -> None:
         for who, what, number in steps:
             talk = Talk(house, who)
             city = CITIES[number % len(CITIES)]
-            mine = [fact for fact in await house.memory.facts(talk.viewer, "user", 100) if fact.owner == who]
+            mine = [
+                fact
+                for fact in await house.memory.facts(talk.viewer, "user", 100)
+                if fact.owner == who
+            ]
             home = next((fact for fact in mine if fact.text.startswith("lives in")), None)
             if what == "move":
                 await talk("save_memory", content=f"lives in {city}")
@@ -172,12 +208,16 @@ async def moves(steps: list[tuple[str, str, int]], folder: Path) -> None:
                 lives[who].clear()
             known = {
                 person: {
-                    fact.text for fact in await house.memory.facts(everything(), limit=1_000) if fact.owner == person
+                    fact.text
+                    for fact in await house.memory.facts(everything(), limit=1_000)
+                    if fact.owner == person
                 }
                 for person in lives
             }
             for person, homes in lives.items():
-                assert known[person] == likes[person] | {f"lives in {home}" for home in homes[-1:]}, (person, steps)
+                assert known[person] == likes[person] | {
+                    f"lives in {home}" for home in homes[-1:]
+                }, (person, steps)
     finally:
         await store.close()
 

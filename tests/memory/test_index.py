@@ -1,4 +1,5 @@
-"""The index of vectors: what it finds is what comparing everything would find, whatever has come and gone."""
+"""The index of vectors: what it finds is what comparing everything would find, whatever has come
+and gone."""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ def vectors(count: int, dimensions: int, seed: int = 0) -> Halves:
     """Like those of a real model: in groups, and with something that all have in common."""
     rng = np.random.default_rng(seed)
     groups = rng.standard_normal((max(count // 20, 1), dimensions))
-    rows = groups[rng.integers(0, len(groups), count)] + rng.standard_normal((count, dimensions)) + 2.0
+    rows = (
+        groups[rng.integers(0, len(groups), count)] + rng.standard_normal((count, dimensions)) + 2.0
+    )
     found: Halves = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float16)
     return found
 
@@ -28,7 +31,10 @@ def none(ids: Ids) -> Halves:
 
 
 def exact(rows: Halves, asked: Halves, top_k: int) -> list[int]:
-    return [int(each) for each in np.argsort(-(rows.astype(np.float32) @ asked.astype(np.float32)))[:top_k]]
+    return [
+        int(each)
+        for each in np.argsort(-(rows.astype(np.float32) @ asked.astype(np.float32)))[:top_k]
+    ]
 
 
 @pytest.mark.parametrize(("count", "dimensions"), [(1, 8), (300, 384), (3_000, 1536), (9_000, 384)])
@@ -64,7 +70,10 @@ def test_beyond_what_is_kept_the_rows_are_asked_for(monkeypatch: pytest.MonkeyPa
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from(["add", "drop", "move"]), st.integers(1, 40)), max_size=40), st.booleans())
+@given(
+    st.lists(st.tuples(st.sampled_from(["add", "drop", "move"]), st.integers(1, 40)), max_size=40),
+    st.booleans(),
+)
 def test_what_came_and_went(steps: list[tuple[str, int]], many: bool) -> None:
     """The same as a plain dictionary, with bits from the first vector on or without."""
     with pytest.MonkeyPatch.context() as patch:
@@ -83,7 +92,9 @@ def test_what_came_and_went(steps: list[tuple[str, int]], many: bool) -> None:
             assert found.size == len(known)
         for key in (ANN, BOB):
             here = {id_ for id_, where in known.items() if where == key}
-            assert {id_ for id_, _ in found.nearest(rows[0].astype(np.float32), [key], 50, none)} == here
+            assert {
+                id_ for id_, _ in found.nearest(rows[0].astype(np.float32), [key], 50, none)
+            } == here
         every = found.nearest(rows[0].astype(np.float32), None, 50, none)
         assert {id_ for id_, _ in every} == set(known)
         nears = [near for _, near in every]

@@ -1,4 +1,5 @@
-"""Facts found by meaning: new ones, closed ones, of another model, and where the model does not answer."""
+"""Facts found by meaning: new ones, closed ones, of another model, and where the model does not
+answer."""
 
 from __future__ import annotations
 
@@ -11,7 +12,16 @@ import anyio
 import pytest
 
 from deskhand.memory import meaning as meanings
-from deskhand.memory.facts import NewFact, Viewer, added, closed, erased, everything, promoted, reopened
+from deskhand.memory.facts import (
+    NewFact,
+    Viewer,
+    added,
+    closed,
+    erased,
+    everything,
+    promoted,
+    reopened,
+)
 from deskhand.memory.fuse import Ranked, fused
 from deskhand.memory.meaning import Meanings
 from deskhand.memory.recall import Memory
@@ -32,7 +42,9 @@ SET = json.loads((Path(__file__).parent / "recall_set.json").read_text())
 
 
 async def save(store: SqliteStore, *texts: str, owner: str = "ann", **more: Any) -> None:
-    facts = [NewFact(text, "user", owner, OWNER, "tool", f"{owner}:{text}", **more) for text in texts]
+    facts = [
+        NewFact(text, "user", owner, OWNER, "tool", f"{owner}:{text}", **more) for text in texts
+    ]
     await store.change([change for fact in facts for change in added(fact, T0)])
 
 
@@ -68,7 +80,8 @@ async def test_other_words_for_the_same(store: SqliteStore, fake: WordEmbedder) 
 
 
 async def test_words_and_meaning_are_one_order(store: SqliteStore, fake: WordEmbedder) -> None:
-    """What both find comes first, then what one of them does; without a model the words alone count."""
+    """What both find comes first, then what one of them does; without a model the words alone
+    count."""
     memory, meaning = opened(store, fake)
     both = "my puppy eats at noon"
     near = "the hound barks"
@@ -78,20 +91,27 @@ async def test_words_and_meaning_are_one_order(store: SqliteStore, fake: WordEmb
     await caught_up(meaning)
     found = await texts(memory, "dog at noon")
     assert found[0] == both and set(found) == {both, near, word}
-    assert [each.fact.text for each in await memory.search("dog at noon", ANN, 1)] == [both], "so many as are asked for"
+    assert [each.fact.text for each in await memory.search("dog at noon", ANN, 1)] == [both], (
+        "so many as are asked for"
+    )
 
 
 def test_one_order_of_several() -> None:
-    """Reciprocal ranks, weighed by how near each hit is; of two that are worth the same, the later written."""
+    """Reciprocal ranks, weighed by how near each hit is; of two that are worth the same, the later
+    written."""
     words = Ranked([(1, 1.0), (2, 1.0)])
     near = Ranked([(3, 0.9), (2, 0.4)])
     assert fused([words, near]) == [(2, 1.0), (1, 1.0), (3, 0.9)], "found by both"
-    assert fused([Ranked([(1, 1.0)], 0.5), Ranked([(2, 0.9)])]) == [(2, 0.9), (1, 1.0)], "words weigh less"
+    assert fused([Ranked([(1, 1.0)], 0.5), Ranked([(2, 0.9)])]) == [(2, 0.9), (1, 1.0)], (
+        "words weigh less"
+    )
     assert fused([]) == [] and fused([Ranked([(7, 0.2)])]) == [(7, 0.2)]
     assert fused([Ranked([(1, 1.0)]), Ranked([(2, 1.0)])]) == [(2, 1.0), (1, 1.0)]
 
 
-async def test_what_changes_is_seen_and_nothing_else_is_read_again(store: SqliteStore, fake: WordEmbedder) -> None:
+async def test_what_changes_is_seen_and_nothing_else_is_read_again(
+    store: SqliteStore, fake: WordEmbedder
+) -> None:
     memory, meaning = opened(store, fake)
     await save(store, "my hound sleeps", "a puppy barks")
     await caught_up(meaning)
@@ -108,16 +128,22 @@ async def test_what_changes_is_seen_and_nothing_else_is_read_again(store: Sqlite
     await store.change(erased(2))
     assert {*await texts(memory, "dog")} == {"my hound sleeps", "the dog of the neighbours"}
     assert "vector_load" not in reads and reads.count("vector_state") <= 4
-    assert "fact_changes_from" not in reads, "nothing was missed, so nobody asks how far back the changes are kept"
+    assert "fact_changes_from" not in reads, (
+        "nothing was missed, so nobody asks how far back the changes are kept"
+    )
     reads.clear()
     await texts(memory, "dog")
     assert reads == ["fact_changes"], "where nothing has changed, that is all that is asked"
     assert fake.asked.count("my hound sleeps") == 1, "it is not embedded again"
 
 
-async def test_a_fact_that_is_held_is_found_once_it_is_promoted(store: SqliteStore, fake: WordEmbedder) -> None:
+async def test_a_fact_that_is_held_is_found_once_it_is_promoted(
+    store: SqliteStore, fake: WordEmbedder
+) -> None:
     memory, meaning = opened(store, fake)
-    await store.change(added(NewFact("my hound is evil", "user", "ann", UNTRUSTED, "tool", "k", held=True), T0))
+    await store.change(
+        added(NewFact("my hound is evil", "user", "ann", UNTRUSTED, "tool", "k", held=True), T0)
+    )
     await caught_up(meaning)
     assert await texts(memory, "puppy") == []
     (found,) = await memory.search("puppy", everything())
@@ -125,16 +151,23 @@ async def test_a_fact_that_is_held_is_found_once_it_is_promoted(store: SqliteSto
     assert await texts(memory, "puppy") == ["my hound is evil"]
 
 
-async def test_what_is_held_does_not_crowd_out_the_rest(store: SqliteStore, fake: WordEmbedder) -> None:
+async def test_what_is_held_does_not_crowd_out_the_rest(
+    store: SqliteStore, fake: WordEmbedder
+) -> None:
     memory, meaning = opened(store, fake)
     await save(store, "one hound of ours is called Rex and sleeps all day beside the oven")
-    evil = [NewFact(f"hound {i}", "user", "ann", UNTRUSTED, "tool", f"e{i}", held=True) for i in range(80)]
+    evil = [
+        NewFact(f"hound {i}", "user", "ann", UNTRUSTED, "tool", f"e{i}", held=True)
+        for i in range(80)
+    ]
     await store.change([change for each in evil for change in added(each, T0)])
     await caught_up(meaning)
     assert len(await texts(memory, "puppy")) == 1
 
 
-async def test_another_model_makes_its_own_vectors_and_drops_none(store: SqliteStore, fake: WordEmbedder) -> None:
+async def test_another_model_makes_its_own_vectors_and_drops_none(
+    store: SqliteStore, fake: WordEmbedder
+) -> None:
     memory, meaning = opened(store, fake)
     await save(store, *(f"the hound number {i}" for i in range(70)))
     await caught_up(meaning)
@@ -147,7 +180,9 @@ async def test_another_model_makes_its_own_vectors_and_drops_none(store: SqliteS
     assert dict(await store.rows("vector_counts", ())) == {"fake/words": 70, "fake/other": 70}
     again = Meanings(store, [fake])
     before = len(fake.asked)
-    assert await caught_up(again) == 0 and len(fake.asked) == before, "back to the first, nothing is made anew"
+    assert await caught_up(again) == 0 and len(fake.asked) == before, (
+        "back to the first, nothing is made anew"
+    )
 
 
 async def test_a_model_that_does_not_answer(store: SqliteStore, fake: WordEmbedder) -> None:
@@ -169,7 +204,9 @@ class Slow(WordEmbedder):
         return await super().embed(texts, kind)
 
 
-async def test_a_model_that_takes_its_time(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_model_that_takes_its_time(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(meanings, "PATIENCE_S", 0.05)
     memory, meaning = opened(store, Slow())
     await save(store, "my hound sleeps")
@@ -190,7 +227,10 @@ async def test_one_text_that_a_model_refuses_stops_no_other(store: SqliteStore) 
     await caught_up(meaning)
     await save(store, "poison again", "the second hound")
     await caught_up(meaning)
-    assert await texts(memory, "car") == ["the automobile is red"] and len(await texts(memory, "puppy")) == 2
+    assert (
+        await texts(memory, "car") == ["the automobile is red"]
+        and len(await texts(memory, "puppy")) == 2
+    )
     assert await texts(memory, "poison") == ["poison", "poison again"]
 
 
@@ -237,8 +277,11 @@ async def recall_at_5(memory: Memory, questions: list[tuple[str, int]]) -> float
 async def test_recall_in_english_and_across_languages(
     store: SqliteStore, local: tuple[Embedder, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """100 memories, 20 questions in other words, and 5 in German, Spanish and French about the English memories."""
-    monkeypatch.setattr(meanings, "PATIENCE_S", 60.0)  # it is not the speed of this machine that is tested
+    """100 memories, 20 questions in other words, and 5 in German, Spanish and French about the
+    English memories."""
+    monkeypatch.setattr(
+        meanings, "PATIENCE_S", 60.0
+    )  # it is not the speed of this machine that is tested
     memory, meaning = opened(store, *local)
     await save(store, *SET["memories"])
     await caught_up(meaning)
@@ -246,15 +289,21 @@ async def test_recall_in_english_and_across_languages(
     assert await recall_at_5(memory, SET["other_languages"]) >= 0.95
 
 
-async def test_a_model_that_makes_other_vectors_under_its_name(store: SqliteStore, fake: WordEmbedder) -> None:
-    """Somebody put another model behind the same address: all are made anew, and until then nothing is dropped."""
+async def test_a_model_that_makes_other_vectors_under_its_name(
+    store: SqliteStore, fake: WordEmbedder
+) -> None:
+    """Somebody put another model behind the same address: all are made anew, and until then nothing
+    is dropped."""
     memory, meaning = opened(store, fake)
     await save(store, *(f"the hound number {i}" for i in range(70)))
     await caught_up(meaning)
     fake._dimensions = 64
     await save(store, "a puppy barks")
     assert await meaning.embed() == 1
-    assert len(await store.rows("vector_counts", ())) == 1 and (await store.rows("vector_counts", ()))[0][1] == 71
+    assert (
+        len(await store.rows("vector_counts", ())) == 1
+        and (await store.rows("vector_counts", ()))[0][1] == 71
+    )
     assert await texts(memory, "dog") == ["a puppy barks"]
     assert await caught_up(meaning) == 70 and await caught_up(meaning) == 0
     assert len(await memory.search("dog", ANN, 50)) == 50
@@ -262,7 +311,9 @@ async def test_a_model_that_makes_other_vectors_under_its_name(store: SqliteStor
     assert await caught_up(meaning) == 0 and len(await memory.search("dog", ANN, 50)) == 50
 
 
-async def test_other_vectors_are_noticed_by_a_search_after_a_restart(store: SqliteStore, fake: WordEmbedder) -> None:
+async def test_other_vectors_are_noticed_by_a_search_after_a_restart(
+    store: SqliteStore, fake: WordEmbedder
+) -> None:
     _, meaning = opened(store, fake)
     await save(store, "a puppy barks", "the hound is old")
     await caught_up(meaning)
@@ -289,8 +340,11 @@ class Fussy(WordEmbedder):
         return await super().embed(texts, kind)
 
 
-async def test_a_model_that_takes_nothing_is_asked_again_later(store: SqliteStore, caplog: Any) -> None:
-    """It is the model that is broken then: no storm of calls, no line in the log for each memory, and nothing lost."""
+async def test_a_model_that_takes_nothing_is_asked_again_later(
+    store: SqliteStore, caplog: Any
+) -> None:
+    """It is the model that is broken then: no storm of calls, no line in the log for each memory,
+    and nothing lost."""
     fussy = Fussy("hound")
     _, meaning = opened(store, fussy)
     await save(store, *(f"the hound number {i}" for i in range(200)))

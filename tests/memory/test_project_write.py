@@ -1,4 +1,5 @@
-"""A file that somebody saves while it is written: whatever they saved is there, or has been read."""
+"""A file that somebody saves while it is written: whatever they saved is there, or has been
+read."""
 
 from __future__ import annotations
 

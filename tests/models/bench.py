@@ -1,4 +1,5 @@
-"""CPU of a call through each wire, beside a bare aiohttp loop over the same stream: `python tests/models/bench.py`."""
+"""CPU of a call through each wire, beside a bare aiohttp loop over the same stream: `python
+tests/models/bench.py`."""
 
 from __future__ import annotations
 
@@ -38,7 +39,12 @@ async def cpu_ms(once: Once, times: int, at_once: int = 1) -> float:
 
 def talk(count: int) -> Request:
     shown = [
-        ContextMessage(n, Message("user" if n % 2 else "assistant", (Text(f"Message {n}: " + "some words " * 20),)))
+        ContextMessage(
+            n,
+            Message(
+                "user" if n % 2 else "assistant", (Text(f"Message {n}: " + "some words " * 20),)
+            ),
+        )
         for n in range(1, count + 1)
     ]
     return Request("m", ("Be brief.",), tuple(shown))
@@ -84,7 +90,9 @@ async def main(root: str) -> None:
     facts = Facts(window=10**6, max_output=1000)
     async with Transport() as transport, aiohttp.ClientSession() as session:
         mine = OpenAIModel(transport, ModelSpec("fake", "m", f"{root}/v1", facts))
-        theirs = AnthropicModel(transport, ModelSpec("fake", "m", f"{root}/v1", facts, Quirks(auth="x-api-key")))
+        theirs = AnthropicModel(
+            transport, ModelSpec("fake", "m", f"{root}/v1", facts, Quirks(auth="x-api-key"))
+        )
         bench = Bench(root, session)
         both = (("openai", mine, "chat/completions"), ("anthropic", theirs, "messages"))
         for name, gap, times, at_once in (("burst", 0.0, 300, 1), ("spread", 0.002, 64, 8)):
@@ -94,7 +102,13 @@ async def main(root: str) -> None:
                 loop = await cpu_ms(bench.bare(path, body), times, at_once)
                 line = await cpu_ms(bench.bare(path, body, parse=True), times, at_once)
                 ours = await cpu_ms(through(model, talk(1)), times, at_once)
-                print(f"100 chunks, {name}, {wire}: bare {loop:.2f} ms, bare+json {line:.2f}, ours {ours:.2f}", end=" ")
+                print(
+                    (
+                        f"100 chunks, {name}, {wire}: bare {loop:.2f} ms, bare+json {line:.2f}, "
+                        f"ours {ours:.2f}"
+                    ),
+                    end=" ",
+                )
                 print(f"= {ours / loop:.2f}x and {ours / line:.2f}x")
         await bench.script(chunks=1)
         request = talk(1000)
@@ -105,7 +119,9 @@ async def main(root: str) -> None:
             print(f"1,000 messages, {len(body)} bytes, {wire}: bare {loop:.2f} ms, ours {ours:.2f}")
 
 
-with subprocess.Popen([sys.executable, "-m", "deskhand.testing.llm"], stdout=subprocess.PIPE) as child:
+with subprocess.Popen(
+    [sys.executable, "-m", "deskhand.testing.llm"], stdout=subprocess.PIPE
+) as child:
     assert child.stdout is not None
     try:
         asyncio.run(main(f"http://127.0.0.1:{int(child.stdout.readline())}"))

@@ -8,9 +8,20 @@ import anyio
 import pytest
 
 from deskhand.models import answer_schema
-from deskhand.models.answer_schema import CHECK_S, CHECKERS, checkers, problem_with, problem_with_schema, unfenced
+from deskhand.models.answer_schema import (
+    CHECK_S,
+    CHECKERS,
+    checkers,
+    problem_with,
+    problem_with_schema,
+    unfenced,
+)
 
-PERSON: dict[str, Any] = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
+PERSON: dict[str, Any] = {
+    "type": "object",
+    "properties": {"age": {"type": "integer"}},
+    "required": ["age"],
+}
 
 
 @pytest.mark.parametrize(
@@ -51,7 +62,9 @@ async def test_patterns_take_time_that_grows_with_the_text() -> None:
 async def test_without_the_library_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answer_schema, "find_spec", lambda name: None)
     assert "deskhand[schema]" in await problem_with_schema(PERSON, checkers())
-    assert await problem_with("{}", {"type": "object"}, checkers()) == "", "any object needs no library"
+    assert await problem_with("{}", {"type": "object"}, checkers()) == "", (
+        "any object needs no library"
+    )
 
 
 def test_only_a_whole_fence_is_taken_off() -> None:

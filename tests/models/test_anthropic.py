@@ -18,9 +18,23 @@ from deskhand.testing.llm import FakeLLM
 from deskhand.testing.llm_script import Behaviour, FakeCall
 from deskhand.types.messages import File, Image, Message, Text, Thinking, ToolResult, Usage
 
-from .tools import BLOB, FACTS, KEY, ask, assistant, called, items_of, open_wire, reply_of, result, user
+from .tools import (
+    BLOB,
+    FACTS,
+    KEY,
+    ask,
+    assistant,
+    called,
+    items_of,
+    open_wire,
+    reply_of,
+    result,
+    user,
+)
 
-TOOL = ToolSchema("read_file", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
+TOOL = ToolSchema(
+    "read_file", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}}
+)
 PICTURE = Image("sha256:a", "image/png", "a.png")
 MARK = {"cache_control": {"type": "ephemeral"}}
 MINE = "anthropic:m"
@@ -29,7 +43,8 @@ NOWHERE = "http://127.0.0.1:9/v1"
 
 @cache
 def official() -> TypeAdapter[Any]:
-    """What may be sent. It is imported here: that takes seconds, in each process that only looks for tests too."""
+    """What may be sent. It is imported here: that takes seconds, in each process that only looks
+    for tests too."""
     from anthropic.types.message_create_params import MessageCreateParamsStreaming
 
     return TypeAdapter(MessageCreateParamsStreaming)
@@ -75,16 +90,30 @@ async def test_a_conversation_as_it_is_sent() -> None:
         "stream": True,
         "max_tokens": 8192,
         "system": [text("You are a hand."), text("Skills: none.") | MARK, text("It is Monday.")],
-        "tools": [{"name": "read_file", "description": "Read a file.", "input_schema": TOOL.parameters}],
+        "tools": [
+            {"name": "read_file", "description": "Read a file.", "input_schema": TOOL.parameters}
+        ],
         "messages": [
-            {"role": "user", "content": [text("Look"), image, text("[file b.pdf, application/pdf, 7 bytes]") | MARK]},
+            {
+                "role": "user",
+                "content": [
+                    text("Look"),
+                    image,
+                    text("[file b.pdf, application/pdf, 7 bytes]") | MARK,
+                ],
+            },
             {
                 "role": "assistant",
                 "content": [
                     {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"},
                     {"type": "redacted_thinking", "data": "cmVk"},
                     text("I read it."),
-                    {"type": "tool_use", "id": "call_1", "name": "read_file", "input": {"path": "a"}},
+                    {
+                        "type": "tool_use",
+                        "id": "call_1",
+                        "name": "read_file",
+                        "input": {"path": "a"},
+                    },
                     {"type": "tool_use", "id": "call_2", "name": "read_file", "input": {}},
                 ],
             },
@@ -108,7 +137,10 @@ async def test_a_conversation_as_it_is_sent() -> None:
 async def test_marks_move_but_the_bytes_before_them_stay() -> None:
     turns = [user("One"), assistant("1"), user("Two"), assistant("2"), user("Three")]
     marked = [
-        [bool(m["content"][-1].get("cache_control")) for m in (await sent(ask(*turns[:n])))["messages"]]
+        [
+            bool(m["content"][-1].get("cache_control"))
+            for m in (await sent(ask(*turns[:n])))["messages"]
+        ]
         for n in (1, 3, 5)
     ]
     assert marked == [[True], [True, False, True], [False, False, True, False, True]]
@@ -120,7 +152,15 @@ async def test_the_tools_are_marked_where_there_is_no_system() -> None:
 
 
 async def test_blank_text_and_empty_messages_are_left_out() -> None:
-    body = await sent(ask(user("One"), assistant("\n"), user("Two"), assistant(called("c", '"x"')), result("c", "")))
+    body = await sent(
+        ask(
+            user("One"),
+            assistant("\n"),
+            user("Two"),
+            assistant(called("c", '"x"')),
+            result("c", ""),
+        )
+    )
     assert [[block["type"] for block in m["content"]] for m in body["messages"]] == [
         ["text", "text"],
         ["tool_use"],
@@ -131,7 +171,9 @@ async def test_blank_text_and_empty_messages_are_left_out() -> None:
 
 
 BUDGET = Facts(window=1, max_output=64000, thinking="budget")
-ADAPTIVE = Facts(window=1, max_output=64000, thinking="adaptive", temperature=False, off_effort="low")
+ADAPTIVE = Facts(
+    window=1, max_output=64000, thinking="adaptive", temperature=False, off_effort="low"
+)
 UNTHOUGHT = (user("Go."), assistant(called("c")), result("c", "ok"))
 THOUGHT = (user("Go."), assistant(Thinking("Hm.", MINE, "c2ln"), called("c")), result("c", "ok"))
 
@@ -139,7 +181,12 @@ THOUGHT = (user("Go."), assistant(Thinking("Hm.", MINE, "c2ln"), called("c")), r
 @pytest.mark.parametrize(
     ("messages", "fields", "facts", "options"),
     [
-        ((), {"temperature": 0.5, "max_output_tokens": 9}, BUDGET, {"max_tokens": 9, "temperature": 0.5}),
+        (
+            (),
+            {"temperature": 0.5, "max_output_tokens": 9},
+            BUDGET,
+            {"max_tokens": 9, "temperature": 0.5},
+        ),
         ((), {"max_output_tokens": 10**9}, BUDGET, {"max_tokens": 64000}),
         ((), {"thinking": "low"}, FACTS, {"max_tokens": 8192}),
         (
@@ -207,14 +254,21 @@ THOUGHT = (user("Go."), assistant(Thinking("Hm.", MINE, "c2ln"), called("c")), r
             FACTS,
             {
                 "max_tokens": 8192,
-                "tool_choice": {"type": "tool", "name": TOOL.name, "disable_parallel_tool_use": True},
+                "tool_choice": {
+                    "type": "tool",
+                    "name": TOOL.name,
+                    "disable_parallel_tool_use": True,
+                },
             },
         ),
         (
             (),
             {"tools": (TOOL,), "one_call": True},
             FACTS,
-            {"max_tokens": 8192, "tool_choice": {"type": "auto", "disable_parallel_tool_use": True}},
+            {
+                "max_tokens": 8192,
+                "tool_choice": {"type": "auto", "disable_parallel_tool_use": True},
+            },
         ),
     ],
 )
@@ -222,7 +276,9 @@ async def test_options(
     messages: tuple[Message, ...], fields: dict[str, Any], facts: Facts, options: dict[str, Any]
 ) -> None:
     body = await sent(ask(*messages, **fields), facts)
-    assert {k: v for k, v in body.items() if k not in ("model", "stream", "messages", "system", "tools")} == options
+    assert {
+        k: v for k, v in body.items() if k not in ("model", "stream", "messages", "system", "tools")
+    } == options
 
 
 async def test_the_body_is_the_same_from_memory(fake: FakeLLM, transport: Transport) -> None:
@@ -254,10 +310,14 @@ STOP = '{"type":"message_stop"}'
 
 def end(reason: str) -> str:
     delta = {"stop_reason": reason, "stop_sequence": None}
-    return msgspec.json.encode({"type": "message_delta", "delta": delta, "usage": {"output_tokens": 20}}).decode()
+    return msgspec.json.encode(
+        {"type": "message_delta", "delta": delta, "usage": {"output_tokens": 20}}
+    ).decode()
 
 
-async def test_thinking_text_and_a_call_in_their_places(fake: FakeLLM, transport: Transport) -> None:
+async def test_thinking_text_and_a_call_in_their_places(
+    fake: FakeLLM, transport: Transport
+) -> None:
     # https://docs.anthropic.com/en/docs/build-with-claude/streaming#full-http-stream-response
     model = await play(
         transport,
@@ -265,7 +325,10 @@ async def test_thinking_text_and_a_call_in_their_places(fake: FakeLLM, transport
         START,
         '{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}',
         '{"type":"ping"}',
-        '{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"Two "}}',
+        (
+            '{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"Two '  # noqa: E501
+            '"}}'
+        ),
         '{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"ways."}}',
         '{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"EqQB"}}',
         '{"type":"content_block_stop","index":0}',
@@ -279,7 +342,10 @@ async def test_thinking_text_and_a_call_in_their_places(fake: FakeLLM, transport
         '"input":{}}}',
         '{"type":"content_block_delta","index":3,"delta":{"type":"input_json_delta","partial_json":""}}',
         '{"type":"content_block_delta","index":3,"delta":{"type":"input_json_delta","partial_json":"{\\"path\\":"}}',
-        '{"type":"content_block_delta","index":3,"delta":{"type":"input_json_delta","partial_json":"  \\"a\\"}"}}',
+        (
+            '{"type":"content_block_delta","index":3,"delta":{"type":"input_json_delta","partial_json":" '  # noqa: E501
+            ' \\"a\\"}"}}'
+        ),
         '{"type":"content_block_stop","index":3}',
         end("tool_use"),
         STOP,
@@ -287,7 +353,12 @@ async def test_thinking_text_and_a_call_in_their_places(fake: FakeLLM, transport
     *deltas, _ = await items_of(model)
     assert deltas == [ThinkingDelta("Two "), ThinkingDelta("ways."), TextDelta("I look.")]
     reply = await reply_of(model)
-    assert [type(part).__name__ for part in reply.message.parts] == ["Thinking", "Thinking", "Text", "ToolCall"]
+    assert [type(part).__name__ for part in reply.message.parts] == [
+        "Thinking",
+        "Thinking",
+        "Text",
+        "ToolCall",
+    ]
     assert reply.message.parts[:3] == (
         Thinking("Two ways.", MINE, "EqQB"),
         Thinking("", MINE, redacted="EmwK"),
@@ -346,9 +417,15 @@ async def test_a_server_that_does_not_stream(fake: FakeLLM, transport: Transport
 async def test_the_fake_is_what_the_official_client_reads(fake: FakeLLM) -> None:
     import anthropic
 
-    asked: dict[str, Any] = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "2+2?"}]}
+    asked: dict[str, Any] = {
+        "model": "m",
+        "max_tokens": 9,
+        "messages": [{"role": "user", "content": "2+2?"}],
+    }
     told = Behaviour(text="Four.", thinking="Hm.", redacted="cmVk", cached_tokens=7)
-    async with anthropic.AsyncAnthropic(api_key="k", base_url=fake.url.removesuffix("/v1"), max_retries=0) as client:
+    async with anthropic.AsyncAnthropic(
+        api_key="k", base_url=fake.url.removesuffix("/v1"), max_retries=0
+    ) as client:
         fake.script(told)
         whole = await client.messages.create(**asked)
         assert [block.type for block in whole.content] == ["thinking", "redacted_thinking", "text"]
@@ -359,7 +436,10 @@ async def test_the_fake_is_what_the_official_client_reads(fake: FakeLLM) -> None
         fake.script(Behaviour(calls=(FakeCall("a", '{"x": 1}'), FakeCall("b"))))
         async with client.messages.stream(**asked) as stream:
             final = await stream.get_final_message()
-        assert [block.input for block in final.content if block.type == "tool_use"] == [{"x": 1}, {}]
+        assert [block.input for block in final.content if block.type == "tool_use"] == [
+            {"x": 1},
+            {},
+        ]
         assert final.stop_reason == "tool_use"
         fake.script(Behaviour(named="529"))
         with pytest.raises(anthropic.APIStatusError, match="Overloaded"):
@@ -373,7 +453,9 @@ async def test_the_fake_is_what_the_official_client_reads(fake: FakeLLM) -> None
                 await stream.get_final_message()
 
 
-async def test_what_a_model_repeats_of_our_marks_is_not_its_answer(fake: FakeLLM, transport: Transport) -> None:
+async def test_what_a_model_repeats_of_our_marks_is_not_its_answer(
+    fake: FakeLLM, transport: Transport
+) -> None:
     pieces = ("[msg_", "id:7] Hel", "lo <ctr", "l46>there", " <ct")
     head = '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":'
     model = await play(

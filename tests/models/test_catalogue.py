@@ -20,7 +20,18 @@ from deskhand.types.errors import ConfigError
 
 from .tools import reply_of
 
-CLOUD = ["openai", "anthropic", "google", "mistral", "groq", "cerebras", "deepseek", "openrouter", "xai", "zai"]
+CLOUD = [
+    "openai",
+    "anthropic",
+    "google",
+    "mistral",
+    "groq",
+    "cerebras",
+    "deepseek",
+    "openrouter",
+    "xai",
+    "zai",
+]
 PROVIDERS = [
     *CLOUD,
     "together",
@@ -52,14 +63,21 @@ def test_the_shipped_catalogue_is_sound(shipped: Catalogue) -> None:
             assert "*" not in model[:-1], model
             assert facts.window >= 4096 and facts.max_output <= facts.window, model
             assert facts.cached_usd <= facts.input_usd <= facts.output_usd, model
-            assert (facts.thinking in ("budget", "adaptive")) <= (provider.wire == "anthropic"), model
+            assert (facts.thinking in ("budget", "adaptive")) <= (provider.wire == "anthropic"), (
+                model
+            )
             assert facts.efforts and set(facts.efforts) <= set(EFFORTS), model
-            assert bool(facts.tools_effort) <= (facts.wire == "responses"), "reasoning would be lost beside tools"
+            assert bool(facts.tools_effort) <= (facts.wire == "responses"), (
+                "reasoning would be lost beside tools"
+            )
 
 
 def test_the_shipped_catalogue_is_read_once_and_nobody_changes_it(tmp_path: Path) -> None:
     before = read_catalogue()
-    own = {"openai": ProviderConfig(wire="anthropic"), "mine": ProviderConfig(base_url="http://127.0.0.1:1/v1")}
+    own = {
+        "openai": ProviderConfig(wire="anthropic"),
+        "mine": ProviderConfig(base_url="http://127.0.0.1:1/v1"),
+    }
     changed = catalogue_of(Settings(Home(tmp_path), Config(providers=own)))
     assert changed.provider("openai").wire == "anthropic"
     assert read_catalogue() is before and before.provider("openai").wire == "openai"
@@ -121,15 +139,21 @@ def test_what_is_missing_is_said(shipped: Catalogue) -> None:
         ("github_copilot", "OPENAI_API_KEY"),
     ],
 )
-def test_the_login_of_another_program_is_not_taken(shipped: Catalogue, name: str, instead: str) -> None:
+def test_the_login_of_another_program_is_not_taken(
+    shipped: Catalogue, name: str, instead: str
+) -> None:
     with pytest.raises(ConfigError, match=instead):
         open_model(shipped, Transport(), f"{name}/m")
     for known in LOGINS.values():
-        assert known.source.startswith("https://") and date.fromisoformat(known.as_of) <= date(2026, 11, 22)
+        assert known.source.startswith("https://") and date.fromisoformat(known.as_of) <= date(
+            2026, 11, 22
+        )
 
 
 async def test_opening(shipped: Catalogue, fake: FakeLLM, transport: Transport) -> None:
-    assert isinstance(open_model(shipped, transport, "anthropic/claude-opus-5-5", "key"), AnthropicModel)
+    assert isinstance(
+        open_model(shipped, transport, "anthropic/claude-opus-5-5", "key"), AnthropicModel
+    )
     model = open_model(shipped, transport, "custom/org/model:tag", base_url=fake.url)
     assert isinstance(model, OpenAIModel)
     assert (await reply_of(model)).message.text == "This is the answer of a fake model."
@@ -143,7 +167,9 @@ def test_an_installed_provider_is_loaded_by_name(
     info = tmp_path / "theirs-1.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("[deskhand.models]\ntheirs = theirs:make\nbroken = nothing_here:make\n")
+    (info / "entry_points.txt").write_text(
+        "[deskhand.models]\ntheirs = theirs:make\nbroken = nothing_here:make\n"
+    )
     (tmp_path / "theirs.py").write_text("def make(*args):\n    return args\n")
     monkeypatch.syspath_prepend(tmp_path)
     made: object = open_model(shipped, Transport(), "theirs/some/model", "key", "http://x")

@@ -81,12 +81,16 @@ def test_cooldowns() -> None:
 ERRORS = st.sampled_from([BUSY, DOWN, SLOW, KEY, GONE, BAD, ODD, LONG, "SomethingNew"])
 WAITS = st.none() | st.floats(allow_nan=True, allow_infinity=True) | st.floats(0, 200)
 LINKS = st.lists(st.builds(ChainLink, st.sampled_from("abcdef"), st.integers(0, 3)), max_size=6)
-SCRIPT = st.lists(st.tuples(ERRORS, WAITS, st.floats(0, 0.999), st.floats(0, 100)), min_size=8, max_size=8)
+SCRIPT = st.lists(
+    st.tuples(ERRORS, WAITS, st.floats(0, 0.999), st.floats(0, 100)), min_size=8, max_size=8
+)
 
 
 @given(LINKS, SCRIPT, st.dictionaries(st.sampled_from("abcdef"), st.floats(0, 1e6)))
 def test_every_turn_ends_politely(
-    chain: list[ChainLink], script: list[tuple[str, float | None, float, float]], cooldowns: dict[str, float]
+    chain: list[ChainLink],
+    script: list[tuple[str, float | None, float, float]],
+    cooldowns: dict[str, float],
 ) -> None:
     now = 1000.0
     failures = list[ModelFailure]()

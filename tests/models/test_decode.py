@@ -14,7 +14,10 @@ from deskhand.types.messages import clean
 from .tools import ask, assistant, called, user
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(st.characters(codec="utf-8")),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.text(st.characters(codec="utf-8")),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(codec="utf-8")), inner),
     max_leaves=8,
 )
@@ -39,7 +42,9 @@ def test_anything_else_becomes_a_json_string(written: str | bytes) -> None:
 
 
 def test_nesting_that_would_break_a_decoder_is_text() -> None:
-    assert isinstance(msgspec.json.decode(bytes(exact_arguments("[" * 100_000 + "]" * 100_000))), str)
+    assert isinstance(
+        msgspec.json.decode(bytes(exact_arguments("[" * 100_000 + "]" * 100_000))), str
+    )
 
 
 @given(st.text(st.characters(), max_size=40), st.lists(st.integers(0, 80)))
@@ -62,6 +67,11 @@ def test_ids_are_made_where_they_are_missing_or_taken() -> None:
     talk = ask(user("Go."), *([assistant("no")] * 5), assistant(called("old"), called("call_7_0")))
     made = [("", "a", raw), ("x", "b", raw), ("x", "c", raw), ("old", "d", raw)]
     for _ in range(2):  # the second time from memory
-        assert [call.id for call in make_calls(made, talk)] == ["call_7_0_", "x", "call_7_2", "call_7_3"]
+        assert [call.id for call in make_calls(made, talk)] == [
+            "call_7_0_",
+            "x",
+            "call_7_2",
+            "call_7_3",
+        ]
     other = msgspec.structs.replace(talk, messages=talk.messages[:1])
     assert [call.id for call in make_calls(made, other)][3] == "old", "another conversation"

@@ -53,7 +53,22 @@ def test_any_cut_gives_the_same(whole: str, text: str, data: st.DataObject) -> N
     assert through(list(whole)) == text
 
 
-PARTS = ["[", "msg_id:", "bot_", "7", "]", " ", "\n", "<", "ctrl", "1", ">", "x", "<ctrl2>", "[msg_id:3]"]
+PARTS = [
+    "[",
+    "msg_id:",
+    "bot_",
+    "7",
+    "]",
+    " ",
+    "\n",
+    "<",
+    "ctrl",
+    "1",
+    ">",
+    "x",
+    "<ctrl2>",
+    "[msg_id:3]",
+]
 
 
 @given(parts=st.lists(st.sampled_from(PARTS), max_size=12))

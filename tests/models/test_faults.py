@@ -83,7 +83,9 @@ async def test_a_fault_has_its_class(
 
 
 @pytest.mark.parametrize("named", OVERFLOWS)
-async def test_a_conversation_that_is_too_long(fake: FakeLLM, transport: Transport, wire: str, named: str) -> None:
+async def test_a_conversation_that_is_too_long(
+    fake: FakeLLM, transport: Transport, wire: str, named: str
+) -> None:
     fake.script(Behaviour(named=f"overflow_{named}"))
     assert type(await failure(wire, transport, fake.url)) is errors.ContextOverflow
 
@@ -93,13 +95,17 @@ async def test_the_key_is_never_quoted(fake: FakeLLM, transport: Transport, wire
     assert "[key]" in str(await failure(wire, transport, fake.url))
 
 
-async def test_a_long_error_is_quoted_in_part(fake: FakeLLM, transport: Transport, wire: str) -> None:
+async def test_a_long_error_is_quoted_in_part(
+    fake: FakeLLM, transport: Transport, wire: str
+) -> None:
     fake.script(Behaviour(status=500, error="x" * 1_000_000))
     assert "x" * 299 + "…" in str(await failure(wire, transport, fake.url))
 
 
 async def test_names_that_do_not_resolve(transport: Transport, wire: str) -> None:
-    assert type(await failure(wire, transport, "http://nowhere.invalid/v1")) is errors.ModelUnavailable
+    assert (
+        type(await failure(wire, transport, "http://nowhere.invalid/v1")) is errors.ModelUnavailable
+    )
 
 
 async def test_a_port_where_nobody_listens(transport: Transport, wire: str) -> None:
@@ -115,14 +121,18 @@ async def test_no_tls_where_it_is_expected(fake: FakeLLM, transport: Transport, 
     assert type(await failure(wire, transport, url)) is errors.ModelUnavailable
 
 
-async def test_one_byte_now_and_then_ends_at_the_total(fake: FakeLLM, transport: Transport, wire: str) -> None:
+async def test_one_byte_now_and_then_ends_at_the_total(
+    fake: FakeLLM, transport: Transport, wire: str
+) -> None:
     fake.script(Behaviour(fault="drip", gap_s=0.05))
     error = await failure(wire, transport, fake.url)
     assert type(error) is errors.ModelTimeout
     assert "did not finish within 3 s" in str(error)
 
 
-async def test_bytes_that_come_too_rarely_are_silence(fake: FakeLLM, transport: Transport, wire: str) -> None:
+async def test_bytes_that_come_too_rarely_are_silence(
+    fake: FakeLLM, transport: Transport, wire: str
+) -> None:
     fake.script(Behaviour(named="drip"))
     assert "fell silent" in str(await failure(wire, transport, fake.url))
 
@@ -134,7 +144,9 @@ async def test_comments_are_life(fake: FakeLLM, wire: str) -> None:
     assert reply.message.text == "This is the answer of a fake model."
 
 
-async def test_a_timeout_frees_the_connection(fake: FakeLLM, transport: Transport, wire: str) -> None:
+async def test_a_timeout_frees_the_connection(
+    fake: FakeLLM, transport: Transport, wire: str
+) -> None:
     for named in ("hang", "hang_mid"):
         fake.script(Behaviour(named=named))
         await failure(wire, transport, fake.url)
@@ -151,7 +163,9 @@ async def test_a_reply_that_never_ends(fake: FakeLLM, wire: str) -> None:
 
 
 @pytest.mark.parametrize("named", ["empty", "blank", "length"])
-async def test_little_or_no_text_is_a_reply(fake: FakeLLM, transport: Transport, wire: str, named: str) -> None:
+async def test_little_or_no_text_is_a_reply(
+    fake: FakeLLM, transport: Transport, wire: str, named: str
+) -> None:
     fake.script(Behaviour(named=named))
     reply = await reply_of(open_wire(wire, transport, fake.url))
     assert reply.finish == ("length" if named == "length" else "stop")

@@ -32,7 +32,9 @@ def talks(draw: st.DrawFn) -> tuple[Message, ...]:
             found.append(assistant(Thinking("So.", "openai"), *(called(name) for name in ids)))
             for name in ids:
                 seen = ToolResult(name, (Text("seen"), PICTURE))
-                found.append(Message("tool", (seen,)) if draw(st.booleans()) else result(name, "done"))
+                found.append(
+                    Message("tool", (seen,)) if draw(st.booleans()) else result(name, "done")
+                )
         if draw(st.booleans()):
             found.append(draw(st.sampled_from(ANSWERS)))
     return tuple(found)

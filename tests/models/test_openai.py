@@ -20,12 +20,37 @@ from deskhand.testing.llm import FakeLLM
 from deskhand.testing.llm_script import Behaviour, CallStyle, FakeCall
 from deskhand.types.client import ANY_OBJECT
 from deskhand.types.errors import ModelError, ModelUnavailable
-from deskhand.types.messages import Audio, File, Image, Message, Text, Thinking, ToolCall, ToolResult, Usage, clean
+from deskhand.types.messages import (
+    Audio,
+    File,
+    Image,
+    Message,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Usage,
+    clean,
+)
 
-from .tools import BLOB, FACTS, KEY, ask, assistant, called, items_of, open_wire, reply_of, result, user
+from .tools import (
+    BLOB,
+    FACTS,
+    KEY,
+    ask,
+    assistant,
+    called,
+    items_of,
+    open_wire,
+    reply_of,
+    result,
+    user,
+)
 
 OFFICIAL: TypeAdapter[Any] = TypeAdapter(params.CompletionCreateParamsStreaming)
-TOOL = ToolSchema("read_file", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
+TOOL = ToolSchema(
+    "read_file", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}}
+)
 PICTURE = Image("sha256:a", "image/png", "a.png")
 
 
@@ -39,8 +64,18 @@ async def sent(request: Request, quirks: Quirks | None = None, facts: Facts = FA
 
 def a_long_talk() -> Request:
     return ask(
-        user("Look at this", PICTURE, File("sha256:b", "b.pdf", "application/pdf", 7), Audio("sha256:c", "audio/ogg")),
-        assistant(Thinking("Hm.", "openai"), "I read it.", called("call_1", '{"path":  "a"}'), called("call_2")),
+        user(
+            "Look at this",
+            PICTURE,
+            File("sha256:b", "b.pdf", "application/pdf", 7),
+            Audio("sha256:c", "audio/ogg"),
+        ),
+        assistant(
+            Thinking("Hm.", "openai"),
+            "I read it.",
+            called("call_1", '{"path":  "a"}'),
+            called("call_2"),
+        ),
         Message("tool", (ToolResult("call_1", (Text("x"), PICTURE)),)),
         Message("tool", (ToolResult("call_2", (Text("no such file"),), "error"),)),
         user("And now?"),
@@ -79,13 +114,20 @@ async def test_a_conversation_as_it_is_sent() -> None:
             },
             {"role": "tool", "tool_call_id": "call_1", "content": "x"},
             {"role": "tool", "tool_call_id": "call_2", "content": "[error] no such file"},
-            {"role": "user", "content": [{"type": "text", "text": "Images of the tool results above:"}, data]},
+            {
+                "role": "user",
+                "content": [{"type": "text", "text": "Images of the tool results above:"}, data],
+            },
             {"role": "user", "content": "And now?"},
         ],
         "tools": [
             {
                 "type": "function",
-                "function": {"name": "read_file", "description": "Read a file.", "parameters": TOOL.parameters},
+                "function": {
+                    "name": "read_file",
+                    "description": "Read a file.",
+                    "parameters": TOOL.parameters,
+                },
             }
         ],
     }
@@ -102,7 +144,9 @@ async def test_the_body_is_the_same_from_memory() -> None:
 
 
 @pytest.mark.parametrize("wire", ["openai", "responses"])
-@pytest.mark.parametrize("system", [("",), ('a "b"\n\\', "c\0"), ("first", "", "é\udc00"), ("", "", "last")])
+@pytest.mark.parametrize(
+    "system", [("",), ('a "b"\n\\', "c\0"), ("first", "", "é\udc00"), ("", "", "last")]
+)
 async def test_a_prompt_is_the_same_from_memory(wire: str, system: tuple[str, ...]) -> None:
     """What stands first is kept as JSON, and nobody can tell."""
     model = open_wire(wire, Transport(), "http://127.0.0.1:9/v1")
@@ -153,7 +197,9 @@ THOUGHTS = (
         (Quirks(reasoning_back="all", reasoning_field="reasoning"), ["old", "new"]),
     ],
 )
-async def test_reasoning_goes_back_by_the_providers_rule(quirks: Quirks, seen: list[str | None]) -> None:
+async def test_reasoning_goes_back_by_the_providers_rule(
+    quirks: Quirks, seen: list[str | None]
+) -> None:
     body = await sent(ask(*THOUGHTS), quirks)
     mine = [m for m in body["messages"] if m["role"] == "assistant"]
     assert [m.get(quirks.reasoning_field) for m in mine] == seen
@@ -162,7 +208,10 @@ async def test_reasoning_goes_back_by_the_providers_rule(quirks: Quirks, seen: l
 async def test_a_thought_signature_goes_back_with_its_call() -> None:
     mark = Thinking("", "openai", signature="c2ln")
     talk = ask(
-        user("Go."), assistant(mark, called("call_1"), called("call_2")), result("call_1", "x"), result("call_2", "y")
+        user("Go."),
+        assistant(mark, called("call_1"), called("call_2")),
+        result("call_1", "x"),
+        result("call_2", "y"),
     )
     first, second = (await sent(talk, Quirks(call_signatures=True)))["messages"][2]["tool_calls"]
     assert first["extra_content"] == {"google": {"thought_signature": "c2ln"}}
@@ -182,8 +231,18 @@ NONE = Facts(window=1, thinking="effort", off_effort="none", tools_effort="none"
 @pytest.mark.parametrize(
     ("fields", "quirks", "facts", "options"),
     [
-        ({"max_output_tokens": 9, "temperature": 0.5}, Quirks(), FACTS, {"max_tokens": 9, "temperature": 0.5}),
-        ({"max_output_tokens": 9}, Quirks(max_tokens="max_completion_tokens"), FACTS, {"max_completion_tokens": 9}),
+        (
+            {"max_output_tokens": 9, "temperature": 0.5},
+            Quirks(),
+            FACTS,
+            {"max_tokens": 9, "temperature": 0.5},
+        ),
+        (
+            {"max_output_tokens": 9},
+            Quirks(max_tokens="max_completion_tokens"),
+            FACTS,
+            {"max_completion_tokens": 9},
+        ),
         ({"thinking": "high"}, Quirks(), FACTS, {}),
         ({"thinking": "high", "temperature": 0.5}, Quirks(), THINKS, {"reasoning_effort": "high"}),
         ({}, Quirks(), THINKS, {}),
@@ -193,12 +252,27 @@ NONE = Facts(window=1, thinking="effort", off_effort="none", tools_effort="none"
         ({"thinking": "max"}, Quirks(), THINKS, {"reasoning_effort": "high"}),
         ({"thinking": "max"}, Quirks(), DEEP, {"reasoning_effort": "max"}),
         ({"thinking": "max"}, Quirks(effort="reasoning"), DEEP, {"reasoning": {"effort": "max"}}),
-        ({"thinking": "medium"}, Quirks(effort="thinking"), DEEP, {**ENABLED, "reasoning_effort": "high"}),
-        ({"thinking": "max"}, Quirks(effort="thinking"), DEEP, {**ENABLED, "reasoning_effort": "max"}),
+        (
+            {"thinking": "medium"},
+            Quirks(effort="thinking"),
+            DEEP,
+            {**ENABLED, "reasoning_effort": "high"},
+        ),
+        (
+            {"thinking": "max"},
+            Quirks(effort="thinking"),
+            DEEP,
+            {**ENABLED, "reasoning_effort": "max"},
+        ),
         ({"thinking": "max"}, Quirks(effort="thinking"), SWITCH, ENABLED),
         ({}, Quirks(effort="thinking"), NONE, {**ENABLED, "reasoning_effort": "none"}),
         ({}, Quirks(effort="thinking"), THINKS, {"thinking": {"type": "disabled"}}),
-        ({}, Quirks(effort="template"), THINKS, {"chat_template_kwargs": {"enable_thinking": False}}),
+        (
+            {},
+            Quirks(effort="template"),
+            THINKS,
+            {"chat_template_kwargs": {"enable_thinking": False}},
+        ),
         ({"thinking": "low"}, Quirks(effort=""), THINKS, {}),
         ({"extra": msgspec.Raw(b'{"seed": 7}')}, Quirks(), FACTS, {"seed": 7}),
         (
@@ -221,7 +295,12 @@ NONE = Facts(window=1, thinking="effort", off_effort="none", tools_effort="none"
             {"tool_choice": {"type": "function", "function": {"name": "a_b"}}},
         ),
         ({"form": FORM}, Quirks(), FACTS, {}),
-        ({"form": FORM}, Quirks(answer_schema="json_object"), FACTS, {"response_format": {"type": "json_object"}}),
+        (
+            {"form": FORM},
+            Quirks(answer_schema="json_object"),
+            FACTS,
+            {"response_format": {"type": "json_object"}},
+        ),
         ({"form": ANY_OBJECT}, SCHEMAS, FACTS, {"response_format": {"type": "json_object"}}),
         (
             {"form": FORM, "strict_form": True},
@@ -236,7 +315,9 @@ NONE = Facts(window=1, thinking="effort", off_effort="none", tools_effort="none"
         ),
     ],
 )
-async def test_options(fields: dict[str, Any], quirks: Quirks, facts: Facts, options: dict[str, Any]) -> None:
+async def test_options(
+    fields: dict[str, Any], quirks: Quirks, facts: Facts, options: dict[str, Any]
+) -> None:
     body = await sent(ask(**fields), quirks, facts)
     for common in ("model", "stream", "messages", "stream_options", "tools"):
         body.pop(common, None)
@@ -244,10 +325,17 @@ async def test_options(fields: dict[str, Any], quirks: Quirks, facts: Facts, opt
     assert "stream_options" not in await sent(ask(), Quirks(stream_usage=False))
 
 
-async def test_the_key_goes_where_the_provider_wants_it(fake: FakeLLM, transport: Transport) -> None:
-    for auth, header, value in (("bearer", "authorization", f"Bearer {KEY}"), ("api-key", "api-key", KEY)):
+async def test_the_key_goes_where_the_provider_wants_it(
+    fake: FakeLLM, transport: Transport
+) -> None:
+    for auth, header, value in (
+        ("bearer", "authorization", f"Bearer {KEY}"),
+        ("api-key", "api-key", KEY),
+    ):
         fake.script()
-        await reply_of(open_wire("openai", transport, fake.url, quirks=msgspec.convert({"auth": auth}, Quirks)))
+        await reply_of(
+            open_wire("openai", transport, fake.url, quirks=msgspec.convert({"auth": auth}, Quirks))
+        )
         assert fake.requests[0].headers[header] == value
 
 
@@ -257,8 +345,12 @@ async def test_the_connection_is_used_again(fake: FakeLLM, transport: Transport)
     assert fake.connections == 1
 
 
-@pytest.mark.parametrize("style", ["fragments", "whole", "object", "no_index", "no_id", "same_index", "repeat_name"])
-async def test_parallel_calls_however_they_are_streamed(fake: FakeLLM, transport: Transport, style: CallStyle) -> None:
+@pytest.mark.parametrize(
+    "style", ["fragments", "whole", "object", "no_index", "no_id", "same_index", "repeat_name"]
+)
+async def test_parallel_calls_however_they_are_streamed(
+    fake: FakeLLM, transport: Transport, style: CallStyle
+) -> None:
     calls = (
         FakeCall("read_file", '{"path":"a","n":[1,2]}'),
         FakeCall("read_file", '{"path":"b"}'),
@@ -287,7 +379,10 @@ async def test_deepseek_reasons_aloud(fake: FakeLLM, transport: Transport) -> No
     model = await play(
         transport,
         fake,
-        '{"choices":[{"index":0,"delta":{"role":"assistant","content":null,"reasoning_content":"Let "}}]}',
+        (
+            '{"choices":[{"index":0,"delta":{"role":"assistant","content":null,"reasoning_content":"Let '  # noqa: E501
+            '"}}]}'
+        ),
         '{"choices":[{"index":0,"delta":{"content":null,"reasoning_content":"me see."}}]}',
         '{"choices":[{"index":0,"delta":{"content":"Four.","reasoning_content":null}}]}',
         '{"choices":[{"index":0,"delta":{"content":""},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,'
@@ -331,17 +426,25 @@ async def test_mistral_thinks_in_blocks(fake: FakeLLM, transport: Transport) -> 
 
 
 @pytest.mark.parametrize(
-    ("reason", "finish"), [("sensitive", "filtered"), ("model_context_window_exceeded", "length"), ("stop", "stop")]
+    ("reason", "finish"),
+    [("sensitive", "filtered"), ("model_context_window_exceeded", "length"), ("stop", "stop")],
 )
-async def test_zai_has_ends_of_its_own(fake: FakeLLM, transport: Transport, reason: str, finish: str) -> None:
+async def test_zai_has_ends_of_its_own(
+    fake: FakeLLM, transport: Transport, reason: str, finish: str
+) -> None:
     # https://docs.z.ai/api-reference/llm/chat-completion: `finish_reason`
     said = '{"choices":[{"index":0,"delta":{"reasoning_content":"Hm."}}]}'
     model = await play(
-        transport, fake, said, f'{{"choices":[{{"index":0,"delta":{{"content":"a"}},"finish_reason":"{reason}"}}]}}'
+        transport,
+        fake,
+        said,
+        f'{{"choices":[{{"index":0,"delta":{{"content":"a"}},"finish_reason":"{reason}"}}]}}',
     )
     assert (await reply_of(model)).finish == finish
     with pytest.raises(ModelUnavailable, match="reports an error"):
-        await reply_of(await play(transport, fake, said, said[:-3] + ',"finish_reason":"network_error"}]}'))
+        await reply_of(
+            await play(transport, fake, said, said[:-3] + ',"finish_reason":"network_error"}]}')
+        )
 
 
 async def test_half_an_emoji_waits_for_the_other_half(fake: FakeLLM, transport: Transport) -> None:
@@ -359,7 +462,9 @@ async def test_half_an_emoji_waits_for_the_other_half(fake: FakeLLM, transport: 
 
 async def test_halves_of_emojis_break_nothing_anywhere(fake: FakeLLM, transport: Transport) -> None:
     half = "\\ud83d"
-    call = f'{{"index":0,"id":"i{half}","function":{{"name":"n{half}","arguments":{{"a":"{half}"}}}}}}'
+    call = (
+        f'{{"index":0,"id":"i{half}","function":{{"name":"n{half}","arguments":{{"a":"{half}"}}}}}}'
+    )
     model = await play(
         transport,
         fake,
@@ -368,13 +473,17 @@ async def test_halves_of_emojis_break_nothing_anywhere(fake: FakeLLM, transport:
     reply = await reply_of(model)
     assert [bytes(call.arguments) for call in reply.message.calls] == ['{"a":"\ufffd"}'.encode()]
     await model.body(ask(user("Hi"), reply.message, result(reply.message.calls[0].id, "ok")))
-    for broken in (f'{{"error":{{"message":"{half}"}}}}', '{"error":' + "[" * 100_000, '["\\ud83d"' + "[" * 100_000):
+    for broken in (
+        f'{{"error":{{"message":"{half}"}}}}',
+        '{"error":' + "[" * 100_000,
+        '["\\ud83d"' + "[" * 100_000,
+    ):
         with pytest.raises(ModelError):
             await reply_of(await play(transport, fake, broken))
 
 
 async def test_a_server_that_does_not_stream(fake: FakeLLM, transport: Transport) -> None:
-    whole = '{"object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"Four."},'
+    whole = '{"object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"Four."},'  # noqa: E501
     fake.script(Behaviour(raw=whole + '"finish_reason":"stop"}]}', raw_type="application/json"))
     assert (await reply_of(open_wire("openai", transport, fake.url))).message == assistant("Four.")
 
@@ -408,7 +517,10 @@ async def test_the_fake_is_what_the_official_client_reads(fake: FakeLLM) -> None
             final = await stream.get_final_completion()
         calls = final.choices[0].message.tool_calls
         assert calls is not None
-        assert [(c.function.name, c.function.arguments) for c in calls] == [("a", '{"x": 1}'), ("b", "{}")]
+        assert [(c.function.name, c.function.arguments) for c in calls] == [
+            ("a", '{"x": 1}'),
+            ("b", "{}"),
+        ]
         fake.script(Behaviour(named="429_2"))
         with pytest.raises(openai.RateLimitError):
             await client.chat.completions.create(**asked)
@@ -417,12 +529,21 @@ async def test_the_fake_is_what_the_official_client_reads(fake: FakeLLM) -> None
             await client.chat.completions.create(**asked)
 
 
-async def test_what_a_model_repeats_of_our_marks_is_not_its_answer(fake: FakeLLM, transport: Transport) -> None:
+async def test_what_a_model_repeats_of_our_marks_is_not_its_answer(
+    fake: FakeLLM, transport: Transport
+) -> None:
     pieces = ("<think>hm</think>", "[bot_", "msg_id:7]", " Hel", "lo <ctr", "l46>there", " <ct")
     chunks = [f'{{"choices":[{{"index":0,"delta":{{"content":"{piece}"}}}}]}}' for piece in pieces]
     model = await play(
-        transport, fake, *chunks, '{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}', "[DONE]"
+        transport,
+        fake,
+        *chunks,
+        '{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}',
+        "[DONE]",
     )
     *deltas, _ = await items_of(model)
-    assert deltas == [ThinkingDelta("hm"), *(TextDelta(text) for text in ("Hel", "lo ", "there", " ", "<ct"))]
+    assert deltas == [
+        ThinkingDelta("hm"),
+        *(TextDelta(text) for text in ("Hel", "lo ", "there", " ", "<ct")),
+    ]
     assert (await reply_of(model)).message.text == "Hello there <ct"

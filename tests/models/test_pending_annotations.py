@@ -41,7 +41,9 @@ def test_reactions() -> None:
         "[bob reacted 👍 to your answer “It is done.”]\n"
     ]
     assert told(reacted(added=False)) == []
-    assert told(reacted(emoji="x" * 99 + "\ud800")) == [f"[ann reacted {'x' * 32}… to an earlier message]\n"]
+    assert told(reacted(emoji="x" * 99 + "\ud800")) == [
+        f"[ann reacted {'x' * 32}… to an earlier message]\n"
+    ]
 
 
 def test_edits() -> None:
@@ -82,7 +84,9 @@ def said(n: int, text: str, role: str = "assistant") -> ContextMessage:
         ("", None),
     ],
 )
-def test_answers_are_known_by_the_event_after_which_they_were_said(key: str, quoted: str | None) -> None:
+def test_answers_are_known_by_the_event_after_which_they_were_said(
+    key: str, quoted: str | None
+) -> None:
     messages = [
         said(1, "hello", "user"),
         said(2, "first\n  answer"),

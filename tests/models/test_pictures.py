@@ -38,7 +38,9 @@ def bomb(width: int, height: int) -> bytes:
     """A PNG that says it is very large, and has no pixels at all."""
 
     def chunk(name: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        return (
+            struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        )
 
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", b"") + chunk(b"IEND", b"")
@@ -50,7 +52,14 @@ def opened(data: bytes) -> Pillow.Image:
 
 @pytest.mark.parametrize(
     ("kind", "options"),
-    [("PNG", {}), ("JPEG", {}), ("GIF", {}), ("WEBP", {}), ("WEBP", {"lossless": True}), ("WEBP", {"exif": b"Exif"})],
+    [
+        ("PNG", {}),
+        ("JPEG", {}),
+        ("GIF", {}),
+        ("WEBP", {}),
+        ("WEBP", {"lossless": True}),
+        ("WEBP", {"exif": b"Exif"}),
+    ],
 )
 def test_the_header_tells_the_size(kind: str, options: dict[str, object]) -> None:
     made = BytesIO()

@@ -1,4 +1,5 @@
-"""pydantic-ai's model classes keep what every Model keeps, over real sockets to the fake provider."""
+"""pydantic-ai's model classes keep what every Model keeps, over real sockets to the fake
+provider."""
 
 from __future__ import annotations
 
@@ -29,11 +30,15 @@ from .conftest import QUICK
 from .tools import BLOB, KEY, ask, assistant, called, reply_of, result, user
 
 KINDS = ("openai-chat", "anthropic")
-TOOL = ToolSchema("read_file", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
+TOOL = ToolSchema(
+    "read_file", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}}
+)
 
 
 @asynccontextmanager
-async def opened(kind: str, fake: FakeLLM, limits: TransportLimits = QUICK) -> AsyncIterator[PydanticModel]:
+async def opened(
+    kind: str, fake: FakeLLM, limits: TransportLimits = QUICK
+) -> AsyncIterator[PydanticModel]:
     """pydantic-ai's `kind/m`, at the fake provider."""
     url = fake.url if kind != "anthropic" else fake.url.removesuffix("/v1")
     model = open_pydantic(f"{kind}/m", KEY, url, limits)
@@ -110,7 +115,8 @@ async def test_a_fault_has_its_class(
 
 
 async def test_a_reply_that_broke_off_is_none(fake: FakeLLM) -> None:
-    # With Chat Completions it takes the end of the stream for the end of the reply, so this is Anthropic's alone.
+    # With Chat Completions it takes the end of the stream for the end of the reply, so this is
+    # Anthropic's alone.
     fake.script(Behaviour(named="cut"))
     async with opened("anthropic", fake) as model:
         with pytest.raises(errors.ModelUnavailable, match="without a finish reason"):
@@ -152,7 +158,11 @@ async def test_a_conversation_as_it_is_sent(fake: FakeLLM) -> None:
         ("call_1", '{"path":"a"}'),
         ("call_2", "{}"),
     ]
-    assert [message["content"] for message in body["messages"][3:]] == ["x", "[error]\nno such file", "And now?"]
+    assert [message["content"] for message in body["messages"][3:]] == [
+        "x",
+        "[error]\nno such file",
+        "And now?",
+    ]
     assert body["tools"][0]["function"]["name"] == "read_file"
     assert (body["max_completion_tokens"], body["temperature"]) == (99, 0.5)
     assert (body["top_p"], body["seed"], body["stop"]) == (0.25, 7, ["END"])
@@ -160,7 +170,13 @@ async def test_a_conversation_as_it_is_sent(fake: FakeLLM) -> None:
 
 
 async def test_reasoning_goes_back_as_it_came_and_to_nobody_else(fake: FakeLLM) -> None:
-    fake.script(Behaviour(thinking="Let me see.", signature="c2ln", calls=(FakeCall("read_file", '{"path": "a"}'),)))
+    fake.script(
+        Behaviour(
+            thinking="Let me see.",
+            signature="c2ln",
+            calls=(FakeCall("read_file", '{"path": "a"}'),),
+        )
+    )
     asked = user("Go.")
     tools = (TOOL,)
     async with opened("anthropic", fake) as model, opened("openai-chat", fake) as other:
@@ -172,7 +188,11 @@ async def test_reasoning_goes_back_as_it_came_and_to_nobody_else(fake: FakeLLM) 
         await reply_of(model, talk)
         await reply_of(other, talk)
     mine, theirs = (asked.json["messages"] for asked in fake.requests)
-    assert mine[1]["content"][0] == {"type": "thinking", "thinking": "Let me see.", "signature": "c2ln"}
+    assert mine[1]["content"][0] == {
+        "type": "thinking",
+        "thinking": "Let me see.",
+        "signature": "c2ln",
+    }
     assert mine[1]["content"][1]["type"] == "tool_use"
     assert "Let me see." not in str(theirs)
 
@@ -189,12 +209,18 @@ def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
             open_pydantic(name)
 
 
-async def test_it_is_opened_by_its_name_or_by_the_configuration(tmp_path: Path, fake: FakeLLM) -> None:
-    chosen = Config(providers={"openai-chat": ProviderConfig(base_url=fake.url, key_env="K", via="pydantic-ai")})
+async def test_it_is_opened_by_its_name_or_by_the_configuration(
+    tmp_path: Path, fake: FakeLLM
+) -> None:
+    chosen = Config(
+        providers={"openai-chat": ProviderConfig(base_url=fake.url, key_env="K", via="pydantic-ai")}
+    )
     models = Models(Settings(Home(tmp_path), chosen, environment={"K": "k"}))
     assert isinstance(models.open("openai-chat/m"), PydanticModel)
     assert (
-        not catalogue_of(Settings(Home(tmp_path), Config(providers={"x": ProviderConfig(via="pydantic-ai")})))
+        not catalogue_of(
+            Settings(Home(tmp_path), Config(providers={"x": ProviderConfig(via="pydantic-ai")}))
+        )
         .provider("x")
         .local
     )
@@ -213,7 +239,9 @@ def test_without_the_extra_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_what_a_model_repeats_of_our_marks_is_not_its_answer(kind: str, fake: FakeLLM) -> None:
+async def test_what_a_model_repeats_of_our_marks_is_not_its_answer(
+    kind: str, fake: FakeLLM
+) -> None:
     fake.script(Behaviour(text="[msg_id:7] Hello <ctrl46>there"))
     async with opened(kind, fake) as model:
         assert (await reply_of(model)).message.text == "Hello there"

@@ -23,7 +23,9 @@ from deskhand.types.messages import Audio, File, Image, Message, Text, Thinking,
 from .tools import BLOB, FACTS, ask, assistant, called, items_of, open_wire, reply_of, result, user
 
 OFFICIAL: TypeAdapter[Any] = TypeAdapter(params.ResponseCreateParamsStreaming)
-TOOL = ToolSchema("read_file", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
+TOOL = ToolSchema(
+    "read_file", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}}
+)
 PICTURE = Image("sha256:a", "image/png", "a.png")
 MINE = "responses:fake/m"
 SEALED = '{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"c2ln"}'
@@ -41,8 +43,15 @@ async def sent(request: Request, facts: Facts = FACTS) -> Any:
 
 def a_long_talk() -> Request:
     return ask(
-        user("Look at this", PICTURE, File("sha256:b", "b.pdf", "application/pdf", 7), Audio("sha256:c", "audio/ogg")),
-        assistant(Thinking("Hm.", MINE, redacted=SEALED), "I read it.", called("call_1", '{"path":  "a"}')),
+        user(
+            "Look at this",
+            PICTURE,
+            File("sha256:b", "b.pdf", "application/pdf", 7),
+            Audio("sha256:c", "audio/ogg"),
+        ),
+        assistant(
+            Thinking("Hm.", MINE, redacted=SEALED), "I read it.", called("call_1", '{"path":  "a"}')
+        ),
         Message("tool", (ToolResult("call_1", (Text("x"), PICTURE)),)),
         assistant(called("call_2"), called("call_3")),
         Message("tool", (ToolResult("call_2", (Text("no such file"),), "error"),)),
@@ -57,7 +66,11 @@ def a_long_talk() -> Request:
 async def test_a_conversation_as_it_is_sent() -> None:
     body = await sent(a_long_talk())
     encoded = b64encode(await BLOB("sha256:a")).decode()
-    picture = {"type": "input_image", "detail": "auto", "image_url": f"data:image/png;base64,{encoded}"}
+    picture = {
+        "type": "input_image",
+        "detail": "auto",
+        "image_url": f"data:image/png;base64,{encoded}",
+    }
     key = body.pop("prompt_cache_key")
     assert len(key) == 32
     assert body == {
@@ -78,17 +91,31 @@ async def test_a_conversation_as_it_is_sent() -> None:
             },
             msgspec.json.decode(SEALED),
             {"type": "message", "role": "assistant", "content": "I read it."},
-            {"type": "function_call", "call_id": "call_1", "name": "read_file", "arguments": '{"path":  "a"}'},
+            {
+                "type": "function_call",
+                "call_id": "call_1",
+                "name": "read_file",
+                "arguments": '{"path":  "a"}',
+            },
             {
                 "type": "function_call_output",
                 "call_id": "call_1",
                 "output": [{"type": "input_text", "text": "x"}, picture],
             },
             *(
-                {"type": "function_call", "call_id": f"call_{n}", "name": "read_file", "arguments": "{}"}
+                {
+                    "type": "function_call",
+                    "call_id": f"call_{n}",
+                    "name": "read_file",
+                    "arguments": "{}",
+                }
                 for n in (2, 3)
             ),
-            {"type": "function_call_output", "call_id": "call_2", "output": "[error]\nno such file"},
+            {
+                "type": "function_call_output",
+                "call_id": "call_2",
+                "output": "[error]\nno such file",
+            },
             {"type": "function_call_output", "call_id": "call_3", "output": "[no output]"},
             {"type": "message", "role": "user", "content": "And now?"},
         ],
@@ -114,35 +141,74 @@ async def test_the_body_only_grows_and_keeps_its_cache_key() -> None:
     model = open_wire("responses", Transport(), "http://127.0.0.1:9/v1")
     request = a_long_talk()
     first = await model.body(request)
-    assert await model.body(msgspec.structs.replace(request, blob=None)) == first, "an image is not read twice"
-    longer = ask(*[shown.message for shown in request.messages], user("More."), system=request.system, blob=BLOB)
+    assert await model.body(msgspec.structs.replace(request, blob=None)) == first, (
+        "an image is not read twice"
+    )
+    longer = ask(
+        *[shown.message for shown in request.messages],
+        user("More."),
+        system=request.system,
+        blob=BLOB,
+    )
     bodies = [msgspec.json.decode(body) for body in (first, await model.body(longer))]
     assert bodies[1]["input"][:-1] == bodies[0]["input"]
-    assert bodies[0]["prompt_cache_key"] == bodies[1]["prompt_cache_key"] != (await sent(ask()))["prompt_cache_key"]
+    assert (
+        bodies[0]["prompt_cache_key"]
+        == bodies[1]["prompt_cache_key"]
+        != (await sent(ask()))["prompt_cache_key"]
+    )
 
 
 async def test_reasoning_goes_back_to_its_model_alone_and_never_without_what_followed() -> None:
     talk = (
         user("One"),
-        assistant(Thinking("a", MINE, redacted=SEALED), Thinking("b", "responses:fake/other", redacted="{}"), "1"),
+        assistant(
+            Thinking("a", MINE, redacted=SEALED),
+            Thinking("b", "responses:fake/other", redacted="{}"),
+            "1",
+        ),
         user("Two"),
         assistant(Thinking("c", MINE, redacted=SEALED)),
         user("Three"),
-        assistant(Thinking("d", "anthropic:c", "seal"), called("call_1"), Thinking("e", MINE, redacted=SEALED)),
+        assistant(
+            Thinking("d", "anthropic:c", "seal"),
+            called("call_1"),
+            Thinking("e", MINE, redacted=SEALED),
+        ),
         result("call_1", "ok"),
     )
     kinds = [item.get("role") or item["type"] for item in (await sent(ask(*talk)))["input"]]
-    assert kinds == ["user", "reasoning", "assistant", "user", "user", "function_call", "function_call_output"]
+    assert kinds == [
+        "user",
+        "reasoning",
+        "assistant",
+        "user",
+        "user",
+        "function_call",
+        "function_call_output",
+    ]
 
 
 @pytest.mark.parametrize(
     ("fields", "facts", "options"),
     [
-        ({"max_output_tokens": 99, "temperature": 0.5}, FACTS, {"max_output_tokens": 99, "temperature": 0.5}),
+        (
+            {"max_output_tokens": 99, "temperature": 0.5},
+            FACTS,
+            {"max_output_tokens": 99, "temperature": 0.5},
+        ),
         ({"max_output_tokens": 9}, FACTS, {"max_output_tokens": 16}),
         ({"thinking": "high"}, FACTS, {}),
-        ({"thinking": "high", "temperature": 0.5}, THINKS, {"reasoning": {"effort": "high", "summary": "auto"}}),
-        ({"thinking": "low", "tools": (TOOL,)}, THINKS, {"reasoning": {"effort": "low", "summary": "auto"}}),
+        (
+            {"thinking": "high", "temperature": 0.5},
+            THINKS,
+            {"reasoning": {"effort": "high", "summary": "auto"}},
+        ),
+        (
+            {"thinking": "low", "tools": (TOOL,)},
+            THINKS,
+            {"reasoning": {"effort": "low", "summary": "auto"}},
+        ),
         ({"thinking": "max"}, THINKS, {"reasoning": {"effort": "high", "summary": "auto"}}),
         ({"thinking": "max"}, DEEP, {"reasoning": {"effort": "max", "summary": "auto"}}),
         ({}, THINKS, {"reasoning": {"effort": "none"}}),
@@ -164,7 +230,12 @@ async def test_reasoning_goes_back_to_its_model_alone_and_never_without_what_fol
             FACTS,
             {
                 "text": {
-                    "format": {"type": "json_schema", "name": "answer", "schema": {"type": "array"}, "strict": True}
+                    "format": {
+                        "type": "json_schema",
+                        "name": "answer",
+                        "schema": {"type": "array"},
+                        "strict": True,
+                    }
                 }
             },
         ),
@@ -174,7 +245,15 @@ async def test_options(fields: dict[str, Any], facts: Facts, options: dict[str, 
     body = await sent(ask(**fields), facts)
     include = ["reasoning.encrypted_content"] if facts.thinking else None
     assert body.pop("include", None) == include
-    for common in ("model", "stream", "store", "input", "instructions", "tools", "prompt_cache_key"):
+    for common in (
+        "model",
+        "stream",
+        "store",
+        "input",
+        "instructions",
+        "tools",
+        "prompt_cache_key",
+    ):
         body.pop(common, None)
     assert body == options
 
@@ -190,11 +269,20 @@ async def test_a_turn_goes_there_and_back_exactly(fake: FakeLLM, transport: Tran
     assert (thought.text, thought.wire) == ("Let me see.", MINE)
     results = [result(call.id, "ok") for call in reply.message.calls]
     body = await sent(ask(user("Go."), reply.message, *results))
-    given = {"id": "rs_1", "type": "reasoning", "summary": [{"type": "summary_text", "text": "Let me see."}]}
+    given = {
+        "id": "rs_1",
+        "type": "reasoning",
+        "summary": [{"type": "summary_text", "text": "Let me see."}],
+    }
     assert body["input"][1:4] == [
         {**given, "encrypted_content": "gAAAA"},
         *(
-            {"type": "function_call", "call_id": f"call_1_{n}", "name": "read_file", "arguments": call.arguments}
+            {
+                "type": "function_call",
+                "call_id": f"call_1_{n}",
+                "name": "read_file",
+                "arguments": call.arguments,
+            }
             for n, call in enumerate(calls)
         ),
     ]
@@ -202,7 +290,12 @@ async def test_a_turn_goes_there_and_back_exactly(fake: FakeLLM, transport: Tran
     fake.script(Behaviour(text="Done."))
     done = await reply_of(model)
     answer = (await sent(ask(user("Go."), done.message)))["input"][1]
-    assert answer == {"type": "message", "role": "assistant", "content": "Done.", "phase": "final_answer"}
+    assert answer == {
+        "type": "message",
+        "role": "assistant",
+        "content": "Done.",
+        "phase": "final_answer",
+    }
 
 
 async def play(transport: Transport, fake: FakeLLM, *payloads: str) -> list[Any]:
@@ -227,12 +320,18 @@ async def test_what_is_said_between_and_after_calls(fake: FakeLLM, transport: Tr
     )
     assert deltas == [TextDelta("I look."), TextDelta("\n\n"), TextDelta("Found.")]
     assert reply.message.text == "I look.\n\nFound."
-    said = [(item["content"], item.get("phase")) for item in (await sent(ask(user("?"), reply.message)))["input"][1:]]
+    said = [
+        (item["content"], item.get("phase"))
+        for item in (await sent(ask(user("?"), reply.message)))["input"][1:]
+    ]
     assert said == [("I look.", "commentary"), ("Found.", None)]
 
 
-async def test_an_open_models_reasoning_is_shown_and_goes_back(fake: FakeLLM, transport: Transport) -> None:
-    # https://docs.vllm.ai/en/latest/serving/openai_compatible_server/: reasoning in the open, no seal
+async def test_an_open_models_reasoning_is_shown_and_goes_back(
+    fake: FakeLLM, transport: Transport
+) -> None:
+    # https://docs.vllm.ai/en/latest/serving/openai_compatible_server/: reasoning in the open, no
+    # seal
     item = '{"id":"rs_1","type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"Hm."}]}'
     *deltas, reply = await play(
         transport,
@@ -269,9 +368,7 @@ async def test_a_refusal_is_text_and_filtered(fake: FakeLLM, transport: Transpor
         END,
     )
     assert (reply.message.text, reply.finish) == ("No.", "filtered")
-    incomplete = (
-        '{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"%s"}}}'
-    )
+    incomplete = '{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"%s"}}}'
     for reason, finish in (("content_filter", "filtered"), ("max_output_tokens", "length")):
         *_, reply = await play(transport, fake, incomplete % reason)
         assert reply.finish == finish
@@ -303,11 +400,16 @@ async def test_halves_of_emojis_break_nothing(fake: FakeLLM, transport: Transpor
         ("invalid_api_key", errors.ModelKeyRefused),
     ],
 )
-async def test_a_response_that_fails(fake: FakeLLM, transport: Transport, code: str, kind: type[ModelError]) -> None:
+async def test_a_response_that_fails(
+    fake: FakeLLM, transport: Transport, code: str, kind: type[ModelError]
+) -> None:
     error = f'{{"code":"{code}","message":"So it is."}}'
     for payload in (
         f'{{"type":"response.failed","response":{{"status":"failed","error":{error}}}}}',
-        f'{{"type":"error","code":"{code}","message":"So it is.","param":null,"sequence_number":3}}',
+        (
+            f'{{"type":"error","code":"{code}","message":"So it '
+            f'is.","param":null,"sequence_number":3}}'
+        ),
         f'{{"type":"error","error":{error}}}',
         f'{{"error":{error}}}',
     ):
@@ -322,7 +424,9 @@ async def test_what_is_no_response_at_all(fake: FakeLLM, transport: Transport) -
         with pytest.raises(errors.MalformedReply):
             await play(transport, fake, payload)
     with pytest.raises(errors.ModelUnavailable, match="before the response was complete"):
-        await play(transport, fake, '{"type":"response.output_text.delta","output_index":0,"delta":"a"}')
+        await play(
+            transport, fake, '{"type":"response.output_text.delta","output_index":0,"delta":"a"}'
+        )
 
 
 async def test_a_server_that_does_not_stream(fake: FakeLLM, transport: Transport) -> None:
@@ -362,7 +466,9 @@ async def test_the_fake_is_what_the_official_client_reads(fake: FakeLLM) -> None
             await client.responses.create(**asked)
 
 
-async def test_what_a_model_repeats_of_our_marks_is_not_its_answer(fake: FakeLLM, transport: Transport) -> None:
+async def test_what_a_model_repeats_of_our_marks_is_not_its_answer(
+    fake: FakeLLM, transport: Transport
+) -> None:
     pieces = ("[msg_", "id:7] Hel", "lo <ctr", "l46>there")
     head = '{"type":"response.output_text.delta","output_index":0,"delta":'
     *deltas, reply = await play(transport, fake, *(f'{head}"{piece}"}}' for piece in pieces), END)

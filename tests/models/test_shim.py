@@ -10,7 +10,16 @@ import anyio
 import msgspec
 import pytest
 
-from deskhand.models.base import ContextMessage, Item, Model, Reply, Request, TextDelta, ThinkingDelta, ToolSchema
+from deskhand.models.base import (
+    ContextMessage,
+    Item,
+    Model,
+    Reply,
+    Request,
+    TextDelta,
+    ThinkingDelta,
+    ToolSchema,
+)
 from deskhand.models.openai import OpenAIModel
 from deskhand.models.shim import ASSIST, FILES, NO_PROGRAMS, NO_WAY, SORT, Shim
 from deskhand.models.shim_prompts import ABOUT
@@ -27,7 +36,15 @@ from deskhand.types.programs import FileChange, Rehearsed
 
 from .tools import open_wire
 
-NAMES = ("survey_files", "rehearse_program", "run_program", "web_fetch", "undo_change", "cron", "save_memory")
+NAMES = (
+    "survey_files",
+    "rehearse_program",
+    "run_program",
+    "web_fetch",
+    "undo_change",
+    "cron",
+    "save_memory",
+)
 
 
 def schemas(*names: str) -> tuple[ToolSchema, ...]:
@@ -55,16 +72,24 @@ def say(*texts: str) -> list[Behaviour]:
 
 
 async def items_of(
-    fake: FakeLLM, *messages: Message, dialect: str = "grammar", tools: tuple[ToolSchema, ...] = TOOLS
+    fake: FakeLLM,
+    *messages: Message,
+    dialect: str = "grammar",
+    tools: tuple[ToolSchema, ...] = TOOLS,
 ) -> list[Item]:
-    shown = tuple(ContextMessage(4 * n, message) for n, message in enumerate(messages or (USER,), 1))
+    shown = tuple(
+        ContextMessage(4 * n, message) for n, message in enumerate(messages or (USER,), 1)
+    )
     head = DEEP_WORK if "manage_tasks" in {tool.name for tool in tools} else "s"
     async with shim(fake, dialect) as model:
         return [item async for item in model.reply(Request("m", (head,), shown, tools))]
 
 
 async def ask(
-    fake: FakeLLM, *messages: Message, dialect: str = "grammar", tools: tuple[ToolSchema, ...] = TOOLS
+    fake: FakeLLM,
+    *messages: Message,
+    dialect: str = "grammar",
+    tools: tuple[ToolSchema, ...] = TOOLS,
 ) -> tuple[str, list[tuple[str, Any]]]:
     """(what is said, the calls)."""
     items = await items_of(fake, *messages, dialect=dialect, tools=tools)
@@ -72,12 +97,20 @@ async def ask(
     assert isinstance(last, Reply)
     assert "".join(item.text for item in items if isinstance(item, TextDelta)) == last.message.text
     assert last.finish == ("calls" if last.message.calls else "stop")
-    return last.message.text, [(call.name, msgspec.json.decode(call.arguments)) for call in last.message.calls]
+    return last.message.text, [
+        (call.name, msgspec.json.decode(call.arguments)) for call in last.message.calls
+    ]
 
 
-def step(tool: str, arguments: dict[str, Any], result: str, status: Any = "ok") -> tuple[Message, Message]:
-    call = ToolCall(f"c{hash((tool, repr(arguments)))}", tool, msgspec.Raw(msgspec.json.encode(arguments)))
-    return Message("assistant", (call,)), Message("tool", (ToolResult(call.id, (Text(result),), status),))
+def step(
+    tool: str, arguments: dict[str, Any], result: str, status: Any = "ok"
+) -> tuple[Message, Message]:
+    call = ToolCall(
+        f"c{hash((tool, repr(arguments)))}", tool, msgspec.Raw(msgspec.json.encode(arguments))
+    )
+    return Message("assistant", (call,)), Message(
+        "tool", (ToolResult(call.id, (Text(result),), status),)
+    )
 
 
 def rehearsed(program: str, came: Rehearsed, *answers: str) -> tuple[Message, Message]:
@@ -85,7 +118,9 @@ def rehearsed(program: str, came: Rehearsed, *answers: str) -> tuple[Message, Me
     return step("rehearse_program", given, msgspec.json.encode(came).decode())
 
 
-SURVEYED = step("survey_files", {"about": "write 'hello' into n.txt", "purpose": "change"}, "Files here: none")
+SURVEYED = step(
+    "survey_files", {"about": "write 'hello' into n.txt", "purpose": "change"}, "Files here: none"
+)
 
 
 def last_asked(fake: FakeLLM) -> Any:
@@ -113,7 +148,9 @@ async def test_a_request_is_sorted_surveyed_written_rehearsed_and_done(fake: Fak
     turn = (USER, *SURVEYED, *rehearsed(PROGRAM, CAME))
     assert await ask(fake, *turn) == ("", done)
     text, calls = await ask(fake, *turn, *step(*done[0], result="I wrote it."))
-    assert "n.txt" in text and calls == [] and len(fake.requests) == said, "the model is asked for none of this"
+    assert "n.txt" in text and calls == [] and len(fake.requests) == said, (
+        "the model is asked for none of this"
+    )
 
 
 async def test_a_program_is_shown_while_it_is_thought_of(fake: FakeLLM) -> None:
@@ -126,7 +163,9 @@ async def test_a_program_is_shown_while_it_is_thought_of(fake: FakeLLM) -> None:
 async def test_a_second_program_is_asked_for_with_what_was_wrong(fake: FakeLLM) -> None:
     fake.script(*say(FENCED))
     failed = rehearsed("x()", Rehearsed(failed="NameError: name 'x' is not defined"))
-    assert (await ask(fake, USER, *SURVEYED, *failed))[1] == [("rehearse_program", {"program": PROGRAM})]
+    assert (await ask(fake, USER, *SURVEYED, *failed))[1] == [
+        ("rehearse_program", {"program": PROGRAM})
+    ]
     assert "name 'x' is not defined" in last_asked(fake)["messages"][-1]["content"]
 
 
@@ -160,7 +199,11 @@ async def test_what_needs_no_model_asks_none(fake: FakeLLM) -> None:
 
 async def test_a_text_is_read_and_answered_without_tools(fake: FakeLLM) -> None:
     asked = Message("user", (Text("what is the rent, see letter.txt?", OWNER),))
-    read = step("survey_files", {"about": "x", "purpose": "read"}, "--- letter.txt\nThe rent is 900.\n--- end")
+    read = step(
+        "survey_files",
+        {"about": "x", "purpose": "read"},
+        "--- letter.txt\nThe rent is 900.\n--- end",
+    )
     fake.script(*say("The rent is 900."))
     assert await ask(fake, asked, *read) == ("The rent is 900.", [])
     content = last_asked(fake)["messages"][-1]["content"]
@@ -189,17 +232,30 @@ async def test_a_server_without_grammars(fake: FakeLLM) -> None:
     fake.script(*say("I think: compute."))
     ((_, given),) = (await ask(fake, dialect="fenced"))[1]
     assert given["purpose"] == "compute"
-    for written in (f"Sure!\n{FENCED}\nThat is all.", PROGRAM, f"```\n{PROGRAM}", f"```py\n{PROGRAM}\n```"):
+    for written in (
+        f"Sure!\n{FENCED}\nThat is all.",
+        PROGRAM,
+        f"```\n{PROGRAM}",
+        f"```py\n{PROGRAM}\n```",
+    ):
         fake.script(*say(written))
-        assert (await ask(fake, USER, *SURVEYED, dialect="fenced"))[1] == [("rehearse_program", {"program": PROGRAM})]
-    assert all(not {"grammar", "response_format", "id_slot"} & set(asked.json) for asked in fake.requests)
+        assert (await ask(fake, USER, *SURVEYED, dialect="fenced"))[1] == [
+            ("rehearse_program", {"program": PROGRAM})
+        ]
+    assert all(
+        not {"grammar", "response_format", "id_slot"} & set(asked.json) for asked in fake.requests
+    )
 
 
-async def test_a_question_of_the_runtime_is_asked_as_it_is_and_bound_to_its_form(fake: FakeLLM) -> None:
+async def test_a_question_of_the_runtime_is_asked_as_it_is_and_bound_to_its_form(
+    fake: FakeLLM,
+) -> None:
     form = {"type": "object", "properties": {"verdict": {"type": "string"}}}
     fake.script(*say('{"verdict": "reached"}'))
     async with shim(fake) as model:
-        aired = await ask_aside(Aside("You judge.", "long " * 9000, form), ["embedded/m"], lambda name: model)
+        aired = await ask_aside(
+            Aside("You judge.", "long " * 9000, form), ["embedded/m"], lambda name: model
+        )
     assert aired.text == '{"verdict": "reached"}'
     (asked,) = fake.requests
     system, user = (message["content"] for message in asked.json["messages"])
@@ -242,9 +298,15 @@ async def test_the_end_of_a_task_is_written_down_and_not_said(fake: FakeLLM) -> 
     text, calls = await ask(fake, GO_ON, *BEGUN, tools=LONG)
     assert [name for name, _ in calls] == ["survey_files"] and not text
     ran = step("run_program", {"program": PROGRAM}, "I wrote it.")
-    _, calls = await ask(fake, GO_ON, *BEGUN, *SURVEYED, *rehearsed(PROGRAM, CAME), *ran, tools=LONG)
+    _, calls = await ask(
+        fake, GO_ON, *BEGUN, *SURVEYED, *rehearsed(PROGRAM, CAME), *ran, tools=LONG
+    )
     ((name, given),) = calls
-    assert (name, given["action"], given["task_id"]) == ("manage_tasks", "complete", 1) and "n.txt" in given["result"]
+    assert (name, given["action"], given["task_id"]) == (
+        "manage_tasks",
+        "complete",
+        1,
+    ) and "n.txt" in given["result"]
 
 
 async def test_a_task_that_cannot_be_done_is_blocked(fake: FakeLLM) -> None:
@@ -259,15 +321,22 @@ async def test_a_task_that_cannot_be_done_is_blocked(fake: FakeLLM) -> None:
 KEEPS = [
     check
     for check in model_suite.CHECKS
-    # It writes programs and not calls, and does not think. Its words are looked at before they are said, so they come
-    # in one piece, never empty, and never end by their length.
+    # It writes programs and not calls, and does not think. Its words are looked at before they are
+    # said, so they come in one piece, never empty, and never end by their length.
     if check.__name__
     not in (
-        *("thinking_is_kept_apart", "calls_are_whole_and_named", "ids_stay_unique_in_a_session", "length_is_told"),
+        *(
+            "thinking_is_kept_apart",
+            "calls_are_whole_and_named",
+            "ids_stay_unique_in_a_session",
+            "length_is_told",
+        ),
         *("text_is_the_deltas_joined", "closing_early_ends_the_call"),
     )
 ]
-READ = step("survey_files", {"about": "x", "purpose": "read"}, "--- a.txt\nI am well.\n--- end of a.txt")
+READ = step(
+    "survey_files", {"about": "x", "purpose": "read"}, "--- a.txt\nI am well.\n--- end of a.txt"
+)
 
 
 class Reading:
@@ -278,7 +347,9 @@ class Reading:
 
     def reply(self, request: Request) -> AsyncGenerator[Item, None]:
         read = tuple(ContextMessage(100 + n, message) for n, message in enumerate(READ))
-        return self._model.reply(msgspec.structs.replace(request, messages=(*request.messages, *read)))
+        return self._model.reply(
+            msgspec.structs.replace(request, messages=(*request.messages, *read))
+        )
 
 
 @pytest.mark.parametrize("check", KEEPS, ids=lambda check: check.__name__)

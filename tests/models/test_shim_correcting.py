@@ -19,7 +19,10 @@ DENTIST = ("assistant", "I will remind you tomorrow, Monday 23 November, 9:00: C
         (
             [BIKE],
             "sorry, I mixed that up, it's rack 9",
-            "forget('My bike is in rack 7 at the station.')\nremember('My bike is in rack 9 at the station.')",
+            (
+                "forget('My bike is in rack 7 at the station.')\nremember('My bike is in rack 9 "
+                "at the station.')"
+            ),
         ),
         ([BIKE], "thanks, that is all for platform 3", ""),
         ([BIKE], "no, I meant locker 3", ""),
@@ -33,7 +36,10 @@ DENTIST = ("assistant", "I will remind you tomorrow, Monday 23 November, 9:00: C
         (
             [DENTIST],
             "Oh, better at 10",
-            "cancel('Call the dentist.')\nremind('tomorrow, Monday 23 November at 10', 'Call the dentist.')",
+            (
+                "cancel('Call the dentist.')\nremind('tomorrow, Monday 23 November at 10', "
+                "'Call the dentist.')"
+            ),
         ),
         ([DENTIST], "make a list of 3 dentists", ""),
         ([DENTIST], "what is better at 10?", ""),
@@ -45,5 +51,7 @@ DENTIST = ("assistant", "I will remind you tomorrow, Monday 23 November, 9:00: C
         ),
     ],
 )
-def test_what_was_said_just_before_is_put_right(said: list[tuple[str, str]], request_: str, program: str) -> None:
+def test_what_was_said_just_before_is_put_right(
+    said: list[tuple[str, str]], request_: str, program: str
+) -> None:
     assert corrected(ShimTurn(request_, 9, earlier=tuple(said))) == program

@@ -24,9 +24,15 @@ NAMES = vocabulary(Folder(), Assistant([]), date(2026, 11, 23), io.StringIO())
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: each.asked[:40])
 def test_a_program_calls_what_there_is(example: shim_library.Example) -> None:
-    calls = [node.func for node in ast.walk(ast.parse(example.program)) if isinstance(node, ast.Call)]
+    calls = [
+        node.func for node in ast.walk(ast.parse(example.program)) if isinstance(node, ast.Call)
+    ]
     names = {call.id for call in calls if isinstance(call, ast.Name)}
-    known = set(NAMES) | set(dir(__builtins__)) | set(__builtins__ if isinstance(__builtins__, dict) else ())
+    known = (
+        set(NAMES)
+        | set(dir(__builtins__))
+        | set(__builtins__ if isinstance(__builtins__, dict) else ())
+    )
     assert names <= known
 
 
@@ -62,7 +68,11 @@ def _like(told: str) -> str:
         value = ast.literal_eval(data[1].replace("false", "False").replace("true", "True"))
         return json.dumps([value] if "a list of" in told else value)
     begins = told.partition("begins\n")[2]
-    return "\n".join(line.removeprefix("    ") for line in begins.split("\n")) + "\n" if begins else "one\ntwo\n"
+    return (
+        "\n".join(line.removeprefix("    ") for line in begins.split("\n")) + "\n"
+        if begins
+        else "one\ntwo\n"
+    )
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: each.asked[:40])
@@ -72,8 +82,16 @@ def test_a_request_finds_its_own_program(example: shim_library.Example) -> None:
 
 def test_an_example_for_files_of_the_same_kind_comes_before_others() -> None:
     request = "sort members by last name please"
-    assert "lines(" in likest(request, "Files here:\n- members.txt: 13 lines, begins\n    Ada Moss")[-1][1]
-    assert "rows(" in likest(request, "Files here:\n- members.csv: a CSV with 3 rows and the columns a, b")[-1][1]
+    assert (
+        "lines("
+        in likest(request, "Files here:\n- members.txt: 13 lines, begins\n    Ada Moss")[-1][1]
+    )
+    assert (
+        "rows("
+        in likest(request, "Files here:\n- members.csv: a CSV with 3 rows and the columns a, b")[
+            -1
+        ][1]
+    )
 
 
 def test_a_number_that_nobody_named_is_not_followed() -> None:
@@ -106,7 +124,11 @@ def test_a_like_request_finds_a_like_program(request_: str, program: str) -> Non
 def test_the_functions_of_the_prompt_are_there() -> None:
     told = PROGRAMS[PROGRAMS.index("read(path)") : PROGRAMS.index("Rules:")]
     assert set(re.findall(r"\b([a-z_]+)\(", told)) <= set(NAMES)
-    assert all(f"{name}(" in told for _, shown in PROGRAM_SHOTS for name in re.findall(r"\b(replace|rows)\(", shown))
+    assert all(
+        f"{name}(" in told
+        for _, shown in PROGRAM_SHOTS
+        for name in re.findall(r"\b(replace|rows)\(", shown)
+    )
 
 
 # Whether a program follows what was shown
@@ -150,10 +172,17 @@ def test_a_program_follows_what_was_shown(program: str, follows_it: bool) -> Non
     ],
 )
 def test_a_word_that_is_taken_from_an_example(program: str, word: str) -> None:
-    assert borrowed(program, "put all the photos (jpg) in a folder named pictures, tidy up", "") == word
+    assert (
+        borrowed(program, "put all the photos (jpg) in a folder named pictures, tidy up", "")
+        == word
+    )
 
 
 def test_what_is_worked_out_for_an_answer_is_part_of_the_shape() -> None:
     assert shape("x = 1\nsay(f'{x}')") == shape("y = 2\nsay('no')\n")
     assert shape("say(max(rows('a.csv')))") != shape("say(min(rows('a.csv')))")
-    assert shape("x = f'{max(y)} of {z}'") == shape("a = f'the most: {max(b)}'") != shape("a = f'{min(b)}'")
+    assert (
+        shape("x = f'{max(y)} of {z}'")
+        == shape("a = f'the most: {max(b)}'")
+        != shape("a = f'{min(b)}'")
+    )

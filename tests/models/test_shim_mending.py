@@ -20,8 +20,14 @@ BOX: dict[str, object] = {"rows": lambda path: ROWS, "number": float}
     ("program", "found"),
     [
         ("found = [r['name'] for r in rows('a.csv') if r['km'] == max(number(r['km']))]", ["Bo"]),
-        ("found = [r['name'] for r in rows('a.csv') if min(number(r['km'])) == number(r['km'])]", ["Ada"]),
-        ("found = {r['name']: sum(number(r['km'])) for r in rows('a.csv')}", {"Ada": 7.0, "Bo": 5.0}),
+        (
+            "found = [r['name'] for r in rows('a.csv') if min(number(r['km'])) == number(r['km'])]",
+            ["Ada"],
+        ),
+        (
+            "found = {r['name']: sum(number(r['km'])) for r in rows('a.csv')}",
+            {"Ada": 7.0, "Bo": 5.0},
+        ),
         (
             "all = rows('a.csv')\nfound = {each['name']: max(number(each['km'])) for each in all}",
             {"Ada": 4.0, "Bo": 5.0},
@@ -39,7 +45,10 @@ def test_an_aggregate_of_one_row_is_meant_of_all(program: str, found: object) ->
     ("program", "failed"),
     [
         ("x = sum(number(r['km']) for r in rows('a.csv'))", NOT_ITERABLE),
-        ("x = {r['name']: sum(r.values()) for r in rows('a.csv')}", "ZeroDivisionError: division by zero"),
+        (
+            "x = {r['name']: sum(r.values()) for r in rows('a.csv')}",
+            "ZeroDivisionError: division by zero",
+        ),
         ("x = {a: max(b, c) for a, b, c in rows('a.csv')}", NOT_ITERABLE),
         ("x = [", NOT_ITERABLE),
         ("write('days.txt', [])", NOTHING),
@@ -52,12 +61,19 @@ def test_what_is_not_plain_is_left_to_the_model(program: str, failed: str) -> No
 def test_dates_are_found_whatever_stands_between_their_numbers() -> None:
     program = r"days = re.findall(r'\d{2}/\d{2}/\d{4}', read('a.txt'))"
     better = by_code(ProgramTry(program, (), Rehearsed(failed=NOTHING)))
-    assert better == r"days = re.findall(r'\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./](?:\d{4}|\d{2})', read('a.txt'))"
-    assert by_code(ProgramTry(program, (), Rehearsed(read=("a.txt",)))) == better, "nothing came of it"
+    assert better == (
+        r"days = re.findall(r'\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./](?:\d{4}|\d{2})', "
+        r"read('a.txt'))"
+    )
+    assert by_code(ProgramTry(program, (), Rehearsed(read=("a.txt",)))) == better, (
+        "nothing came of it"
+    )
     text = "from 01.04.2026 or 2026-05-02 or 3/4/26, section 4.2.1, no. 12.4"
     found = re.findall(better.partition("r'")[2].partition("'")[0], text)
     assert found == ["01.04.2026", "2026-05-02", "3/4/26"]
-    assert by_code(ProgramTry(better, (), Rehearsed(failed=NOTHING))) == "", "it is not mended twice"
+    assert by_code(ProgramTry(better, (), Rehearsed(failed=NOTHING))) == "", (
+        "it is not mended twice"
+    )
 
 
 TEXT = "--- plan.md\nTuesday, gate 12: boarding\n12 seats\n--- end of plan.md"
@@ -66,7 +82,10 @@ TEXT = "--- plan.md\nTuesday, gate 12: boarding\n12 seats\n--- end of plan.md"
 @pytest.mark.parametrize(
     ("request_", "program"),
     [
-        ("boarding moved from gate 12 to gate 31, fix plan.md", "replace('plan.md', 'gate 12', 'gate 31')"),
+        (
+            "boarding moved from gate 12 to gate 31, fix plan.md",
+            "replace('plan.md', 'gate 12', 'gate 31')",
+        ),
         ("boarding moved from gate 11 to gate 31, fix plan.md", ""),
         ("it is wrong from 12 to 31, fix plan.md", ""),
         ("fix the spelling from top to bottom", ""),
@@ -79,7 +98,11 @@ def test_words_that_become_others(request_: str, program: str) -> None:
 @pytest.mark.parametrize(
     ("request_", "lines", "more"),
     [
-        ("make bag.txt, soap must be on it", ("- tea", "- milk", "- bread"), "append('bag.txt', '- soap')"),
+        (
+            "make bag.txt, soap must be on it",
+            ("- tea", "- milk", "- bread"),
+            "append('bag.txt', '- soap')",
+        ),
         ("make bag.txt, soap must be on it", ("tea", "milk", "bread"), "append('bag.txt', 'soap')"),
         ("make bag.txt, soap must be on it", ("tea", "Soap", "bread"), ""),
         (
@@ -91,7 +114,9 @@ def test_words_that_become_others(request_: str, program: str) -> None:
     ],
 )
 def test_what_a_list_is_to_hold_is_added(request_: str, lines: tuple[str, ...], more: str) -> None:
-    diff = "\n".join(("--- /dev/null", "+++ bag.txt", "@@ -0,0 +1,3 @@", *(f"+{line}" for line in lines)))
+    diff = "\n".join(
+        ("--- /dev/null", "+++ bag.txt", "@@ -0,0 +1,3 @@", *(f"+{line}" for line in lines))
+    )
     made = Rehearsed(changes=(FileChange("bag.txt", "new", "d", diff),))
     assert with_demanded(ProgramTry("p", (), made), request_) == (f"p\n{more}" if more else "")
 
@@ -104,7 +129,11 @@ def test_what_a_list_is_to_hold_is_added(request_: str, lines: tuple[str, ...], 
             "name,town",
             "save_rows('b.csv', found, delimiter=';')",
         ),
-        ("save a.csv as b.csv, separated by tabs", "name,town", "save_rows('b.csv', found, delimiter='\\t')"),
+        (
+            "save a.csv as b.csv, separated by tabs",
+            "name,town",
+            "save_rows('b.csv', found, delimiter='\\t')",
+        ),
         ("save a.csv with semicolons as b.csv", "name;town", ""),
         ("save a.csv as b.csv", "name,town", ""),
     ],

@@ -14,7 +14,9 @@ HEAD = "--- m.csv\n+++ m.csv\n@@ -1,3 +1,3 @@\n"
 
 def turn(request: str) -> ShimTurn:
     return ShimTurn(
-        request, 1, did=(Did(Move(SURVEY, {"about": request, "purpose": "change"}), "Files here: none", "ok"),)
+        request,
+        1,
+        did=(Did(Move(SURVEY, {"about": request, "purpose": "change"}), "Files here: none", "ok"),),
     )
 
 
@@ -56,8 +58,12 @@ def test_a_column_that_nobody_named(program: str, request_: str, column: str) ->
         ("delete both", 2, False),
     ],
 )
-def test_more_than_one_reminder_is_cancelled_only_where_that_is_said(request_: str, count: int, wrong: bool) -> None:
-    calls = tuple(ProgramCall("cron", {"mode": "remove", "job_id": f"job {n}"}) for n in range(count))
+def test_more_than_one_reminder_is_cancelled_only_where_that_is_said(
+    request_: str, count: int, wrong: bool
+) -> None:
+    calls = tuple(
+        ProgramCall("cron", {"mode": "remove", "job_id": f"job {n}"}) for n in range(count)
+    )
     tried = ProgramTry("cancel('x')", (), Rehearsed(calls=calls))
     assert bool(problem(tried, turn(request_), wants=True, assist=True)) is wrong
 
@@ -65,7 +71,9 @@ def test_more_than_one_reminder_is_cancelled_only_where_that_is_said(request_: s
 def test_a_column_that_is_gone_is_a_problem_unless_it_was_asked_for() -> None:
     change = FileChange("m.csv", "changed", "d", f"{HEAD}-time,temp_f\n+time,temp_c\n 08:00,68")
     tried = ProgramTry("replace('m.csv', 'temp_f', 'temp_c')", (), Rehearsed(changes=(change,)))
-    assert "temp_f is gone" in problem(tried, turn("add a column temp_c to m.csv"), wants=True, assist=False)
+    assert "temp_f is gone" in problem(
+        tried, turn("add a column temp_c to m.csv"), wants=True, assist=False
+    )
     assert not problem(tried, turn("rename temp_f to temp_c in m.csv"), wants=True, assist=False)
 
 
@@ -75,16 +83,29 @@ def test_a_column_that_is_gone_is_a_problem_unless_it_was_asked_for() -> None:
         ("save the good ones of m.csv as good.csv", (FileChange("m.csv", "changed", "d"),), True),
         ("save the good ones of m.csv as good.csv", (FileChange("good.csv", "new", "d"),), False),
         ("rename m.csv to n.csv", (FileChange("m.csv", "moved", "d", to="n.csv"),), False),
-        ("add 'see plan.txt' to m.csv", (FileChange("m.csv", "changed", "d", "+see plan.txt"),), False),
+        (
+            "add 'see plan.txt' to m.csv",
+            (FileChange("m.csv", "changed", "d", "+see plan.txt"),),
+            False,
+        ),
         ("put tea on m.csv", (FileChange("m.csv", "changed", "d"),), False),
     ],
 )
 def test_a_file_that_is_named_and_not_there_is_made(
     request_: str, changes: tuple[FileChange, ...], wrong: bool
 ) -> None:
-    did = (Did(Move(SURVEY, {"about": request_, "purpose": "change"}), "Files here:\n- m.csv: 3 lines", "ok"),)
+    did = (
+        Did(
+            Move(SURVEY, {"about": request_, "purpose": "change"}),
+            "Files here:\n- m.csv: 3 lines",
+            "ok",
+        ),
+    )
     tried = ProgramTry("save_rows('m.csv', good)", (), Rehearsed(changes=changes))
-    assert ("the request names" in problem(tried, ShimTurn(request_, 1, did=did), wants=True, assist=False)) is wrong
+    assert (
+        "the request names"
+        in problem(tried, ShimTurn(request_, 1, did=did), wants=True, assist=False)
+    ) is wrong
 
 
 @pytest.mark.parametrize(
@@ -97,18 +118,33 @@ def test_a_file_that_is_named_and_not_there_is_made(
         ("put tea on all files", "jars.txt", False),
     ],
 )
-def test_a_file_that_nobody_named_is_not_changed_in_the_place_of_another(request_: str, path: str, wrong: bool) -> None:
+def test_a_file_that_nobody_named_is_not_changed_in_the_place_of_another(
+    request_: str, path: str, wrong: bool
+) -> None:
     listing = "Files here:\n- Labels A4.txt: 3 lines, begins\n    blue: 3\n- jars.txt: 2 lines"
     did = (Did(Move(SURVEY, {"about": request_, "purpose": "change"}), listing, "ok"),)
-    tried = ProgramTry("append('x', 'tea')", (), Rehearsed(changes=(FileChange(path, "changed", "d"),)))
-    assert ("nobody named" in problem(tried, ShimTurn(request_, 1, did=did), wants=True, assist=False)) is wrong
+    tried = ProgramTry(
+        "append('x', 'tea')", (), Rehearsed(changes=(FileChange(path, "changed", "d"),))
+    )
+    assert (
+        "nobody named" in problem(tried, ShimTurn(request_, 1, did=did), wants=True, assist=False)
+    ) is wrong
 
 
 @pytest.mark.parametrize(
     ("said", "chosen"),
     [
-        (("It costs 1249.00, the other 19.50.", "The Telescope costs 1,249.00, the Compass 19.50."), 1),
-        (("The Telescope costs 1249.00.", "The Telescope costs 1249.00, and the Compass 19.50."), 0),
+        (
+            (
+                "It costs 1249.00, the other 19.50.",
+                "The Telescope costs 1,249.00, the Compass 19.50.",
+            ),
+            1,
+        ),
+        (
+            ("The Telescope costs 1249.00.", "The Telescope costs 1249.00, and the Compass 19.50."),
+            0,
+        ),
         (("It costs 1249.00.", "It costs 1249.00, in 2 shops."), 0),
         (("It costs 1249.00.", "The Telescope costs 12.00."), None),
     ],
@@ -122,7 +158,9 @@ def test_of_two_that_agree_the_one_is_said_that_tells_whose_the_figures_are(
 
 
 def changed(path: str, kind: Kind, *lines: str) -> Rehearsed:
-    return Rehearsed(changes=(FileChange(path, kind, "d", "\n".join(("--- x", "+++ x", "@@ -1 +1 @@", *lines))),))
+    return Rehearsed(
+        changes=(FileChange(path, kind, "d", "\n".join(("--- x", "+++ x", "@@ -1 +1 @@", *lines))),)
+    )
 
 
 @pytest.mark.parametrize(
@@ -134,7 +172,12 @@ def changed(path: str, kind: Kind, *lines: str) -> Rehearsed:
             changed("bag.txt", "new", "+Tea"),
             "'soap' must",
         ),
-        ("a list bag.txt, soap must be in it", "write('bag.txt', 'Soap')", changed("bag.txt", "new", "+Soap"), ""),
+        (
+            "a list bag.txt, soap must be in it",
+            "write('bag.txt', 'Soap')",
+            changed("bag.txt", "new", "+Soap"),
+            "",
+        ),
         (
             "make bag.txt and don't forget soap",
             "write('bag.txt', 'Tea')",
@@ -180,7 +223,15 @@ def changed(path: str, kind: Kind, *lines: str) -> Rehearsed:
         (
             "who wrote in a.md? put the names in n.txt",
             "write('n.txt', x)",
-            changed("n.txt", "new", "--- /dev/null", "+++ n.txt", "@@ -0,0 +1,2 @@", "+[12.05., 18", "+[13.05., 07"),
+            changed(
+                "n.txt",
+                "new",
+                "--- /dev/null",
+                "+++ n.txt",
+                "@@ -0,0 +1,2 @@",
+                "+[12.05., 18",
+                "+[13.05., 07",
+            ),
             "'[12.05., 18' is only a piece",
         ),
         (
@@ -191,16 +242,21 @@ def changed(path: str, kind: Kind, *lines: str) -> Rehearsed:
         ),
     ],
 )
-def test_all_of_a_request_is_done_and_no_more(request_: str, program: str, came: Rehearsed, wrong: str) -> None:
+def test_all_of_a_request_is_done_and_no_more(
+    request_: str, program: str, came: Rehearsed, wrong: str
+) -> None:
     there = "Files here:\n- a.ini: 2 lines\n- a.md: 2 lines"
-    asked = ShimTurn(request_, 1, did=(Did(Move(SURVEY, {"about": request_, "purpose": "change"}), there, "ok"),))
+    asked = ShimTurn(
+        request_, 1, did=(Did(Move(SURVEY, {"about": request_, "purpose": "change"}), there, "ok"),)
+    )
     note = problem(ProgramTry(program, (), came), asked, wants=True, assist=False)
     assert note.startswith(wrong) and bool(note) == bool(wrong), note
 
 
 MEMBERS = (
     "Files here:\n- m.csv: a CSV with 4 rows and the columns name, course, paid; "
-    "rows('m.csv')[0] is {'name': 'Lena Abt', 'course': 'pottery', 'paid': 'no'}; course is pottery or sewing"
+    "rows('m.csv')[0] is {'name': 'Lena Abt', 'course': 'pottery', 'paid': 'no'}; course is "
+    "pottery or sewing"
 )
 
 
@@ -213,9 +269,15 @@ MEMBERS = (
         ("who of the potters has paid in m.csv?", "r['course'] == 'pottery'", False),
     ],
 )
-def test_who_is_not_named_is_not_taken_from_the_first_row(request_: str, looked_for: str, wrong: bool) -> None:
+def test_who_is_not_named_is_not_taken_from_the_first_row(
+    request_: str, looked_for: str, wrong: bool
+) -> None:
     program = f"for r in rows('m.csv'):\n    if {looked_for}:\n        r['paid'] = 'yes'"
-    asked = ShimTurn(request_, 1, did=(Did(Move(SURVEY, {"about": request_, "purpose": "change"}), MEMBERS, "ok"),))
+    asked = ShimTurn(
+        request_,
+        1,
+        did=(Did(Move(SURVEY, {"about": request_, "purpose": "change"}), MEMBERS, "ok"),),
+    )
     diff = "@@ -1,4 +1,4 @@\n name,course,paid\n-Lena Abt,pottery,no\n+Lena Abt,pottery,yes"
     came = Rehearsed(changes=(FileChange("m.csv", "changed", "d", diff),))
     note = problem(ProgramTry(program, (), came), asked, wants=True, assist=False)
@@ -229,10 +291,18 @@ CREW = "--- c.csv\n+++ c.csv\n@@ -1,4 +1,4 @@\n name,team\n"
     ("request_", "diff", "wrong"),
     [
         ("Ida joins the reds, change c.csv", f"{CREW}-Ida,blue\n+Ida,red", ""),
-        ("Ida joins the reds, change c.csv", f"{CREW}-Ida,blue\n-Bo,blue\n+Ida,red\n+Bo,red", "it changes other rows"),
+        (
+            "Ida joins the reds, change c.csv",
+            f"{CREW}-Ida,blue\n-Bo,blue\n+Ida,red\n+Bo,red",
+            "it changes other rows",
+        ),
         ("all of Ida's team are reds now", f"{CREW}-Ida,blue\n-Bo,blue\n+Ida,red\n+Bo,red", ""),
         ("blue is called red now", f"{CREW}-Ida,blue\n-Bo,blue\n+Ida,red\n+Bo,red", ""),
-        ("Ida is called Ida, red", f"{CREW}-Ida,blue\n-Bo,blue\n+Ida,red,blue\n+Bo,blue", "rows no longer fit"),
+        (
+            "Ida is called Ida, red",
+            f"{CREW}-Ida,blue\n-Bo,blue\n+Ida,red,blue\n+Bo,blue",
+            "rows no longer fit",
+        ),
     ],
 )
 def test_a_table_is_changed_where_it_was_meant(request_: str, diff: str, wrong: str) -> None:
@@ -243,6 +313,12 @@ def test_a_table_is_changed_where_it_was_meant(request_: str, diff: str, wrong: 
 def test_a_folder_that_is_empty_after_a_move_is_no_other_file() -> None:
     moved = FileChange("old/a/x.txt", "moved", "d", "", "new/a/x.txt")
     came = Rehearsed(changes=(moved, FileChange("old/a", "deleted"), FileChange("old", "deleted")))
-    listing = Did(Move(SURVEY, {"about": "x", "purpose": "change"}), "Files here:\n- old/a/x.txt: 1 line", "ok")
+    listing = Did(
+        Move(SURVEY, {"about": "x", "purpose": "change"}),
+        "Files here:\n- old/a/x.txt: 1 line",
+        "ok",
+    )
     asked = ShimTurn("rename the folder old to new", 1, did=(listing,))
-    assert problem(ProgramTry("rename('old', 'new')", (), came), asked, wants=True, assist=False) == ""
+    assert (
+        problem(ProgramTry("rename('old', 'new')", (), came), asked, wants=True, assist=False) == ""
+    )

@@ -58,7 +58,10 @@ def test_what_is_no_question_about_deskhand(request_: str) -> None:
             ["where is the rehearsal on sunday", "which folder do i bring?"],
         ),
         ("what is black and white?", ["what is black and white?"]),
-        ("Tell me who came to the party and why they left", ["Tell me who came to the party and why they left"]),
+        (
+            "Tell me who came to the party and why they left",
+            ["Tell me who came to the party and why they left"],
+        ),
         ("", [""]),
     ],
 )
@@ -69,7 +72,11 @@ def test_questions_that_stand_on_their_own(request_: str, parts: list[str]) -> N
 @pytest.mark.parametrize(
     ("said", "request_", "goes_on_"),
     [
-        ("I will remind you tomorrow at 15:30: the vet", "the vet is off, so you can drop that one", True),
+        (
+            "I will remind you tomorrow at 15:30: the vet",
+            "the vet is off, so you can drop that one",
+            True,
+        ),
         ("You have two reminders.", "cancel it", True),
         ("Changed plan.txt.", "delete that one", False),
         ("I will remind you tomorrow", "delete all of it in plan.txt", False),
@@ -100,15 +107,27 @@ def test_what_changes_and_what_asks(request_: str, changes: bool, asks: bool) ->
 @pytest.mark.parametrize(
     ("request_", "program"),
     [
-        ("Please remember that our guest Frieda likes tea.", "remember('Our guest Frieda likes tea.')"),
-        ("and please also remember that Noah must not eat nuts", "remember('Noah must not eat nuts.')"),
+        (
+            "Please remember that our guest Frieda likes tea.",
+            "remember('Our guest Frieda likes tea.')",
+        ),
+        (
+            "and please also remember that Noah must not eat nuts",
+            "remember('Noah must not eat nuts.')",
+        ),
         ("keep in mind for me that the code is 4821", "remember('The code is 4821.')"),
         ("Please remember: my sister Iris is 30", "remember('My sister Iris is 30.')"),
-        ("remind me tomorrow at 9 to call the dentist", "remind('tomorrow at 9', 'Call the dentist.')"),
+        (
+            "remind me tomorrow at 9 to call the dentist",
+            "remind('tomorrow at 9', 'Call the dentist.')",
+        ),
         ("could you remind me in 2 hours to eat?", "remind('in 2 hours', 'Eat.')"),
         ("remind me to eat in 2 hours", "remind('in 2 hours', 'Eat.')"),
         ("remind me every day at 6:30 to feed the cat", "every('day at 6:30', 'Feed the cat.')"),
-        ("delete the reminder about the bread please", "cancel('delete the reminder about the bread please')"),
+        (
+            "delete the reminder about the bread please",
+            "cancel('delete the reminder about the bread please')",
+        ),
         ("cancel all my reminders", "for line in reminders():\n    cancel(line)"),
         ("remind me to cancel the reminder service", ""),
         ("please delete every one of my alarms", "for line in reminders():\n    cancel(line)"),

@@ -66,7 +66,10 @@ def said(step: Step) -> str:
     ("request_", "word"),
     [
         *(("What can you do?", "self"), ("Who are you?", "self"), ("help", "self")),
-        *(("Remind me tomorrow at 9 to call mum", "assist"), ("every monday at 8 tell me to water", "assist")),
+        *(
+            ("Remind me tomorrow at 9 to call mum", "assist"),
+            ("every monday at 8 tell me to water", "assist"),
+        ),
         *(("order two pizzas for us", "talk"), ("book the early train", "talk")),
         *(
             ("undo that", "assist"),
@@ -77,7 +80,11 @@ def said(step: Step) -> str:
         *(("remember that I like tea", "assist"), ("Cancel all my reminders", "assist")),
         *(("what did you just change?", "assist"), ("forget my birthday", "assist")),
         ("What does https://x.example/a say?", "read"),
-        *(("rename a.txt to b.txt", None), ("How many lines has poem.txt?", None), ("Thank you!", None)),
+        *(
+            ("rename a.txt to b.txt", None),
+            ("How many lines has poem.txt?", None),
+            ("Thank you!", None),
+        ),
         *(("Sort every line of a.txt", None), ("What is a remainder?", None)),
     ],
 )
@@ -92,10 +99,26 @@ def test_what_needs_no_model_to_be_sorted(request_: str, word: Word | None) -> N
         ("talk", "thanks", AnswerStep()),
         ("assist", "undo that", Do((Move("undo_change", {}),))),
         ("assist", "remind me at 9", Write("assistant")),
-        ("read", "see https://x.example/a?b=1.", Do((Move("web_fetch", {"url": "https://x.example/a?b=1"}),))),
-        ("read", "what is the rent?", Do((Move("survey_files", {"about": "what is the rent?", "purpose": "read"}),))),
-        ("change", "sort it", Do((Move("survey_files", {"about": "sort it", "purpose": "change"}),))),
-        ("talk", "who is my dentist?", Do((Move("survey_files", {"about": "who is my dentist?", "purpose": "read"}),))),
+        (
+            "read",
+            "see https://x.example/a?b=1.",
+            Do((Move("web_fetch", {"url": "https://x.example/a?b=1"}),)),
+        ),
+        (
+            "read",
+            "what is the rent?",
+            Do((Move("survey_files", {"about": "what is the rent?", "purpose": "read"}),)),
+        ),
+        (
+            "change",
+            "sort it",
+            Do((Move("survey_files", {"about": "sort it", "purpose": "change"}),)),
+        ),
+        (
+            "talk",
+            "who is my dentist?",
+            Do((Move("survey_files", {"about": "who is my dentist?", "purpose": "read"}),)),
+        ),
     ],
 )
 def test_how_a_request_begins(word: Word, request_: str, step: Step) -> None:
@@ -108,13 +131,21 @@ def test_how_a_request_begins(word: Word, request_: str, step: Step) -> None:
 def test_what_follows_the_first_step() -> None:
     assert after("sort it") == Sort()
     step = after("sort it", survey())
-    assert isinstance(step, Write) and (step.kind, step.number) == ("files", 0) and "a.csv" in step.listing
+    assert (
+        isinstance(step, Write)
+        and (step.kind, step.number) == ("files", 0)
+        and "a.csv" in step.listing
+    )
     texts = "--- a.txt\nThe rent is 900.\n--- end of a.txt"
     assert after("what is the rent?", survey("read", texts)) == AnswerStep(texts)
     assert isinstance(after("what is the rent?", survey("read")), Write), "no file was named"
-    assert after("should I learn the piano?", survey("read", texts)) == AnswerStep(), "no text speaks of it"
+    assert after("should I learn the piano?", survey("read", texts)) == AnswerStep(), (
+        "no text speaks of it"
+    )
     made = after("who wrote in a.txt? put the names in b.txt", survey("read", texts))
-    assert isinstance(made, Do) and made.moves[0].arguments["purpose"] == "change", "b.txt is to be made"
+    assert isinstance(made, Do) and made.moves[0].arguments["purpose"] == "change", (
+        "b.txt is to be made"
+    )
     fetched = Did(Move("web_fetch", {"url": "http://x"}), "The text.", "ok")
     step = after("see http://x", fetched)
     assert isinstance(step, AnswerStep) and "The text." in step.texts
@@ -132,14 +163,23 @@ def test_a_first_step_that_fails_is_said(tool: str) -> None:
 def test_what_was_not_done_is_never_called_done(status: str) -> None:
     program = "write('n.txt', 'hello')"
     came = tried(program, Rehearsed("ok", changes=(NEW,)))
-    step = after("write hello into n.txt", survey(), came, ran(program, NEW, status=status, result="ann said no."))
+    step = after(
+        "write hello into n.txt",
+        survey(),
+        came,
+        ran(program, NEW, status=status, result="ann said no."),
+    )
     assert isinstance(step, SayStep) and step.failed and "ann said no." in step.text
 
 
 def test_a_plain_program_is_done_at_once() -> None:
     program = "write('n.txt', 'hello')\nsay('done')"
-    step = after("write hello into n.txt", survey(), tried(program, Rehearsed("done", changes=(NEW,))))
-    assert step == Do((Move("run_program", {"program": program, "changes": msgspec.to_builtins((NEW,))}),))
+    step = after(
+        "write hello into n.txt", survey(), tried(program, Rehearsed("done", changes=(NEW,)))
+    )
+    assert step == Do(
+        (Move("run_program", {"program": program, "changes": msgspec.to_builtins((NEW,))}),)
+    )
 
 
 COMPUTED = "write('n.txt', [l for l in lines('a.csv') if {n}])\nsay(f'{{1}} line')"
@@ -151,11 +191,15 @@ def test_two_equal_outcomes_win() -> None:
     one, same = (tried(each, Rehearsed("1 line", changes=(NEW,))) for each in (first, second))
     asked = "write the vegan guests into n.txt"
     step = after(asked, survey(), one)
-    assert isinstance(step, Write) and step.number == 1, "it is not plain, so it is not believed alone"
+    assert isinstance(step, Write) and step.number == 1, (
+        "it is not plain, so it is not believed alone"
+    )
     assert tools_of(after(asked, survey(), one, same)) == ["run_program"]
     other = tried(COMPUTED.format(n=3), Rehearsed("2 lines", changes=(OTHER,)))
     step = after(asked, survey(), other, one, same)
-    assert isinstance(step, Do) and step.moves[0].arguments["changes"] == msgspec.to_builtins((NEW,))
+    assert isinstance(step, Do) and step.moves[0].arguments["changes"] == msgspec.to_builtins(
+        (NEW,)
+    )
 
 
 def test_two_that_say_the_same_number_agree() -> None:
@@ -164,7 +208,9 @@ def test_two_that_say_the_same_number_agree() -> None:
 
     asked = "how many rows has a.csv?"
     assert isinstance(after(asked, survey("compute"), saying("There are 1,200 rows.")), Write)
-    step = after(asked, survey("compute"), saying("There are 1,200 rows."), saying("It has 1200 rows"))
+    step = after(
+        asked, survey("compute"), saying("There are 1,200 rows."), saying("It has 1200 rows")
+    )
     assert isinstance(step, SayStep) and not step.failed and "1,200" in step.text
 
 
@@ -178,7 +224,11 @@ def test_two_that_stop_refuse_with_their_sentence() -> None:
 
 
 def test_it_does_not_try_for_ever() -> None:
-    for came in (Rehearsed(failed="NameError: x"), Rehearsed("I did it."), Rehearsed("1", needs=None, changes=())):
+    for came in (
+        Rehearsed(failed="NameError: x"),
+        Rehearsed("I did it."),
+        Rehearsed("1", needs=None, changes=()),
+    ):
         step = after("sort a.csv", survey(), *[tried("say('I did it.')", came)] * TRIES)
         assert isinstance(step, SayStep) and step.failed
 
@@ -187,14 +237,26 @@ def test_it_does_not_try_for_ever() -> None:
     ("request_", "purpose", "program", "came"),
     [
         ("sort a.csv", "change", "say('I sorted it.')", Rehearsed("I sorted it.")),
-        ("how many rows has a.csv?", "compute", "say('It has 42 rows.')", Rehearsed("It has 42 rows.")),
+        (
+            "how many rows has a.csv?",
+            "compute",
+            "say('It has 42 rows.')",
+            Rehearsed("It has 42 rows."),
+        ),
         ("how many rows has a.csv?", "compute", "x = 1", Rehearsed()),
-        ("how many rows has a.csv?", "compute", "write('n.txt', 'x')", Rehearsed("1", changes=(NEW,))),
+        (
+            "how many rows has a.csv?",
+            "compute",
+            "write('n.txt', 'x')",
+            Rehearsed("1", changes=(NEW,)),
+        ),
         ("how many rows has a.csv?", "compute", "1 / 0", Rehearsed(failed="ZeroDivisionError")),
         ("sort a.csv", "change", "write('n.txt', 'x')", Rehearsed("x", stopped="no")),
     ],
 )
-def test_what_is_wrong_is_written_again(request_: str, purpose: str, program: str, came: Rehearsed) -> None:
+def test_what_is_wrong_is_written_again(
+    request_: str, purpose: str, program: str, came: Rehearsed
+) -> None:
     step = after(request_, survey(purpose), tried(program, came))
     assert isinstance(step, Write) and step.number == 1
 
@@ -203,21 +265,33 @@ def test_what_code_can_mend_is_not_written_again() -> None:
     wrong = "x = {r['name']: sum(number(r['km'])) for r in rows('a.csv')}"
     failed = tried(wrong, Rehearsed(failed="TypeError: 'Number' object is not iterable"))
     step = after("sum the km of each name in a.csv", survey("compute"), failed)
-    assert isinstance(step, Do) and "other_r['name'] == r['name']" in step.moves[0].arguments["program"]
-    again = after("sum the km of each name in a.csv", survey("compute"), failed, tried(wrong, Rehearsed(failed="x")))
+    assert (
+        isinstance(step, Do)
+        and "other_r['name'] == r['name']" in step.moves[0].arguments["program"]
+    )
+    again = after(
+        "sum the km of each name in a.csv",
+        survey("compute"),
+        failed,
+        tried(wrong, Rehearsed(failed="x")),
+    )
     assert isinstance(again, Write) and is_stuck(ShimTurn("", 1, did=(failed, failed)))
 
 
 def test_a_text_that_came_out_as_it_was_is_changed_by_a_program() -> None:
     shown = survey("read", "--- a.md\nTee\n--- end of a.md")
-    same = tried("read('a.md')\nwrite('a.md', 'Tee')\nsay('done')", Rehearsed(said="done", read=("a.md",)))
+    same = tried(
+        "read('a.md')\nwrite('a.md', 'Tee')\nsay('done')", Rehearsed(said="done", read=("a.md",))
+    )
     step = after("correct the spelling in a.md", shown, same)
     assert isinstance(step, Do) and step.moves[0].arguments["purpose"] == "change"
     assert isinstance(after("correct the spelling in a.md", shown, same, survey()), Write)
 
 
 def test_a_result_that_is_no_rehearsal_is_a_failure() -> None:
-    broken = Did(Move("rehearse_program", {"program": "x"}), "programs run only in the sandbox", "error")
+    broken = Did(
+        Move("rehearse_program", {"program": "x"}), "programs run only in the sandbox", "error"
+    )
     step = after("sort a.csv", survey(), broken)
     assert isinstance(step, Write) and "sandbox" in step.note
     assert isinstance(after("sort a.csv", survey(), Did(broken.move, "odd", "ok")), Write)
@@ -236,7 +310,9 @@ def test_what_a_program_needs_is_called_and_it_is_rehearsed_again() -> None:
     came = tried(program, Rehearsed(calls=(call,)), listing)
     assert after(asked, needs, listed, came) == Do((Move("cron", dict(call.arguments)),))
     removed = Did(Move("cron", dict(call.arguments)), "ok, removed", "ok")
-    assert after(asked, needs, listed, came, removed) == SayStep("I cancelled this: dentist", failed=False)
+    assert after(asked, needs, listed, came, removed) == SayStep(
+        "I cancelled this: dentist", failed=False
+    )
     failed = msgspec.structs.replace(listed, result="the clock is off", status="error")
     assert "the clock is off" in said(after(asked, needs, failed))
 
@@ -260,7 +336,10 @@ def test_what_a_program_needs_is_called_and_it_is_rehearsed_again() -> None:
 )
 def test_is_plain(request_: str, program: str, plain: bool) -> None:
     assert (
-        is_plain(ProgramTry(program, (), Rehearsed("", changes=(NEW,))), ShimTurn(request_, 4, did=(survey(),)))
+        is_plain(
+            ProgramTry(program, (), Rehearsed("", changes=(NEW,))),
+            ShimTurn(request_, 4, did=(survey(),)),
+        )
         is plain
     )
 
@@ -268,7 +347,9 @@ def test_is_plain(request_: str, program: str, plain: bool) -> None:
 def test_over_a_file_that_is_there_nothing_plain_is_written() -> None:
     changed = FileChange("a.txt", "changed", "1" * 64)
     turn = ShimTurn("write a poem into a.txt", 4, did=(survey(),))
-    assert not is_plain(ProgramTry("write('a.txt', 'roses')", (), Rehearsed("", changes=(changed,))), turn)
+    assert not is_plain(
+        ProgramTry("write('a.txt', 'roses')", (), Rehearsed("", changes=(changed,))), turn
+    )
 
 
 def test_what_was_done_is_told_by_what_happened() -> None:
@@ -279,9 +360,17 @@ def test_what_was_done_is_told_by_what_happened() -> None:
         FileChange("c.txt", "moved", to="d/c.txt"),
         FileChange("e", "folder"),
     )
-    words = done_words(ProgramTry("say('I made coffee.')", (), Rehearsed("I made coffee.", changes=changes))).lower()
+    words = done_words(
+        ProgramTry("say('I made coffee.')", (), Rehearsed("I made coffee.", changes=changes))
+    ).lower()
     assert "coffee" not in words
-    for part in ("made n.txt", "changed a.txt", "deleted b.txt", "moved c.txt to d/c.txt", "made the folder e"):
+    for part in (
+        "made n.txt",
+        "changed a.txt",
+        "deleted b.txt",
+        "moved c.txt to d/c.txt",
+        "made the folder e",
+    ):
         assert part in words
     assert "1 added, 2 removed" in words
     many = tuple(FileChange(f"f{n}", "deleted") for n in range(20))
@@ -289,7 +378,8 @@ def test_what_was_done_is_told_by_what_happened() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "kept"), [("I wrote 3 names to n.txt.", True), ("I wrote 3 names to names.txt.", False)]
+    ("words", "kept"),
+    [("I wrote 3 names to n.txt.", True), ("I wrote 3 names to names.txt.", False)],
 )
 def test_words_that_name_a_file_that_was_not_touched_are_dropped(words: str, kept: bool) -> None:
     told = done_words(ProgramTry("say(f'I wrote {n} names')", (), Rehearsed(words, changes=(NEW,))))
@@ -301,10 +391,19 @@ def test_what_failed_in_the_middle_is_said_beside_what_was_done() -> None:
     call = ProgramCall("save_memory", {"content": "tea"}, "I will remember")
     came = tried(program, Rehearsed("", changes=(NEW,), calls=(call,)))
     failed = Did(Move("save_memory", {"content": "tea"}), "memory is off", "error")
-    step = after("write hello into n.txt and remember tea", survey(), came, ran(program, NEW), failed)
-    assert isinstance(step, SayStep) and step.failed and "n.txt" in step.text and "memory is off" in step.text
+    step = after(
+        "write hello into n.txt and remember tea", survey(), came, ran(program, NEW), failed
+    )
+    assert (
+        isinstance(step, SayStep)
+        and step.failed
+        and "n.txt" in step.text
+        and "memory is off" in step.text
+    )
     held = msgspec.structs.replace(failed, result="kept for review", status="ok")
-    assert "kept for review" in said(after("remember tea", tried(program, Rehearsed("", calls=(call,))), held))
+    assert "kept for review" in said(
+        after("remember tea", tried(program, Rehearsed("", calls=(call,))), held)
+    )
 
 
 def test_what_was_denied_after_a_change_does_not_unsay_the_change() -> None:
@@ -313,13 +412,18 @@ def test_what_was_denied_after_a_change_does_not_unsay_the_change() -> None:
     call = ProgramCall("send_message", {"text": "hi"}, "I sent this: hi")
     came = tried(program, Rehearsed("", changes=(NEW,), calls=(call,)))
     denied = Did(Move("send_message", {"text": "hi"}), "ann said no.", "denied")
-    text = said(after("write hello into n.txt and send hi", survey(), came, ran(program, NEW), denied))
+    text = said(
+        after("write hello into n.txt and send hi", survey(), came, ran(program, NEW), denied)
+    )
     assert "n.txt" in text and "Nothing was changed" not in text
 
 
-@pytest.mark.parametrize("request_", ["take it", "help me sort it", "add https://x.example to links.txt"])
+@pytest.mark.parametrize(
+    "request_", ["take it", "help me sort it", "add https://x.example to links.txt"]
+)
 def test_what_is_not_obvious(request_: str) -> None:
-    """No undo, no text about ourselves, and no page that is fetched in place of what was asked for."""
+    """No undo, no text about ourselves, and no page that is fetched in place of what was asked
+    for."""
     assert obvious(request_) is None
 
 
@@ -341,7 +445,15 @@ def test_a_deed_that_nobody_did_is_not_claimed(words: str, asked: str, kept: boo
 
 
 @pytest.mark.parametrize(
-    "written", ["x()", "```python\nx()\n```", "Sure:\n```py\nx()\n```\nThere.", "```\nx()", "`x()`", "```python\nx()"]
+    "written",
+    [
+        "x()",
+        "```python\nx()\n```",
+        "Sure:\n```py\nx()\n```\nThere.",
+        "```\nx()",
+        "`x()`",
+        "```python\nx()",
+    ],
 )
 def test_a_program_is_found_in_what_was_written(written: str) -> None:
     assert program_in(written) == "x()"

@@ -1,4 +1,5 @@
-"""Long work for a small model, read from the conversation alone: messages in, what comes next out."""
+"""Long work for a small model, read from the conversation alone: messages in, what comes next
+out."""
 
 from __future__ import annotations
 
@@ -31,7 +32,10 @@ from deskhand.types.messages import Message, ResultStatus, Text, ToolCall, ToolR
 from deskhand.types.tasks import Graph, Task
 from deskhand.types.turn import TASK_LIST
 
-ASKED = Message("user", (Text("2026-11-22", LOCAL), Text("count the lines of a.txt and write them into b.txt", OWNER)))
+ASKED = Message(
+    "user",
+    (Text("2026-11-22", LOCAL), Text("count the lines of a.txt and write them into b.txt", OWNER)),
+)
 NUDGE = Message("user", (Text("Go on: 2 tasks are open.", LOCAL),))
 
 
@@ -46,20 +50,30 @@ class Talk:
         self.messages.append(message)
 
     def next(self, planning: bool = False) -> object:
-        return next_work([ContextMessage(n, message) for n, message in enumerate(self.messages, 1)], planning)
+        return next_work(
+            [ContextMessage(n, message) for n, message in enumerate(self.messages, 1)], planning
+        )
 
     def do(self, *moves: Move) -> None:
         """These calls in one reply, and what came of them."""
         calls = tuple(
-            ToolCall(f"c{len(self.messages)}.{n}", move.tool, msgspec.Raw(msgspec.json.encode(move.arguments)))
+            ToolCall(
+                f"c{len(self.messages)}.{n}",
+                move.tool,
+                msgspec.Raw(msgspec.json.encode(move.arguments)),
+            )
             for n, move in enumerate(moves)
         )
         self.messages.append(Message("assistant", calls))
         for call, move in zip(calls, moves, strict=True):
-            self.messages.append(Message("tool", (ToolResult(call.id, (Text(self._result(move)),)),)))
+            self.messages.append(
+                Message("tool", (ToolResult(call.id, (Text(self._result(move)),)),))
+            )
 
     def result(self, move: Move, text: str, status: ResultStatus = "ok") -> None:
-        call = ToolCall(f"c{len(self.messages)}", move.tool, msgspec.Raw(msgspec.json.encode(move.arguments)))
+        call = ToolCall(
+            f"c{len(self.messages)}", move.tool, msgspec.Raw(msgspec.json.encode(move.arguments))
+        )
         self.messages += [
             Message("assistant", (call,)),
             Message("tool", (ToolResult(call.id, (Text(text),), status),)),
@@ -71,11 +85,16 @@ class Talk:
             case "create":
                 changed = create(self.graph, Task(0, given["title"]))
             case "complete":
-                changed = update(self.graph, given["task_id"], LOCAL, status="completed", result=given["result"])
+                changed = update(
+                    self.graph, given["task_id"], LOCAL, status="completed", result=given["result"]
+                )
             case "update":
                 changed = update(self.graph, given.pop("task_id"), LOCAL, **given)
             case "list":
-                return "\n".join(filter(None, (listed(self.graph), progress(self.graph)))) or "no tasks yet"
+                return (
+                    "\n".join(filter(None, (listed(self.graph), progress(self.graph))))
+                    or "no tasks yet"
+                )
             case _:
                 return "The plan is approved. Carry it out."
         self.graph = merged(self.graph, changed)
@@ -129,7 +148,10 @@ def test_another_word_makes_another_plan() -> None:
 def test_one_task_after_the_other_with_what_came_of_those_before() -> None:
     talk = planned("Count the lines of a.txt", "Write the number into b.txt")
     first = talk.next()
-    assert isinstance(first, OnTask) and (first.id, first.turn.request) == (1, "Count the lines of a.txt")
+    assert isinstance(first, OnTask) and (first.id, first.turn.request) == (
+        1,
+        "Count the lines of a.txt",
+    )
     assert first.turn.did == () and first.turn.earlier == ()
     talk.result(Move("shell", {"command": "wc -l a.txt"}), "12 a.txt")
     again = talk.next()
@@ -137,12 +159,21 @@ def test_one_task_after_the_other_with_what_came_of_those_before() -> None:
     talk.do(ended(1, "a.txt has 12 lines."))
     assert talk.next() == SayStep("a.txt has 12 lines.\n(1 of 2 tasks are done.)")
     talk.hear(NUDGE)
-    assert talk.follow() == [LIST, Move(TASKS, {"action": "update", "task_id": 2, "status": "in_progress"})]
+    assert talk.follow() == [
+        LIST,
+        Move(TASKS, {"action": "update", "task_id": 2, "status": "in_progress"}),
+    ]
     second = talk.next()
     assert isinstance(second, OnTask) and (second.id, second.turn.did) == (2, ())
-    assert second.turn.earlier == (("user", "Count the lines of a.txt"), ("assistant", "a.txt has 12 lines."))
+    assert second.turn.earlier == (
+        ("user", "Count the lines of a.txt"),
+        ("assistant", "a.txt has 12 lines."),
+    )
     talk.do(ended(2, "b.txt says 12."))
-    report = "1. Count the lines of a.txt: a.txt has 12 lines.\n2. Write the number into b.txt: b.txt says 12."
+    report = (
+        "1. Count the lines of a.txt: a.txt has 12 lines.\n2. Write the number into b.txt: "
+        "b.txt says 12."
+    )
     assert talk.next() == SayStep(f"All tasks are done.\n{report}")
 
 
@@ -165,7 +196,10 @@ def test_what_is_blocked_is_asked_about_and_an_answer_sets_it_free() -> None:
     talk.hear(Message("user", (Text("the blue one, thanks", OWNER),)))
     talk.follow()
     work = talk.next()
-    assert isinstance(work, OnTask) and work.turn.request == "Pay the electrician\nthe blue one, thanks"
+    assert (
+        isinstance(work, OnTask)
+        and work.turn.request == "Pay the electrician\nthe blue one, thanks"
+    )
 
 
 def test_one_task_that_is_blocked_does_not_hold_the_others() -> None:
@@ -198,8 +232,12 @@ def test_more_that_a_person_asks_for_becomes_more_tasks() -> None:
 def test_what_is_out_of_view_is_looked_up_again_and_nothing_is_said_to_be_done() -> None:
     talk = planned("Count the lines of a.txt", "Write the number into b.txt")
     talk.do(ended(1, "12"))
-    hidden = Message("tool", (ToolResult("c", (Text("[an earlier result; call the tool again]", LOCAL),)),))
-    talk.messages[2] = replace(hidden, parts=(replace(hidden.parts[0], call_id=talk.messages[1].calls[0].id),))
+    hidden = Message(
+        "tool", (ToolResult("c", (Text("[an earlier result; call the tool again]", LOCAL),)),)
+    )
+    talk.messages[2] = replace(
+        hidden, parts=(replace(hidden.parts[0], call_id=talk.messages[1].calls[0].id),)
+    )
     assert talk.next() == TaskCalls((LIST,))
     talk.follow()
     assert isinstance(work := talk.next(), OnTask) and work.id == 2
@@ -261,14 +299,19 @@ def test_no_more_than_a_small_model_can_do() -> None:
 
 @pytest.mark.parametrize(
     ("step", "compound"),
-    [("Count a.txt and write b.txt", True), ("Make it; Then move it", True), ("Read the handbook", False)],
+    [
+        ("Count a.txt and write b.txt", True),
+        ("Make it; Then move it", True),
+        ("Read the handbook", False),
+    ],
 )
 def test_what_may_be_more_than_one_thing(step: str, compound: bool) -> None:
     assert is_compound(step) is compound
 
 
 def test_the_list_is_read_as_it_is_written() -> None:
-    """What `manage_tasks` tells and what is read of it belong together: this fails when one of them changes."""
+    """What `manage_tasks` tells and what is read of it belong together: this fails when one of them
+    changes."""
     tasks = (
         Task(1, "Done (with care)", status="completed", result="ok"),
         Task(2, "Waiting", depends_on=(4,)),

@@ -13,7 +13,10 @@ TEXTS = "--- a.md\nOld\n--- end of a.md"
     ("written", "new"),
     [
         ("```\nNew\n```", "New"),
-        ("Here it is:\n```md\nRun:\n```sh\nls\n```\nand go.\n```\nDone.", "Run:\n```sh\nls\n```\nand go."),
+        (
+            "Here it is:\n```md\nRun:\n```sh\nls\n```\nand go.\n```\nDone.",
+            "Run:\n```sh\nls\n```\nand go.",
+        ),
         ("```\nNew, and then it was cut o", ""),
         ("New", ""),
         ("```\n\n```", ""),
@@ -21,7 +24,9 @@ TEXTS = "--- a.md\nOld\n--- end of a.md"
 )
 def test_a_text_is_written_anew_only_where_all_of_it_came(written: str, new: str) -> None:
     program = rewriting(TEXTS, written)
-    assert program == (f"read('a.md')\nwrite('a.md', {new!r})\nsay('I have changed a.md.')" if new else "")
+    assert program == (
+        f"read('a.md')\nwrite('a.md', {new!r})\nsay('I have changed a.md.')" if new else ""
+    )
 
 
 @pytest.mark.parametrize(
@@ -34,7 +39,9 @@ def test_a_text_is_written_anew_only_where_all_of_it_came(written: str, new: str
         ("sort a.md", False),
     ],
 )
-def test_words_are_made_better_by_the_model_and_figures_by_a_program(request_: str, anew: bool) -> None:
+def test_words_are_made_better_by_the_model_and_figures_by_a_program(
+    request_: str, anew: bool
+) -> None:
     assert is_anew(request_) == anew
 
 
@@ -53,7 +60,10 @@ LISTING = "Files here:\n- notes.txt: 3 lines\n- guests.txt: 4 lines"
     ("request_", "path"),
     [
         ("make gifts.txt with three ideas for a present", "gifts.txt"),
-        ("Could you put a polite letter to them into Letters/gym.txt? Sign it with Leonie.", "Letters/gym.txt"),
+        (
+            "Could you put a polite letter to them into Letters/gym.txt? Sign it with Leonie.",
+            "Letters/gym.txt",
+        ),
         ("write a poem", ""),
         ("write a poem to notes.txt", ""),
         ("write a letter to all guests, see guests.txt, to letter.txt", ""),
@@ -75,10 +85,13 @@ def test_a_new_text_becomes_a_program() -> None:
     assert composing("a.txt", "Here:\n```\nTea\nMilk\n```") == "write('a.txt', 'Tea\\nMilk')"
     letter = "```\nDear [Guest's Name],\n\nCome at 4.\n[Your Name]\n```"
     assert composing("a.txt", letter) == "write('a.txt', 'Hello,\\n\\nCome at 4.')"
-    signed = composing("a.txt", "```\nCome at 4.\n\nYours,\n[Your Name]\n```", "write to Bo, sign it as Ida")
+    signed = composing(
+        "a.txt", "```\nCome at 4.\n\nYours,\n[Your Name]\n```", "write to Bo, sign it as Ida"
+    )
     assert signed == "write('a.txt', 'Come at 4.\\n\\nYours,\\nIda')"
     assert composing("a.txt", "Tea") == composing("a.txt", "```\nTea") == ""
     assert (
-        composing("a.txt", "Sure, here is the card:\n\nDear Bo,\ncome at 4") == "write('a.txt', 'Dear Bo,\\ncome at 4')"
+        composing("a.txt", "Sure, here is the card:\n\nDear Bo,\ncome at 4")
+        == "write('a.txt', 'Dear Bo,\\ncome at 4')"
     )
     assert composing("a.txt", "I'm sorry.\nI cannot do that.") == ""

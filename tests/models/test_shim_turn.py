@@ -14,7 +14,16 @@ from deskhand.models.base import ContextMessage
 from deskhand.models.shim import PROMPTS, WINDOW
 from deskhand.models.shim_programs import program_in
 from deskhand.models.shim_prompts import ASSISTANT_SHOTS, PROGRAM_SHOTS, SORTER_SHOTS, WORDS
-from deskhand.models.shim_turn import Did, Move, ShimTurn, clip, cost, objects_in, read_turn, told_before
+from deskhand.models.shim_turn import (
+    Did,
+    Move,
+    ShimTurn,
+    clip,
+    cost,
+    objects_in,
+    read_turn,
+    told_before,
+)
 from deskhand.tools.program.inside.assistant import Assistant
 from deskhand.tools.program.inside.folder import Folder
 from deskhand.tools.program.inside.main import vocabulary
@@ -44,7 +53,9 @@ def test_the_turn_is_read_from_the_messages() -> None:
         Message("tool", (ToolResult("c1", (Text("ok"),)),)),
         Message("user", (Text("You have 3 steps left.", LOCAL),)),
     )
-    assert read_turn([ContextMessage(n, message) for n, message in enumerate(messages)]) == ShimTurn(
+    assert read_turn(
+        [ContextMessage(n, message) for n, message in enumerate(messages)]
+    ) == ShimTurn(
         "write x to a",
         2,
         (("user", "hello"), ("assistant", "Hi!")),
@@ -56,7 +67,11 @@ def test_the_turn_is_read_from_the_messages() -> None:
 @pytest.mark.parametrize("label", [LOCAL, UNTRUSTED])
 def test_what_memory_found_is_known_and_is_not_what_was_said(label: Label) -> None:
     turn = read_turn(
-        [ContextMessage(4, Message("user", (Text("what is the password?", OWNER), Text(SNAPSHOT, label))))]
+        [
+            ContextMessage(
+                4, Message("user", (Text("what is the password?", OWNER), Text(SNAPSHOT, label)))
+            )
+        ]
     )
     assert turn.request == "what is the password?"
     assert turn.known == ("The wifi password is blue-otter-42", "Ann likes tea")
@@ -64,14 +79,24 @@ def test_what_memory_found_is_known_and_is_not_what_was_said(label: Label) -> No
 
 def test_without_a_person_the_last_message_is_the_request() -> None:
     assert read_turn([]).request == ""
-    assert read_turn([ContextMessage(8, Message("user", (Text("Go on.", LOCAL),)))]) == ShimTurn("Go on.", 8)
+    assert read_turn([ContextMessage(8, Message("user", (Text("Go on.", LOCAL),)))]) == ShimTurn(
+        "Go on.", 8
+    )
 
 
 def test_what_was_said_before_is_told_in_pairs_and_not_all_of_it() -> None:
-    pairs = [pair for n in range(9) for pair in (("user", f"question {n}"), ("assistant", f"answer {n} " + "x" * 5000))]
+    pairs = [
+        pair
+        for n in range(9)
+        for pair in (("user", f"question {n}"), ("assistant", f"answer {n} " + "x" * 5000))
+    ]
     told = told_before(ShimTurn("now", 4, tuple(pairs)))
     assert "question 8" in told and "question 0" not in told and cost(told) < 1200
-    assert told_before(ShimTurn("now", 4, (("user", "never answered"),))) == "" == told_before(ShimTurn("now", 4))
+    assert (
+        told_before(ShimTurn("now", 4, (("user", "never answered"),)))
+        == ""
+        == told_before(ShimTurn("now", 4))
+    )
 
 
 @pytest.mark.parametrize("text", ["x" * 50_000, "日本" * 9_000, "short"])
@@ -101,6 +126,13 @@ def test_the_examples_sort_by_words_that_there_are() -> None:
 def test_the_examples_use_what_there_is(asked: str, answer: str) -> None:
     """A program that is shown to the model calls functions that exist, or those of Python."""
     tree = ast.parse(program_in(answer))
-    called = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
-    there = {*vocabulary(Folder(), Assistant(()), date(2026, 11, 23), io.StringIO()), *dir(builtins)}
+    called = {
+        n.func.id
+        for n in ast.walk(tree)
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
+    }
+    there = {
+        *vocabulary(Folder(), Assistant(()), date(2026, 11, 23), io.StringIO()),
+        *dir(builtins),
+    }
     assert called <= there and asked.strip()

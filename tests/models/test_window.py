@@ -31,7 +31,12 @@ def step(number: int, result: str, text: str = "") -> list[Message]:
 
 def request(messages: list[Message], system: str = "", tools: int = 0) -> Request:
     schemas = tuple(ToolSchema(f"t{i}", "does it", {"type": "object"}) for i in range(tools))
-    return Request("m", (system,), tuple(ContextMessage(4 * i, each) for i, each in enumerate(messages, 1)), schemas)
+    return Request(
+        "m",
+        (system,),
+        tuple(ContextMessage(4 * i, each) for i, each in enumerate(messages, 1)),
+        schemas,
+    )
 
 
 words = st.integers(0, 30_000).map(lambda n: "w" * n) | st.text(max_size=200)
@@ -39,25 +44,48 @@ turn = st.tuples(words, st.lists(st.tuples(words, words), max_size=12))
 
 
 @settings(deadline=None, max_examples=200)
-@given(st.lists(turn, min_size=1, max_size=8), st.integers(500, 60_000), words, st.floats(0.6, 4.0), st.booleans())
+@given(
+    st.lists(turn, min_size=1, max_size=8),
+    st.integers(500, 60_000),
+    words,
+    st.floats(0.6, 4.0),
+    st.booleans(),
+)
 def test_no_request_is_larger_than_its_window(
-    turns: list[tuple[str, list[tuple[str, str]]]], window: int, system: str, scale: float, known: bool
+    turns: list[tuple[str, list[tuple[str, str]]]],
+    window: int,
+    system: str,
+    scale: float,
+    known: bool,
 ) -> None:
     messages = [message for said, steps in turns for message in [person(said), *_steps(steps)]]
     asked = request(messages, system, 5)
     limits = Limits(window=window)
-    context = max(int(counted(asked) * scale) - int(scale * fresh(asked.messages)), 1) if known else 0
+    context = (
+        max(int(counted(asked) * scale) - int(scale * fresh(asked.messages)), 1) if known else 0
+    )
     try:
         sent = sized(asked, limits, context, scale)
     except ContextOverflow:
         least = counted(request([person(turns[-1][0][:120])], system, 5))
-        assert (least + (KEEP + 1) * 200 + 300) * scale > room(window, None), "that much would have fitted"
+        assert (least + (KEEP + 1) * 200 + 300) * scale > room(window, None), (
+            "that much would have fitted"
+        )
         return
-    assert counted(sent) * scale <= room(window, None) + 4 * scale, "it is larger than what there is room for"
+    assert counted(sent) * scale <= room(window, None) + 4 * scale, (
+        "it is larger than what there is room for"
+    )
     ids = [call.id for shown in sent.messages for call in shown.message.calls]
-    results = [p.call_id for shown in sent.messages for p in shown.message.parts if isinstance(p, ToolResult)]
+    results = [
+        p.call_id
+        for shown in sent.messages
+        for p in shown.message.parts
+        if isinstance(p, ToolResult)
+    ]
     assert ids == results, "a call has lost its result"
-    last = next(shown.message.text for shown in reversed(sent.messages) if shown.message.role == "user")
+    last = next(
+        shown.message.text for shown in reversed(sent.messages) if shown.message.role == "user"
+    )
     assert last[:50] == turns[-1][0][:50], "what the person said last is gone"
 
 
@@ -67,12 +95,25 @@ def _steps(steps: list[tuple[str, str]]) -> list[Message]:
 
 def test_a_long_turn_loses_its_oldest_steps_and_keeps_what_was_asked() -> None:
     steps = [message for i in range(60) for message in step(i, f"result {i} " + "x" * 500)]
-    cut = fit([person("old"), Message("assistant", (Text("yes"),)), person("the task"), *steps], 2_000)
+    cut = fit(
+        [person("old"), Message("assistant", (Text("yes"),)), person("the task"), *steps], 2_000
+    )
     kept = [message for _, message in cut.kept]
     assert kept[0].text == "the task" and kept[1].role == "assistant" and kept[-1] == steps[-1]
-    assert len(fit([person("the task"), *steps], 1, 1_000_000).kept) == 1 + 2 * KEEP, "the last steps stay"
-    assert sum(map(tokens, kept)) <= 2_000 and len(kept) >= 2 * KEEP and len(cut.kept) + len(cut.dropped) == 123
-    assert all("cut to fit" not in part.text for m in kept for part in m.parts if isinstance(part, ToolResult))
+    assert len(fit([person("the task"), *steps], 1, 1_000_000).kept) == 1 + 2 * KEEP, (
+        "the last steps stay"
+    )
+    assert (
+        sum(map(tokens, kept)) <= 2_000
+        and len(kept) >= 2 * KEEP
+        and len(cut.kept) + len(cut.dropped) == 123
+    )
+    assert all(
+        "cut to fit" not in part.text
+        for m in kept
+        for part in m.parts
+        if isinstance(part, ToolResult)
+    )
 
 
 def test_a_focus_keeps_the_last_exchange_whole() -> None:
@@ -110,7 +151,9 @@ def test_how_a_model_counts_is_learned() -> None:
     meter.learn("m", asked, 2 * counted(asked))
     assert 1.9 < meter.scale("m") <= 2.0, "too low is learned at once"
     meter.learn("m", asked, counted(asked))
-    assert 1.7 < meter.scale("m") < 1.9 and meter.scale("other") == 1.0, "too high is learned slowly"
+    assert 1.7 < meter.scale("m") < 1.9 and meter.scale("other") == 1.0, (
+        "too high is learned slowly"
+    )
     meter.learn("m", asked, 0)
     meter.learn("m", asked, 10**9)
     assert meter.scale("m") == 4.0

@@ -20,17 +20,29 @@ FACTS = Facts(window=200_000, max_output=8192, vision=True)
 
 
 def open_wire(
-    wire: str, transport: Transport, url: str, *, quirks: Quirks | None = None, facts: Facts = FACTS, name: str = "m"
+    wire: str,
+    transport: Transport,
+    url: str,
+    *,
+    quirks: Quirks | None = None,
+    facts: Facts = FACTS,
+    name: str = "m",
 ) -> OpenAIModel | AnthropicModel | ResponsesModel:
     if wire == "openai":
         return OpenAIModel(transport, ModelSpec("fake", name, url, facts, quirks or Quirks(), KEY))
     if wire == "responses":
-        return ResponsesModel(transport, ModelSpec("fake", name, url, facts, quirks or Quirks(), KEY))
-    return AnthropicModel(transport, ModelSpec("fake", name, url, facts, quirks or Quirks(auth="x-api-key"), KEY))
+        return ResponsesModel(
+            transport, ModelSpec("fake", name, url, facts, quirks or Quirks(), KEY)
+        )
+    return AnthropicModel(
+        transport, ModelSpec("fake", name, url, facts, quirks or Quirks(auth="x-api-key"), KEY)
+    )
 
 
 def ask(*messages: Message, **fields: object) -> Request:
-    shown = tuple(ContextMessage(key, message) for key, message in enumerate(messages or (user("Hello"),), 1))
+    shown = tuple(
+        ContextMessage(key, message) for key, message in enumerate(messages or (user("Hello"),), 1)
+    )
     return msgspec.structs.replace(Request("m", ("Be brief.",), shown), **fields)
 
 
@@ -39,7 +51,9 @@ def user(*parts: str | Part) -> Message:
 
 
 def assistant(*parts: str | Part) -> Message:
-    return Message("assistant", tuple(Text(part) if isinstance(part, str) else part for part in parts))
+    return Message(
+        "assistant", tuple(Text(part) if isinstance(part, str) else part for part in parts)
+    )
 
 
 def called(given: str, arguments: str = "{}", name: str = "read_file") -> ToolCall:

@@ -1,4 +1,5 @@
-"""What a server may send: as much as was allowed, for as long as was allowed, and nothing that unpacks to more."""
+"""What a server may send: as much as was allowed, for as long as was allowed, and nothing that
+unpacks to more."""
 
 from __future__ import annotations
 
@@ -92,12 +93,18 @@ async def test_what_behaves_arrives_whole(site: Site) -> None:
     text = "<p>Grüße</p>".encode() * 1000
     site.page("/gzip", gzip.compress(text), headers={"Content-Encoding": "gzip"})
     site.page(
-        "/two", gzip.compress(text[:999]) + gzip.compress(text[999:]) + b"\0\0", headers={"Content-Encoding": "GZIP"}
+        "/two",
+        gzip.compress(text[:999]) + gzip.compress(text[999:]) + b"\0\0",
+        headers={"Content-Encoding": "GZIP"},
     )
     site.page("/zlib", zlib.compress(text), headers={"Content-Encoding": "deflate"})
     packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
-    site.page("/raw", packer.compress(text) + packer.flush(), headers={"Content-Encoding": "deflate"})
-    site.page("/both", gzip.compress(zlib.compress(text)), headers={"Content-Encoding": "deflate, gzip"})
+    site.page(
+        "/raw", packer.compress(text) + packer.flush(), headers={"Content-Encoding": "deflate"}
+    )
+    site.page(
+        "/both", gzip.compress(zlib.compress(text)), headers={"Content-Encoding": "deflate, gzip"}
+    )
     site.page("/same", text, headers={"Content-Encoding": "identity"})
     rare = () if site.exchange is not None else ("/two", "/both")
     for path in ("/gzip", "/zlib", "/raw", "/same", *rare):
@@ -145,7 +152,7 @@ async def main():
     except NetError:
         print(peak() - before)
 anyio.run(main)
-"""
+"""  # noqa: E501
 
 
 async def test_a_bomb_of_ten_gigabytes_is_given_up_within_two_seconds(site: Site) -> None:
@@ -159,7 +166,9 @@ async def test_a_bomb_of_ten_gigabytes_is_given_up_within_two_seconds(site: Site
     assert min(took) <= 2, took
 
 
-@pytest.mark.parametrize("path", ["/bomb", "/bomb-deflate", "/bomb-twice", "/bomb-members", "/endless", "/vast"])
+@pytest.mark.parametrize(
+    "path", ["/bomb", "/bomb-deflate", "/bomb-twice", "/bomb-members", "/endless", "/vast"]
+)
 async def test_a_bomb_of_ten_gigabytes_takes_no_memory(site: Site, path: str) -> None:
     way = "program" if site.exchange is None else "browser"
     arguments = [sys.executable, "-c", CLIENT, PUBLIC, str(site.port), path, way]
@@ -168,18 +177,29 @@ async def test_a_bomb_of_ten_gigabytes_takes_no_memory(site: Site, path: str) ->
     assert int(done.stdout) <= 50 * 1024, "KiB above what an ordinary page takes"
 
 
-@given(st.binary(max_size=5000), st.lists(st.sampled_from(["gzip", "deflate"]), max_size=2), st.integers(1, 700))
+@given(
+    st.binary(max_size=5000),
+    st.lists(st.sampled_from(["gzip", "deflate"]), max_size=2),
+    st.integers(1, 700),
+)
 def test_whatever_was_packed_comes_out_the_same(data: bytes, ways: list[str], step: int) -> None:
     packed = data
     for way in ways:
         packed = gzip.compress(packed, mtime=0) if way == "gzip" else zlib.compress(packed)
     inflater = Inflater(", ".join(ways), InflateMeter(10**6, 100))
-    pieces = [piece for at in range(0, len(packed), step) for piece in inflater.feed(packed[at : at + step])]
+    pieces = [
+        piece
+        for at in range(0, len(packed), step)
+        for piece in inflater.feed(packed[at : at + step])
+    ]
     inflater.close()
     assert b"".join(pieces) == data
 
 
-@given(st.binary(min_size=1, max_size=300), st.sampled_from(["gzip", "deflate", "gzip, gzip", "deflate, gzip"]))
+@given(
+    st.binary(min_size=1, max_size=300),
+    st.sampled_from(["gzip", "deflate", "gzip, gzip", "deflate, gzip"]),
+)
 def test_whatever_is_no_such_thing_ends_in_a_sentence(data: bytes, encoding: str) -> None:
     inflater = Inflater(encoding, InflateMeter(10**6, 100))
     try:

@@ -1,4 +1,5 @@
-"""A secret is put in at the proxy for exactly its host, replaces what the client sent, and never comes back."""
+"""A secret is put in at the proxy for exactly its host, replaces what the client sent, and never
+comes back."""
 
 from __future__ import annotations
 
@@ -9,7 +10,14 @@ import ssl
 
 import pytest
 
-from deskhand.net.egress_secrets import BEARER, HeldSecret, SecretBroker, SecretRule, Withheld, checked_rule
+from deskhand.net.egress_secrets import (
+    BEARER,
+    HeldSecret,
+    SecretBroker,
+    SecretRule,
+    Withheld,
+    checked_rule,
+)
 from deskhand.testing.egress import Lab, Server, everything, lab
 from deskhand.types.errors import ConfigError
 from deskhand.types.secret_search import SecretSearch
@@ -54,21 +62,32 @@ async def test_plain_http_leaves_as_https() -> None:
     async with lab((HOST, 443, server)) as here:
         own(here)
         here.posing = False
-        said = await here.say(b"GET http://api.test/user HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n\r\n")
-        assert b"200 OK" in said and auth(server.requests[0]) == [b"Authorization: Bearer " + PLAIN.encode()]
+        said = await here.say(
+            b"GET http://api.test/user HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n\r\n"
+        )
+        assert b"200 OK" in said and auth(server.requests[0]) == [
+            b"Authorization: Bearer " + PLAIN.encode()
+        ]
         refused = await here.say(b"CONNECT api.test:443 HTTP/1.1\r\nHost: api.test\r\n\r\n")
     assert b"403" in refused and b"deskhand[secrets]" in refused and b"http://api.test/" in refused
     assert {use.port for use in here.uses} == {443}
 
 
 async def test_another_host_never_gets_it() -> None:
-    """Not by a redirect, not by the Host header, not by a target, and not with a certificate of its own."""
-    elsewhere = b"HTTP/1.1 302 Found\r\nLocation: http://other.test/steal\r\nContent-Length: 0\r\n\r\n"
+    """Not by a redirect, not by the Host header, not by a target, and not with a certificate of its
+    own."""
+    elsewhere = (
+        b"HTTP/1.1 302 Found\r\nLocation: http://other.test/steal\r\nContent-Length: 0\r\n\r\n"
+    )
     server = Server(lambda _: elsewhere)
     other = Server()
-    async with lab((HOST, 443, server), ("other.test", 80, other), ("other.test", 443, other)) as here:
+    async with lab(
+        (HOST, 443, server), ("other.test", 80, other), ("other.test", 443, other)
+    ) as here:
         own(here)
-        said = await here.say(b"GET http://api.test/ HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n\r\n")
+        said = await here.say(
+            b"GET http://api.test/ HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n\r\n"
+        )
         assert b"302" in said and b"Location: http://other.test/steal" in said
         assert not other.requests, "the proxy follows nothing"
         await here.say(
@@ -76,10 +95,14 @@ async def test_another_host_never_gets_it() -> None:
             b"Authorization: Bearer mine\r\n\r\n"
         )
         async with here.tunnel(f"{HOST}:443", inner=True) as stream:
-            said = await everything(stream, b"GET / HTTP/1.1\r\nHost: other.test\r\nConnection: close\r\n\r\n")
+            said = await everything(
+                stream, b"GET / HTTP/1.1\r\nHost: other.test\r\nConnection: close\r\n\r\n"
+            )
             assert b"421" in said
         async with here.tunnel(f"{HOST}:443", inner=True) as stream:
-            said = await everything(stream, b"GET https://other.test/ HTTP/1.1\r\nHost: api.test\r\n\r\n")
+            said = await everything(
+                stream, b"GET https://other.test/ HTTP/1.1\r\nHost: api.test\r\n\r\n"
+            )
             assert b"421" in said
     assert len(other.requests) == 1 and PLAIN.encode() not in other.requests[0]
     assert len(server.requests) == 1
@@ -113,7 +136,9 @@ async def test_a_server_without_a_valid_certificate_gets_nothing() -> None:
 )
 def test_only_requests_that_the_rule_means(method: str, target: str, given: bool) -> None:
     secret = held(methods=("GET",), paths=("/repos/",))
-    sent = SecretBroker(HOST, [secret], [secret]).dress(method, target, [(b"Authorization", b"mine"), (b"X", b"1")])
+    sent = SecretBroker(HOST, [secret], [secret]).dress(
+        method, target, [(b"Authorization", b"mine"), (b"X", b"1")]
+    )
     wanted = [(b"Authorization", b"Bearer " + PLAIN.encode())] if given else []
     assert sent == [(b"X", b"1"), *wanted]
 
@@ -131,7 +156,9 @@ def test_headers_of_other_shapes() -> None:
 def test_a_handle_is_a_value_only_where_a_rule_says_so() -> None:
     secret = held(paths=("/a/",))
     broker = SecretBroker(HOST, [secret], [secret])
-    assert (b"X-Key", PLAIN.encode()) in broker.dress("GET", "/a/b", [(b"X-Key", b"{{secret:github}}")])
+    assert (b"X-Key", PLAIN.encode()) in broker.dress(
+        "GET", "/a/b", [(b"X-Key", b"{{secret:github}}")]
+    )
     for target, name in (("/b", "github"), ("/a/b", "other")):
         with pytest.raises(Withheld):
             broker.dress("GET", target, [(b"X-Key", b"{{secret:%s}}" % name.encode())])
@@ -143,24 +170,39 @@ async def test_a_handle_for_a_host_without_secrets_is_not_sent() -> None:
     server = Server()
     async with lab(("other.test", 80, server)) as here:
         own(here)
-        request = b"GET http://other.test/ HTTP/1.1\r\nHost: other.test\r\nX-Key: {{secret:github}}\r\n\r\n"
+        request = (
+            b"GET http://other.test/ HTTP/1.1\r\nHost: other.test\r\nX-Key: "
+            b"{{secret:github}}\r\n\r\n"
+        )
         said = await here.say(request)
-    assert b"403" in said and b"deskhand secrets rule NAME other.test" in said and not server.accepted
+    assert (
+        b"403" in said and b"deskhand secrets rule NAME other.test" in said and not server.accepted
+    )
 
 
 async def test_what_a_server_echoes_is_taken_out() -> None:
     """In headers and bodies, in every form, wherever the pieces are cut."""
 
     def echo(_: bytes) -> bytes:
-        shown = [PLAIN, base64.b64encode(f"user:{PLAIN}".encode()).decode(), PLAIN.encode().hex(), json.dumps(PLAIN)]
+        shown = [
+            PLAIN,
+            base64.b64encode(f"user:{PLAIN}".encode()).decode(),
+            PLAIN.encode().hex(),
+            json.dumps(PLAIN),
+        ]
         body = "|".join(shown).encode() * 50
         chunks = b"".join(b"7\r\n%s\r\n" % body[at : at + 7] for at in range(0, len(body) - 6, 7))
-        head = f"HTTP/1.1 200 {PLAIN}\r\nX-Echo: {PLAIN}\r\nSet-Cookie: t={PLAIN}\r\nTransfer-Encoding: chunked\r\n\r\n"
+        head = (
+            f"HTTP/1.1 200 {PLAIN}\r\nX-Echo: {PLAIN}\r\nSet-Cookie: "
+            f"t={PLAIN}\r\nTransfer-Encoding: chunked\r\n\r\n"
+        )
         return head.encode() + chunks + b"0\r\n\r\n"
 
     async with lab((HOST, 443, Server(echo))) as here:
         own(here)
-        said = await here.say(b"GET http://api.test/ HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n\r\n")
+        said = await here.say(
+            b"GET http://api.test/ HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n\r\n"
+        )
     assert b"{{secret:github}}" in said
     joined = b"".join(line for line in said.split(b"\r\n"))
     assert not [form for form in forms(PLAIN) if form.encode() in joined]
@@ -172,7 +214,10 @@ async def test_an_answer_that_cannot_be_looked_through_is_not_given() -> None:
     server = Server(lambda _: head + packed)
     async with lab((HOST, 443, server)) as here:
         own(here)
-        asked = b"GET http://api.test/ HTTP/1.1\r\nHost: api.test\r\nAccept-Encoding: gzip\r\nRange: bytes=0-5\r\n\r\n"
+        asked = (
+            b"GET http://api.test/ HTTP/1.1\r\nHost: api.test\r\nAccept-Encoding: "
+            b"gzip\r\nRange: bytes=0-5\r\n\r\n"
+        )
         said = await here.say(asked)
     assert b"502" in said and b"compressed" in said
     assert b"identity" in server.requests[0] and b"Range" not in server.requests[0]
@@ -199,7 +244,9 @@ async def test_an_answer_that_cannot_be_looked_through_is_not_given() -> None:
 def test_a_rule_that_would_not_do_what_it_says(rule: dict[str, object]) -> None:
     with pytest.raises(ConfigError):
         checked_rule(SecretRule(**rule))  # type: ignore[arg-type]
-    assert checked_rule(SecretRule("API.test.:8443", methods=("get",))) == SecretRule(HOST, BEARER, ("GET",), port=8443)
+    assert checked_rule(SecretRule("API.test.:8443", methods=("get",))) == SecretRule(
+        HOST, BEARER, ("GET",), port=8443
+    )
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 64, 10_000])
@@ -209,7 +256,10 @@ def test_a_stream_is_scrubbed_as_a_whole_would_be(size: int) -> None:
     data = text.encode()
     named = [(value, f"<{at}>") for at, value in enumerate(values)]
     scrubber = Scrubber(named)
-    out = b"".join(scrubber.feed(data[at : at + size]) for at in range(0, len(data), size)) + scrubber.flush()
+    out = (
+        b"".join(scrubber.feed(data[at : at + size]) for at in range(0, len(data), size))
+        + scrubber.flush()
+    )
     assert out == Scrubber(named).whole(data) and out.endswith(b"xcanary-tok"[1:])
     assert not [form for value in values for form in forms(value) if form.encode() in out]
 

@@ -30,7 +30,9 @@ def wanted(tmp_path: Path) -> DownloadTarget:
     return DownloadTarget(tmp_path / "models" / "file.gguf", HASH, len(DATA))
 
 
-async def test_it_comes_with_progress_and_is_verified(server: FileServer, wanted: DownloadTarget) -> None:
+async def test_it_comes_with_progress_and_is_verified(
+    server: FileServer, wanted: DownloadTarget
+) -> None:
     seen: list[tuple[int, int]] = []
     path = await download(server.url, wanted, lambda done, size: seen.append((done, size)))
     assert path.read_bytes() == DATA
@@ -46,7 +48,9 @@ async def test_it_goes_on_where_it_was_stopped(server: FileServer, wanted: Downl
     assert sha256_of(wanted.path) == HASH
 
 
-async def test_cut_connections_are_taken_up_again(server: FileServer, wanted: DownloadTarget) -> None:
+async def test_cut_connections_are_taken_up_again(
+    server: FileServer, wanted: DownloadTarget
+) -> None:
     server.cut_after = 400_000
     await download(server.url, wanted, pace=QUICK)
     assert wanted.path.read_bytes() == DATA
@@ -54,7 +58,9 @@ async def test_cut_connections_are_taken_up_again(server: FileServer, wanted: Do
     assert server.ranges[1].startswith("bytes=")
 
 
-async def test_a_server_without_ranges_starts_anew(server: FileServer, wanted: DownloadTarget) -> None:
+async def test_a_server_without_ranges_starts_anew(
+    server: FileServer, wanted: DownloadTarget
+) -> None:
     wanted.path.parent.mkdir()
     wanted.partial.write_bytes(DATA[:1_000_000])
     server.ranges_work = False
@@ -69,7 +75,9 @@ async def test_a_wrong_file_is_never_used(server: FileServer, wanted: DownloadTa
     assert not wanted.path.exists() and not wanted.partial.exists()
 
 
-async def test_a_part_of_something_else_is_found_out_and_forgotten(server: FileServer, wanted: DownloadTarget) -> None:
+async def test_a_part_of_something_else_is_found_out_and_forgotten(
+    server: FileServer, wanted: DownloadTarget
+) -> None:
     wanted.path.parent.mkdir()
     wanted.partial.write_bytes(b"x" * 1000)
     with pytest.raises(NetError, match="sha256"):
@@ -78,7 +86,9 @@ async def test_a_part_of_something_else_is_found_out_and_forgotten(server: FileS
     assert wanted.path.read_bytes() == DATA
 
 
-async def test_what_came_is_kept_when_the_server_goes_away(server: FileServer, wanted: DownloadTarget) -> None:
+async def test_what_came_is_kept_when_the_server_goes_away(
+    server: FileServer, wanted: DownloadTarget
+) -> None:
     server.cut_after = 100_000
     server.dies_after = 3
     with pytest.raises(NetError, match="0 MB of 3 MB are here; run it again to go on"):
@@ -86,7 +96,9 @@ async def test_what_came_is_kept_when_the_server_goes_away(server: FileServer, w
     assert wanted.partial.read_bytes() == DATA[: wanted.partial.stat().st_size] != b""
 
 
-async def test_statuses_and_silence_say_what_to_do(server: FileServer, wanted: DownloadTarget) -> None:
+async def test_statuses_and_silence_say_what_to_do(
+    server: FileServer, wanted: DownloadTarget
+) -> None:
     server.status = 404
     with pytest.raises(NetError, match=r"status 404.*another mirror"):
         await download(server.url, wanted)
@@ -103,7 +115,9 @@ async def test_a_disk_that_becomes_full(server: FileServer, wanted: DownloadTarg
         await download(server.url, wanted)
 
 
-async def test_a_disk_that_is_too_small_is_known_before(server: FileServer, wanted: DownloadTarget) -> None:
+async def test_a_disk_that_is_too_small_is_known_before(
+    server: FileServer, wanted: DownloadTarget
+) -> None:
     with pytest.raises(NetError, match=r"not enough disk space.*DESKHAND_CACHE"):
         await download(server.url, DownloadTarget(wanted.path, HASH, 10**18))
     assert server.ranges == []

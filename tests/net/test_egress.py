@@ -33,7 +33,11 @@ async def test_a_plain_request_reaches_an_allowed_host() -> None:
     assert status(said) == 200
     head = server.requests[0].split(b"\r\n")
     assert head[:2] == [b"GET /a?b=c HTTP/1.1", b"Host: allowed.test"]
-    assert here.dialled == [("allowed.test", 80)] and here.uses[0].down > 0 and not here.uses[0].refused
+    assert (
+        here.dialled == [("allowed.test", 80)]
+        and here.uses[0].down > 0
+        and not here.uses[0].refused
+    )
 
 
 async def test_a_tunnel_reaches_an_allowed_host() -> None:
@@ -41,7 +45,10 @@ async def test_a_tunnel_reaches_an_allowed_host() -> None:
     async with lab(("allowed.test", 443, server)) as here:
         here.allow("allowed.test")
         async with here.tunnel("allowed.test:443") as stream:
-            assert status(await everything(stream, b"GET / HTTP/1.1\r\nHost: allowed.test\r\n\r\n")) == 200
+            assert (
+                status(await everything(stream, b"GET / HTTP/1.1\r\nHost: allowed.test\r\n\r\n"))
+                == 200
+            )
     assert len(server.requests) == 1 and here.dialled == [("allowed.test", 443)]
 
 
@@ -57,15 +64,31 @@ async def test_a_tunnel_reaches_an_allowed_host() -> None:
             "[::1]",
             "2130706433",
         ),
-        *("0x7f000001", "169.254.169.254", "[::ffff:127.0.0.1]", "allowed.test@evil.test", "evil.test@allowed.test"),
-        *("evil.test#allowed.test", "evil.test?allowed.test", "evil.test/allowed.test", "evil.test\\allowed.test"),
+        *(
+            "0x7f000001",
+            "169.254.169.254",
+            "[::ffff:127.0.0.1]",
+            "allowed.test@evil.test",
+            "evil.test@allowed.test",
+        ),
+        *(
+            "evil.test#allowed.test",
+            "evil.test?allowed.test",
+            "evil.test/allowed.test",
+            "evil.test\\allowed.test",
+        ),
         *(
             "allowed.test\0.evil.test",
             "evil.test\0allowed.test",
             "evil.test%00.allowed.test",
             "evil.test%23allowed.test",
         ),
-        *("allowed.test%2eevil.test", "allowed。test.evil.test", "evil.test\tallowed.test", "evil.test;allowed.test"),
+        *(
+            "allowed.test%2eevil.test",
+            "allowed。test.evil.test",
+            "evil.test\tallowed.test",
+            "evil.test;allowed.test",
+        ),
         *(
             "allowed.test:22",
             "allowed.test:8443",
@@ -74,7 +97,14 @@ async def test_a_tunnel_reaches_an_allowed_host() -> None:
             "allowed.test..",
             ".allowed.test",
         ),
-        *("", "allowed.test,evil.test", "*.test", "allowed.test:443:443", "localhost", "evil.test\ufe52allowed.test"),
+        *(
+            "",
+            "allowed.test,evil.test",
+            "*.test",
+            "allowed.test:443:443",
+            "localhost",
+            "evil.test\ufe52allowed.test",
+        ),
     ],
 )
 @pytest.mark.parametrize("form", ["connect", "absolute", "inside"])
@@ -86,7 +116,7 @@ async def test_another_host_is_not_reached(host: str, form: str) -> None:
         named = host if ":" in host.rpartition("]")[2] else f"{host}:443"
         request = {
             "connect": f"CONNECT {named} HTTP/1.1\r\nHost: allowed.test\r\n\r\n",
-            "absolute": f"GET http://{host}/ HTTP/1.1\r\nHost: allowed.test\r\nConnection: close\r\n\r\n",
+            "absolute": f"GET http://{host}/ HTTP/1.1\r\nHost: allowed.test\r\nConnection: close\r\n\r\n",  # noqa: E501
             "inside": f"GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n",
         }[form]
         said = await here.say(request.encode())
@@ -100,7 +130,9 @@ async def test_the_answer_says_why_and_what_to_do() -> None:
     async with lab() as here:
         said = await here.say(GET.format("evil.test").encode())
     assert status(said) == 403 and b"Deskhand: evil.test is not allowed" in said
-    assert [(use.host, use.refused) for use in here.uses] == [("evil.test", "evil.test is not allowed")]
+    assert [(use.host, use.refused) for use in here.uses] == [
+        ("evil.test", "evil.test is not allowed")
+    ]
 
 
 async def test_every_public_host_where_that_is_asked() -> None:
@@ -109,7 +141,9 @@ async def test_every_public_host_where_that_is_asked() -> None:
         here.public = True
         assert status(await here.say(GET.format("any.test").encode())) == 200
         assert status(await here.say(GET.format("192.0.2.1").encode())) == 403
-        assert status(await here.say(GET.format("other.test").encode())) == 403, "its address is not public"
+        assert status(await here.say(GET.format("other.test").encode())) == 403, (
+            "its address is not public"
+        )
     assert here.dialled == [("any.test", 80), ("other.test", 80)]
 
 
@@ -122,7 +156,9 @@ async def test_a_tunnel_for_another_name_than_was_allowed() -> None:
             async with here.tunnel("allowed.test:443", "evil.test"):
                 pass
         plain = b"GET / HTTP/1.1\r\nHost: evil.test\r\n\r\n"
-        said = await here.say(b"CONNECT allowed.test:443 HTTP/1.1\r\nHost: allowed.test\r\n\r\n", then=plain)
+        said = await here.say(
+            b"CONNECT allowed.test:443 HTTP/1.1\r\nHost: allowed.test\r\n\r\n", then=plain
+        )
     assert not server.requests and said == b""
     assert [bool(use.refused) for use in here.uses] == [True, True]
     assert "evil.test" in here.uses[0].refused and "no TLS" in here.uses[1].refused
@@ -133,7 +169,8 @@ async def test_another_port_carries_what_the_entry_allows() -> None:
     async with lab(("allowed.test", 2222, server)) as here:
         here.allow("allowed.test:2222")
         said = await here.say(
-            b"CONNECT allowed.test:2222 HTTP/1.1\r\nHost: allowed.test\r\n\r\n", then=b"SSH-2.0-x\r\n\r\n"
+            b"CONNECT allowed.test:2222 HTTP/1.1\r\nHost: allowed.test\r\n\r\n",
+            then=b"SSH-2.0-x\r\n\r\n",
         )
         refused = await here.say(b"CONNECT allowed.test:443 HTTP/1.1\r\nHost: allowed.test\r\n\r\n")
     assert said.endswith(b"SSH-2.0-x\r\n\r\n") and status(refused) == 403
@@ -217,12 +254,22 @@ async def test_bodies_of_both_kinds_and_the_wait_for_them() -> None:
         head = b"POST http://allowed.test/ HTTP/1.1\r\nHost: allowed.test\r\nConnection: close\r\n"
         assert status(await here.say(head + b"Content-Length: 5\r\n\r\nhello", pieces=7)) == 200
         chunked = b"5\r\nhello\r\n0\r\nX-Trailer: y\r\n\r\n"
-        assert status(await here.say(head + b"Transfer-Encoding: chunked\r\n\r\n" + chunked, pieces=3)) == 200
-        said = await here.say(head + b"Expect: 100-continue\r\nContent-Length: 5\r\n\r\n", then=b"hello")
+        assert (
+            status(await here.say(head + b"Transfer-Encoding: chunked\r\n\r\n" + chunked, pieces=3))
+            == 200
+        )
+        said = await here.say(
+            head + b"Expect: 100-continue\r\nContent-Length: 5\r\n\r\n", then=b"hello"
+        )
         assert status(said) == 200
     bodies = [request.partition(b"\r\n\r\n")[2] for request in server.requests]
-    assert bodies[0] == bodies[2] == b"hello" and re.sub(rb"\w+\r\n(\w*)\r\n", rb"\1", bodies[1]) == b"hello"
-    assert not any(b"expect" in request.lower() or b"trailer" in request.lower() for request in server.requests)
+    assert (
+        bodies[0] == bodies[2] == b"hello"
+        and re.sub(rb"\w+\r\n(\w*)\r\n", rb"\1", bodies[1]) == b"hello"
+    )
+    assert not any(
+        b"expect" in request.lower() or b"trailer" in request.lower() for request in server.requests
+    )
 
 
 async def test_an_unlisted_host_is_told_before_the_body_is_sent() -> None:
@@ -237,8 +284,10 @@ async def test_what_is_meant_for_the_proxy_stays_there() -> None:
     async with lab(("allowed.test", 80, server)) as here:
         here.allow("allowed.test")
         await here.say(
-            b"GET http://allowed.test/ HTTP/1.1\r\nHost: allowed.test\r\nProxy-Authorization: Basic eDp5\r\n"
-            b"Connection: X-Own, Host, close\r\nX-Own: 1\r\nUpgrade: h2c\r\nTE: trailers\r\nX-Kept: 1\r\n\r\n"
+            b"GET http://allowed.test/ HTTP/1.1\r\nHost: "
+            b"allowed.test\r\nProxy-Authorization: Basic eDp5\r\n"
+            b"Connection: X-Own, Host, close\r\nX-Own: 1\r\nUpgrade: h2c\r\nTE: "
+            b"trailers\r\nX-Kept: 1\r\n\r\n"
         )
     sent = server.requests[0].lower()
     assert b"host: allowed.test\r\n" in sent and b"x-kept: 1" in sent and sent.count(b"host:") == 1
@@ -264,7 +313,11 @@ async def test_an_answer_that_is_no_proper_http(bad: bytes) -> None:
 
 async def test_an_answer_that_breaks_off_is_not_completed() -> None:
     async with lab(
-        ("allowed.test", 80, Server(lambda _: b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello"))
+        (
+            "allowed.test",
+            80,
+            Server(lambda _: b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello"),
+        )
     ) as here:
         here.allow("allowed.test")
         said = await here.say(GET.format("allowed.test").encode())
@@ -274,7 +327,10 @@ async def test_an_answer_that_breaks_off_is_not_completed() -> None:
 async def test_the_socket_is_ours_alone_and_takes_nothing_but_a_listener() -> None:
     async with lab() as here:
         path = Path(here.path)
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600 and stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+        assert (
+            stat.S_IMODE(path.stat().st_mode) == 0o600
+            and stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+        )
         one, other = socket.socketpair()
         with one, other, socket.socket(socket.AF_UNIX) as connection:
             connection.connect(here.path)
@@ -301,7 +357,9 @@ def test_entries_mean_what_they_say() -> None:
     assert below.covers("a.example.org", 443) and below.covers("a.b.example.org", 80)
     assert not below.covers("example.org", 443) and not below.covers("badexample.org", 443)
     assert str(parse_entry("bücher.example:8443")) == "xn--bcher-kva.example:8443"
-    assert parse_entry("192.0.2.7").covers("192.0.2.7", 443) and parse_entry("[2001:db8::1]:8443").ports == (8443,)
+    assert parse_entry("192.0.2.7").covers("192.0.2.7", 443) and parse_entry(
+        "[2001:db8::1]:8443"
+    ).ports == (8443,)
     for wrong in (
         "*",
         "*.org",
@@ -344,8 +402,15 @@ def test_the_name_in_a_greeting_is_found_however_it_is_cut() -> None:
     assert all(server_name(hello[:at]) is None for at in range(len(hello)))
     body = hello[5:]
     half = len(hello) // 2
-    split = b"".join(b"\x16\x03\x01" + len(part).to_bytes(2) + part for part in (body[:half], body[half:]))
+    split = b"".join(
+        b"\x16\x03\x01" + len(part).to_bytes(2) + part for part in (body[:half], body[half:])
+    )
     assert server_name(split) == "allowed.test"
-    for wrong in (b"GET / HTTP/1.1", b"\x16\x03\x01\xff\xff", b"\x16\x03\x01\x00\x00", b"\x17\x03\x03\x00\x01x"):
+    for wrong in (
+        b"GET / HTTP/1.1",
+        b"\x16\x03\x01\xff\xff",
+        b"\x16\x03\x01\x00\x00",
+        b"\x17\x03\x03\x00\x01x",
+    ):
         with pytest.raises(ValueError, match=r"."):
             server_name(wrong + b"x" * 10)

@@ -14,7 +14,8 @@ from deskhand.types.errors import SandboxUnavailable
 
 
 async def test_what_goes_wrong_meanwhile_comes_out_as_it_is() -> None:
-    """And the socket is gone: a sandbox that does not come up is said in its own words, with what to do."""
+    """And the socket is gone: a sandbox that does not come up is said in its own words, with what
+    to do."""
 
     async def permit(*_: object) -> str:
         return "no"

@@ -1,4 +1,5 @@
-"""How a browser is imitated. What is never reached, and what a server may send, is in the suites of both clients."""
+"""How a browser is imitated. What is never reached, and what a server may send, is in the suites of
+both clients."""
 
 from __future__ import annotations
 
@@ -31,11 +32,17 @@ async def test_it_says_what_a_browser_says(site: Site) -> None:
         await site.net().get(site.url())
     (seen,) = site.requests
     assert "Chrome/" in seen.headers["user-agent"] and "Deskhand" not in str(seen)
-    assert {"sec-ch-ua", "sec-fetch-mode", "sec-fetch-dest", "accept-language"} <= seen.headers.keys()
+    assert {
+        "sec-ch-ua",
+        "sec-fetch-mode",
+        "sec-fetch-dest",
+        "accept-language",
+    } <= seen.headers.keys()
 
 
 async def test_its_greeting_is_not_that_of_a_program(site: Site) -> None:
-    """The first bytes of TLS: a browser's hold values at random where a program's hold none (RFC 8701, GREASE)."""
+    """The first bytes of TLS: a browser's hold values at random where a program's hold none (RFC
+    8701, GREASE)."""
     hellos: list[bytes] = []
 
     async def serve(stream: AnyByteStream) -> None:
@@ -54,7 +61,9 @@ async def test_its_greeting_is_not_that_of_a_program(site: Site) -> None:
     grease = [bytes((n * 16 + 10,) * 2) for n in range(16)]
     ciphers = [hello[76 : 76 + int.from_bytes(hello[76:78], "big") + 2] for hello in hellos]
     assert [any(each[2:4] == value for value in grease) for each in ciphers] == [False, True]
-    assert all(b"safe.test" in hello for hello in hellos), "the name is asked for, although an address is connected to"
+    assert all(b"safe.test" in hello for hello in hellos), (
+        "the name is asked for, although an address is connected to"
+    )
 
 
 async def test_a_certificate_must_be_right(site: Site) -> None:
@@ -82,7 +91,11 @@ async def test_it_connects_to_none_but_the_addresses_it_is_given(site: Site) -> 
     async with site, Site(PRIVATE) as trap:
         request = OutboundRequest(parse_url(f"http://localhost:{site.port}/"))
         status, headers, body = await exchange(request, [site.address], NetLimits())
-        assert (status, headers["content-type"], b"Hello" in body) == (200, "text/html; charset=utf-8", True)
+        assert (status, headers["content-type"], b"Hello" in body) == (
+            200,
+            "text/html; charset=utf-8",
+            True,
+        )
         with pytest.raises(NetError, match="does not take connections there"):
             await exchange(request, ["127.0.0.77"], NetLimits())
         assert trap.connections == 0

@@ -19,15 +19,72 @@ from deskhand.testing.site import PRIVATE, PUBLIC, Rebinding, Site
 from deskhand.types.errors import AddressRefused, NetError
 
 LITERALS = [
-    *("127.0.0.1", "localhost.", "127.1", "2130706433", "0x7f000001", "0x7f.0.0.1", "0177.0.0.1", "0", "[::1]", "[::]"),
-    *("[::ffff:127.0.0.1]", "[0:0:0:0:0:ffff:7f00:1]", "[64:ff9b::a9fe:a9fe]", "[2002:a9fe:a9fe::]", "[::127.0.0.1]"),
-    *("[fd00:ec2::254]", "[fe80::1%25lo]", "169.254.169.254", "2852039166", "0xa9fea9fe", "0251.0376.0251.0376"),
-    *("169.254.170.2", "100.100.100.200", "192.0.0.192", "198.18.0.1", "224.0.0.1", "240.0.0.1", "255.255.255.255"),
-    *("example.com@127.0.0.1", "example.com\\@127.0.0.1", "\uff11\uff12\uff17.1", "127。0。0。1", "①②⑦.0.0.1"),
-    *("localhost", "LOCALHOST", "127.0.0.1.", "[::ffff:7f00:1]", "[64:ff9b::7f00:1]", "[2001:0:7f00:1::]", "0x7f.1"),
-    *("127.0.0.1%00.example.com", "127.0.0.1\0.example.com", "%31%32%37.0.0.1", "017700000001", "0x0000007f000001"),
+    *(
+        "127.0.0.1",
+        "localhost.",
+        "127.1",
+        "2130706433",
+        "0x7f000001",
+        "0x7f.0.0.1",
+        "0177.0.0.1",
+        "0",
+        "[::1]",
+        "[::]",
+    ),
+    *(
+        "[::ffff:127.0.0.1]",
+        "[0:0:0:0:0:ffff:7f00:1]",
+        "[64:ff9b::a9fe:a9fe]",
+        "[2002:a9fe:a9fe::]",
+        "[::127.0.0.1]",
+    ),
+    *(
+        "[fd00:ec2::254]",
+        "[fe80::1%25lo]",
+        "169.254.169.254",
+        "2852039166",
+        "0xa9fea9fe",
+        "0251.0376.0251.0376",
+    ),
+    *(
+        "169.254.170.2",
+        "100.100.100.200",
+        "192.0.0.192",
+        "198.18.0.1",
+        "224.0.0.1",
+        "240.0.0.1",
+        "255.255.255.255",
+    ),
+    *(
+        "example.com@127.0.0.1",
+        "example.com\\@127.0.0.1",
+        "\uff11\uff12\uff17.1",
+        "127。0。0。1",
+        "①②⑦.0.0.1",
+    ),
+    *(
+        "localhost",
+        "LOCALHOST",
+        "127.0.0.1.",
+        "[::ffff:7f00:1]",
+        "[64:ff9b::7f00:1]",
+        "[2001:0:7f00:1::]",
+        "0x7f.1",
+    ),
+    *(
+        "127.0.0.1%00.example.com",
+        "127.0.0.1\0.example.com",
+        "%31%32%37.0.0.1",
+        "017700000001",
+        "0x0000007f000001",
+    ),
 ]
-SCHEMES = ["file:///etc/passwd", "gopher://127.0.0.1:{port}/_x", "ftp://127.0.0.1:{port}/", "data:text/html,x"]
+SCHEMES = [
+    "file:///etc/passwd",
+    "gopher://127.0.0.1:{port}/_x",
+    "ftp://127.0.0.1:{port}/",
+    "data:text/html,x",
+]
 EVERYTHING = [f"http://{host}:{{port}}/" for host in LITERALS] + SCHEMES
 EVIL = "evil.test"
 PEM = Path(__file__).parent / "safe.test.pem"
@@ -35,11 +92,15 @@ PEM = Path(__file__).parent / "safe.test.pem"
 
 
 def names(site: Site, *addresses: str) -> Net:
-    return site.net({EVIL: addresses, "localhost": (PRIVATE,), "example.com": (PUBLIC,)}, NetLimits(total_s=5))
+    return site.net(
+        {EVIL: addresses, "localhost": (PRIVATE,), "example.com": (PUBLIC,)}, NetLimits(total_s=5)
+    )
 
 
 @pytest.mark.parametrize("written", EVERYTHING)
-async def test_no_spelling_of_a_private_address_is_fetched(site: Site, trap: Site, written: str) -> None:
+async def test_no_spelling_of_a_private_address_is_fetched(
+    site: Site, trap: Site, written: str
+) -> None:
     url = written.format(port=site.port)
     with pytest.raises(AddressRefused):
         await names(site, PRIVATE).get(url)
@@ -71,13 +132,18 @@ async def test_a_name_with_one_private_address_is_refused_whole(
 ) -> None:
     net = names(site, *addresses)
     for url in (f"http://{EVIL}:{site.port}/", site.url(f"/to?http://{EVIL}:{site.port}/")):
-        with pytest.raises(AddressRefused, match=r"'evil\.test' is not fetched: its address .* only the public web"):
+        with pytest.raises(
+            AddressRefused, match=r"'evil\.test' is not fetched: its address .* only the public web"
+        ):
             await net.get(url)
     assert (trap.connections, site.connections) == (0, 1)
 
 
-async def test_a_name_that_is_bound_anew_gains_nothing_in_a_thousand_tries(site: Site, trap: Site) -> None:
-    """The name is public at one look-up and private at the next, first and last, directly and behind a redirect."""
+async def test_a_name_that_is_bound_anew_gains_nothing_in_a_thousand_tries(
+    site: Site, trap: Site
+) -> None:
+    """The name is public at one look-up and private at the next, first and last, directly and
+    behind a redirect."""
     resolver = Rebinding([(PUBLIC,), (PRIVATE,), (PUBLIC,), (PUBLIC,), (PRIVATE,)])
     net = site.spoken_to(Net(NetLimits(total_s=20), resolve=resolver, allow={(PUBLIC, site.port)}))
     reached = refused = 0
@@ -89,7 +155,9 @@ async def test_a_name_that_is_bound_anew_gains_nothing_in_a_thousand_tries(site:
             refused += 1
     assert trap.connections == 0
     assert reached + refused == 1000 and min(reached, refused) > 200
-    assert resolver.asked == site.connections + refused, "a name is looked up once for each connection"
+    assert resolver.asked == site.connections + refused, (
+        "a name is looked up once for each connection"
+    )
 
 
 async def test_a_thousand_redirects_to_this_machine_reach_nothing(site: Site, trap: Site) -> None:
@@ -114,7 +182,8 @@ async def test_a_plain_connection_is_judged_alike(site: Site, trap: Site) -> Non
 
 
 async def test_this_machine_is_not_reached_by_its_public_address_either(site: Site) -> None:
-    """An address of this machine is refused although its number looks public; here another check stands for it."""
+    """An address of this machine is refused although its number looks public; here another check
+    stands for it."""
     net = site.spoken_to(Net(resolve=Rebinding([(PUBLIC,)])))
     with pytest.raises(AddressRefused, match="this machine"):
         await net.get(site.url())
@@ -130,7 +199,9 @@ def test_no_socket_is_made_for_another_address() -> None:
             make((family, socket.SOCK_STREAM, 0, "", (address, 443)))
 
 
-async def test_what_a_person_allows_is_reached_and_nothing_beside_it(site: Site, trap: Site) -> None:
+async def test_what_a_person_allows_is_reached_and_nothing_beside_it(
+    site: Site, trap: Site
+) -> None:
     net = site.spoken_to(Net()).allowing("LOCALHOST.", trap.port)
     assert (await net.get(f"http://localhost:{trap.port}/")).status == 200
     with pytest.raises(AddressRefused):
@@ -157,7 +228,10 @@ async def test_keys_stay_with_the_host_that_they_were_meant_for(site: Site) -> N
     first, other, _, same = site.requests
     assert first.headers["authorization"] == same.headers["authorization"] == "Bearer k"
     assert {"authorization", "x-subscription-token"} & other.headers.keys() == set()
-    assert other.headers["accept-language"] == "de" and other.headers["host"] == f"other.test:{site.port}"
+    assert (
+        other.headers["accept-language"] == "de"
+        and other.headers["host"] == f"other.test:{site.port}"
+    )
 
 
 async def test_cookies_are_neither_kept_nor_sent(site: Site) -> None:
@@ -177,7 +251,9 @@ async def test_proxies_of_the_environment_are_not_asked(
 
 
 async def test_a_request_with_a_body_is_not_sent_on(site: Site) -> None:
-    request = OutboundRequest(parse_url(site.url("/to?/")), {"Authorization": "Bearer k"}, "POST", b"{}")
+    request = OutboundRequest(
+        parse_url(site.url("/to?/")), {"Authorization": "Bearer k"}, "POST", b"{}"
+    )
     with pytest.raises(NetError, match="wants to send the request elsewhere"):
         await site.net().send(request)
     assert [(seen.method, seen.body) for seen in site.requests] == [("POST", b"{}")]
@@ -201,12 +277,19 @@ async def test_encryption_is_not_given_up_on_the_way(site: Site) -> None:
     listener = TLSListener(plain, server)
     port = plain.extra(SocketAttribute.local_port)
     resolve = Rebinding([(PUBLIC,)])
-    net = Net(NetLimits(total_s=10), resolve=resolve, allow={(PUBLIC, port), (PUBLIC, site.port)}, tls=client)
+    net = Net(
+        NetLimits(total_s=10),
+        resolve=resolve,
+        allow={(PUBLIC, port), (PUBLIC, site.port)},
+        tls=client,
+    )
     async with anyio.create_task_group() as group:
         group.start_soon(listener.serve, serve)
         with pytest.raises(AddressRefused, match="without encryption: not followed"):
             await net.get(f"https://safe.test:{port}/")
-        assert names_asked == ["safe.test"], "the name is asked for, although an address is connected to"
+        assert names_asked == ["safe.test"], (
+            "the name is asked for, although an address is connected to"
+        )
         with pytest.raises(NetError, match="certificate is not valid"):
             await net.get(f"https://other.test:{port}/")
         with pytest.raises(NetError, match="certificate is not valid"):

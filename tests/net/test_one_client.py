@@ -12,11 +12,33 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "deskhand"
 CLIENTS = [
-    *("aiohttp", "httpx", "requests", "urllib3", "urllib.request", "http.client", "curl_cffi", "ftplib", "smtplib"),
-    *("imaplib", "poplib", "telnetlib", "xmlrpc.client", "websockets.client", "websockets.asyncio.client"),
+    *(
+        "aiohttp",
+        "httpx",
+        "requests",
+        "urllib3",
+        "urllib.request",
+        "http.client",
+        "curl_cffi",
+        "ftplib",
+        "smtplib",
+    ),
+    *(
+        "imaplib",
+        "poplib",
+        "telnetlib",
+        "xmlrpc.client",
+        "websockets.client",
+        "websockets.asyncio.client",
+    ),
     "websockets.sync.client",
 ]
-CALLS = ["anyio.connect_tcp", "asyncio.open_connection", "socket.create_connection", "websockets.connect"]
+CALLS = [
+    "anyio.connect_tcp",
+    "asyncio.open_connection",
+    "socket.create_connection",
+    "websockets.connect",
+]
 MAY = {
     "net/client.py",  # the guarded one
     "net/exchange.py",  # its one exchange: is given judged addresses, and knows no others
@@ -44,8 +66,18 @@ MAY = {
 def test_the_linter_forbids_another_client(source: str, where: str) -> None:
     ruff = Path(sys.executable).with_name("ruff")
     name = f"src/deskhand/{where}"
-    command = [str(ruff), "check", "--no-cache", "--output-format=concise", "--stdin-filename", name, "-"]
-    done = subprocess.run(command, input=source + "\n", capture_output=True, text=True, check=False, cwd=ROOT)
+    command = [
+        str(ruff),
+        "check",
+        "--no-cache",
+        "--output-format=concise",
+        "--stdin-filename",
+        name,
+        "-",
+    ]
+    done = subprocess.run(
+        command, input=source + "\n", capture_output=True, text=True, check=False, cwd=ROOT
+    )
     assert "banned-api" in done.stdout or "TID251" in done.stdout, done.stdout
     assert "net.client.Net" in done.stdout
 

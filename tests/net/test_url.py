@@ -104,7 +104,11 @@ def test_what_is_no_plain_address_is_refused_with_the_reason(text: str) -> None:
 
 
 def test_a_password_in_an_address_is_not_repeated() -> None:
-    for text in ("https://ann:secret@example.com/", "https://ann:secret@example.com:x/", "https://secret@a\\b@c/\0"):
+    for text in (
+        "https://ann:secret@example.com/",
+        "https://ann:secret@example.com:x/",
+        "https://secret@a\\b@c/\0",
+    ):
         with pytest.raises(AddressRefused) as refused:
             parse_url(text)
         assert "secret" not in str(refused.value)
@@ -126,7 +130,16 @@ def test_links_are_read_from_where_they_stand(reference: str, leads: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "reference", ["file:///etc/passwd", "//user@x/", "\\\\evil.test/", "/\x00", "/a\nb", "http://[", "javascript:1"]
+    "reference",
+    [
+        "file:///etc/passwd",
+        "//user@x/",
+        "\\\\evil.test/",
+        "/\x00",
+        "/a\nb",
+        "http://[",
+        "javascript:1",
+    ],
 )
 def test_links_that_lead_nowhere_are_refused(reference: str) -> None:
     with pytest.raises(AddressRefused):
@@ -140,14 +153,17 @@ HOSTISH = st.text(st.sampled_from(string.ascii_letters + string.digits + ODD), m
 @given(st.one_of(st.text(max_size=60), HOSTISH).map(lambda rest: f"http://{rest}"))
 @example("http://a:80:80/")
 def test_whatever_comes_is_refused_or_read_as_others_read_it(text: str) -> None:
-    """What our parser takes has no second reading: two other parsers find the same host in the spelling that we use."""
+    """What our parser takes has no second reading: two other parsers find the same host in the
+    spelling that we use."""
     try:
         url = parse_url(text)
     except AddressRefused:
         return
     again = str(url)
     assert parse_url(again) == url, "reading it again changes nothing"
-    assert again.isascii() and again.isprintable() and "@" not in url.authority and "\\" not in again
+    assert (
+        again.isascii() and again.isprintable() and "@" not in url.authority and "\\" not in again
+    )
     assert urlsplit(again).hostname == url.host
     assert URL(again, encoded=True).raw_host == url.host
     assert URL(again).raw_host == url.host
@@ -155,7 +171,9 @@ def test_whatever_comes_is_refused_or_read_as_others_read_it(text: str) -> None:
 
 
 @given(st.ip_addresses(v=4), st.sampled_from(["dec", "hex", "oct", "two", "three", "mixed"]))
-def test_every_spelling_of_an_ipv4_address_is_that_address(address: ipaddress.IPv4Address, way: str) -> None:
+def test_every_spelling_of_an_ipv4_address_is_that_address(
+    address: ipaddress.IPv4Address, way: str
+) -> None:
     number = int(address)
     a, b, c, d = address.packed
     spelling = {

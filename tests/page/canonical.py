@@ -1,4 +1,5 @@
-"""HTML as a list of what matters in it: one list for CommonMark's HTML and for what the page drew of the same text."""
+"""HTML as a list of what matters in it: one list for CommonMark's HTML and for what the page drew
+of the same text."""
 
 from __future__ import annotations
 
@@ -52,7 +53,11 @@ class _Reader(HTMLParser):
 
     def _tag(self, tag: str, has: dict[str, str]) -> None:
         kept = [f"{name}={has[name]}" for name in ("start", "align") if name in has]
-        kept += [kind for kind in has.get("class", "").split() if tag == "code" and kind.startswith("language-")]
+        kept += [
+            kind
+            for kind in has.get("class", "").split()
+            if tag == "code" and kind.startswith("language-")
+        ]
         self._found.append((f"<{' '.join((tag, *kept))}>", True))
 
     def _address(self, href: str) -> str:
@@ -118,4 +123,8 @@ def _address(href: str) -> str:
 
 
 def _is_local(href: str) -> bool:
-    return bool(href) and not re.match(r"[a-z][a-z0-9+.-]*:|[/#?~]", href, re.IGNORECASE) and "\\" not in href
+    return (
+        bool(href)
+        and not re.match(r"[a-z][a-z0-9+.-]*:|[/#?~]", href, re.IGNORECASE)
+        and "\\" not in href
+    )

@@ -1,4 +1,5 @@
-"""One browser and one Deskhand for all of these tests; each test has a browser context of its own."""
+"""One browser and one Deskhand for all of these tests; each test has a browser context of its
+own."""
 
 from __future__ import annotations
 
@@ -12,7 +13,15 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Dialog, Locator, Page, StorageState, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Dialog,
+    Locator,
+    Page,
+    StorageState,
+    sync_playwright,
+)
 
 ARGUMENTS = (
     "--no-sandbox",
@@ -26,8 +35,8 @@ DESK = Path(__file__).parent / "desk.py"
 
 
 class Desk:
-    """A Deskhand process on `home`. It can be killed and started again, on the same port. `long` is a conversation of
-    5,000 events."""
+    """A Deskhand process on `home`. It can be killed and started again, on the same port. `long` is
+    a conversation of 5,000 events."""
 
     long = "long"
 
@@ -39,7 +48,10 @@ class Desk:
 
     def start(self) -> None:
         port = int(self.url.rpartition(":")[2] or 0)
-        config: dict[str, object] = {"defaults": {"models": ["scripted/desk"]}, "web": {"port": port}}
+        config: dict[str, object] = {
+            "defaults": {"models": ["scripted/desk"]},
+            "web": {"port": port},
+        }
         if (self.home / "small").exists():
             config["providers"] = {"scripted": {"tools": "fenced"}}
         (self.home / "deskhand.yaml").write_bytes(msgspec.json.encode(config))
@@ -85,7 +97,9 @@ class Desk:
 def desk_at(home: Path) -> Desk:
     found = Desk(home)
     (home / "agents" / "default" / "workspace").mkdir(parents=True)
-    (home / "agents" / "default" / "workspace" / "notes.txt").write_text("Milk, bread, a new tent.\n")
+    (home / "agents" / "default" / "workspace" / "notes.txt").write_text(
+        "Milk, bread, a new tent.\n"
+    )
     found.start()
     return found
 
@@ -144,7 +158,8 @@ def context(browser: Browser, desk: Desk, signed: StorageState) -> Iterator[Brow
 
 @pytest.fixture
 def page(context: BrowserContext) -> Iterator[Page]:
-    """A tab with a new conversation. Nothing may break in it, and nothing be refused by its policy."""
+    """A tab with a new conversation. Nothing may break in it, and nothing be refused by its
+    policy."""
     opened = context.new_page()
     broken = watched(opened)
     opened.goto("/")
@@ -159,14 +174,18 @@ def watched(page: Page) -> list[str]:
     page.on("pageerror", lambda error: broken.append(str(error)))
     page.on(
         "console",
-        lambda said: broken.append(said.text) if "Security Policy" in said.text or "Trusted" in said.text else None,
+        lambda said: (
+            broken.append(said.text)
+            if "Security Policy" in said.text or "Trusted" in said.text
+            else None
+        ),
     )
     return broken
 
 
 def comes_true(page: Page, expression: str, within_s: float = 30.0) -> None:
-    """Wait until this is true in the page. Playwright's own way evaluates text in the page, which our policy refuses as
-    soon as it has to ask twice."""
+    """Wait until this is true in the page. Playwright's own way evaluates text in the page, which
+    our policy refuses as soon as it has to ask twice."""
     over = time.monotonic() + within_s
     while not page.evaluate(expression):
         assert time.monotonic() < over, f"it did not come true: {expression}"

@@ -21,9 +21,15 @@ OWN: Final = [
     # definitions, notes and what only looks like them
     "[INFO]: started\n\na\n\nb\n\n`[INFO]` is logged",
     "[INFO]: started the engine\n\nand on",
-    "See [a], [A][] and [words][a].\n\n- [a] again\n\n> [a]: https://x.test/1 'Title'\n\n[a]: https://x.test/2\n",
+    (
+        "See [a], [A][] and [words][a].\n\n- [a] again\n\n> [a]: https://x.test/1 "
+        "'Title'\n\n[a]: https://x.test/2\n"
+    ),
     "[a]: https://x.test\n\nThere is [b].\n\n[b]:\n  https://y.test\n  'over\n  lines'\n\nend",
-    "One[^1], two[^two], none[^3].\n\n[^two]: *Second*, see[^1]\n[^1]: first\n    goes on\n\n    - a\n    - b\n\nend",
+    (
+        "One[^1], two[^two], none[^3].\n\n[^two]: *Second*, see[^1]\n[^1]: first\n    goes "
+        "on\n\n    - a\n    - b\n\nend"
+    ),
     "[^1]: before its mark\n\n```\n[^1]\n```\n\nand[^1] then, twice[^1]\n\n[^1]: another\n",
     "[^x]: nobody refers to it\n\n- [^y]: nor here\n\ntext",
     "[a[^1]](https://x.test) # b[^1]\n\n# Head[^1]\n\n[^1]: note [link](https://x.test)",
@@ -42,17 +48,38 @@ OWN: Final = [
     "- [x] done *it*\n- [ ] not\n\n- [ ] loose [link](https://x.test)\n  1. [x] in\n",
     "שלום **עולם**\n\n1. א\n2. ב\n\n> مرحبا\n\n| ש | a |\n|---|---|\n| 1 | 2 |\n\n    code",
     # formulas and money
-    "$x^2$ costs $5 and $6, \\(a_b\\) *so $c*d$ on*\n\n$$\n\\frac{a}{b}\n= 3\n- 4\n$$\n\n\\[\nx\n\\]\nmore $$y$$ end",
+    (
+        "$x^2$ costs $5 and $6, \\(a_b\\) *so $c*d$ on*\n\n$$\n\\frac{a}{b}\n= 3\n- "
+        "4\n$$\n\n\\[\nx\n\\]\nmore $$y$$ end"
+    ),
     "$$\nopen *a*\n\nb $ c $ `$d$` \\$e$ $f\ng$\n\n\\[citation needed\\] \\(see below\\)",
-    "$\\href{javascript:alert(1)}{x}$ $\\url{https://x.test}$ $\\text{<img src=x onerror=alert(1)>}$",
-    "$\\style{color:red}{x}$ $\\htmlStyle{color:red}{x}$ $\\class{composer}{x}$ $\\label{a}\\ref{a}$",
-    "$\\includegraphics{https://x.test/a.png}$ \\(\\def\\a{\\a\\a}\\a\\) $\\hspace{-90em}x$ $\\bad{x}$",
+    (
+        "$\\href{javascript:alert(1)}{x}$ $\\url{https://x.test}$ $\\text{<img src=x "
+        "onerror=alert(1)>}$"
+    ),
+    (
+        "$\\style{color:red}{x}$ $\\htmlStyle{color:red}{x}$ $\\class{composer}{x}$ "
+        "$\\label{a}\\ref{a}$"
+    ),
+    (
+        "$\\includegraphics{https://x.test/a.png}$ \\(\\def\\a{\\a\\a}\\a\\) $\\hspace{-90em}x$ "
+        "$\\bad{x}$"
+    ),
     "$$\\begin{array}{c|c} a & b \\\\ \\hline c & d \\end{array} \\color{red} \\boxed{x}$$",
     # files, pictures, addresses
-    "![p](a.png) [r](out/r%20s.md) [u](../x) [v](//e.test) [w](/abs) [x](javascript:alert(1)) [![i](p.png)](q.md)",
-    "[a](#there) [b](C:\\x) [c](a/../../b) [d](%2e%2e/x) [e](data:text/html,x) ![f](https://x.test/?a=1&amp;b=2)",
+    (
+        "![p](a.png) [r](out/r%20s.md) [u](../x) [v](//e.test) [w](/abs) "
+        "[x](javascript:alert(1)) [![i](p.png)](q.md)"
+    ),
+    (
+        "[a](#there) [b](C:\\x) [c](a/../../b) [d](%2e%2e/x) [e](data:text/html,x) "
+        "![f](https://x.test/?a=1&amp;b=2)"
+    ),
     "www.x.test/a_b_c, https://x.test/(a)?b=*c* and me@x.test",
-    '<a href=javascript:alert(1)>x</a> [x](<java\nscript:alert(1)>) ![x](x onerror=alert(1)) [x](https://x.test/"onclick="y)',
+    (
+        "<a href=javascript:alert(1)>x</a> [x](<java\nscript:alert(1)>) ![x](x "
+        'onerror=alert(1)) [x](https://x.test/"onclick="y)'
+    ),
     "```js\nlet a = 1;\n```\n\n```nosuch\nb\n```\n\n```<img src=x onerror=alert(1)>\nc\n```",
     "```html\n<script>alert(1)</script>\n```",
 ]
@@ -71,5 +98,7 @@ LONG: Final = {
     "code": "```py\n" + "x = 1\n" * 33_000 + "```\n\nend",
     "definitions": "".join(f"[a{n}] text\n\n" for n in range(2_000))
     + "".join(f"[a{n}]: https://x.test/{n}\n" for n in range(2_000)),
-    "notes": " ".join(f"[^{n}]" for n in range(1_500)) + "\n\n" + "".join(f"[^{n}]: note\n" for n in range(1_500)),
+    "notes": " ".join(f"[^{n}]" for n in range(1_500))
+    + "\n\n"
+    + "".join(f"[^{n}]: note\n" for n in range(1_500)),
 }

@@ -1,5 +1,5 @@
-"""Very many conversations, and a very long one, as if they had been held: `crowd.py HOME` writes them, before a
-Deskhand runs there."""
+"""Very many conversations, and a very long one, as if they had been held: `crowd.py HOME` writes
+them, before a Deskhand runs there."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def heard(chat: str, text: str, n: int) -> MessageReceived:
 
 
 async def crowd(store: SqliteStore, now: float) -> None:
-    """`MANY` conversations, one for each hour, a still older one that waits for an answer, one of `MESSAGES`,
-    and one in which all was undone behind its first hundred turns."""
+    """`MANY` conversations, one for each hour, a still older one that waits for an answer, one of
+    `MESSAGES`, and one in which all was undone behind its first hundred turns."""
     changes = list[Change]()
     for n in range(MANY):
         session = f"default/web:owner:many{n}"
@@ -50,14 +50,20 @@ async def crowd(store: SqliteStore, now: float) -> None:
         changes += [Change("session_seen", seen), Change("session_join", (session, "owner"))]
     await store.change(changes)
     call = ToolCall("call_old", "post_letter", msgspec.Raw(b'{"to":"Ada"}'))
-    asked = ApprovalAsked("ask_old", "call_old", "h", 'post_letter {"to":"Ada"}', "it cannot be taken back", now + 9e6)
+    asked = ApprovalAsked(
+        "ask_old", "call_old", "h", 'post_letter {"to":"Ada"}', "it cannot be taken back", now + 9e6
+    )
     waits: tuple[AnyEvent, ...] = (
         heard("old", OLD, 0),
         ModelReplied(say("I would post this.", call), "scripted/desk", "calls", Usage(900, 30)),
         asked,
     )
-    await store.commit(Commit("default/web:owner:old", 1, now - HOUR_S * (MANY + 9), waits, close=True))
-    await store.commit(Commit("default/web:owner:deep", 1, now - 8000, held("deep", MESSAGES // 2), close=True))
+    await store.commit(
+        Commit("default/web:owner:old", 1, now - HOUR_S * (MANY + 9), waits, close=True)
+    )
+    await store.commit(
+        Commit("default/web:owner:deep", 1, now - 8000, held("deep", MESSAGES // 2), close=True)
+    )
     back = (
         *held("back", 400, "Matter"),
         Undone(0, OWNED, 3 * 100),

@@ -1,4 +1,5 @@
-"""The nine states of the page that are looked at: by the checker of accessibility, and by people on pictures."""
+"""The nine states of the page that are looked at: by the checker of accessibility, and by people on
+pictures."""
 
 from __future__ import annotations
 
@@ -60,7 +61,17 @@ def settings(page: Page, desk: Desk) -> None:
 
 STATES: dict[str, State] = {
     state.__name__.replace("_", "-"): state
-    for state in (first_visit, empty, streaming, formatted, tool_running, approval, error, long_session, settings)
+    for state in (
+        first_visit,
+        empty,
+        streaming,
+        formatted,
+        tool_running,
+        approval,
+        error,
+        long_session,
+        settings,
+    )
 }
 LOOKS = {"light": ("light", 1280, 800), "dark": ("dark", 1280, 800), "phone": ("light", 390, 844)}
 

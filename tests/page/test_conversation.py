@@ -12,7 +12,9 @@ from .conftest import Desk, answer, desk_at, say, watched
 pytestmark = pytest.mark.timeout(120)
 
 
-def test_from_the_first_visit_to_the_first_answer(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_from_the_first_visit_to_the_first_answer(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     desk = desk_at(tmp_path_factory.mktemp("first"))
     context = browser.new_context()
     try:
@@ -26,9 +28,9 @@ def test_from_the_first_visit_to_the_first_answer(browser: Browser, tmp_path_fac
         assert "login" not in page.url, "the secret must leave the address"
         page.get_by_role("button", name="Look around").click()
         expect(answer(page, "You said: What is in my workspace?")).to_be_visible()
-        expect(page.get_by_role("navigation", name="Conversations").get_by_role("link").nth(1)).to_contain_text(
-            "What is in"
-        )
+        expect(
+            page.get_by_role("navigation", name="Conversations").get_by_role("link").nth(1)
+        ).to_contain_text("What is in")
         page.goto(desk.login)
         page.get_by_text("What shall we do").wait_for()
         assert page.get_by_role("alert").first.inner_text().startswith("This link was used")
@@ -47,7 +49,9 @@ def test_an_answer_grows_and_its_markdown_is_drawn(page: Page, desk: Desk) -> No
     desk.release()
     expect(answer(page, "The second half of it.")).to_be_visible()
     expect(page.get_by_role("button", name="Stop")).to_have_count(0)
-    assert page.locator(".md .block").first.get_attribute("data-mark") == "same", "what stood was drawn anew"
+    assert page.locator(".md .block").first.get_attribute("data-mark") == "same", (
+        "what stood was drawn anew"
+    )
     expect(page.locator(".md")).to_have_count(1)
     say(page, "markdown")
     table = page.get_by_role("table")
@@ -91,7 +95,9 @@ def test_stop_and_escape_stop(page: Page, desk: Desk) -> None:
     expect(answer(page, "The first half of it.")).to_have_count(2)
     page.keyboard.press("Escape")
     expect(page.locator(".did").nth(1)).to_contain_text("Stopped")
-    assert page.get_by_text(re.compile("Stopped|Interrupted here")).count() == 2, "each is told once"
+    assert page.get_by_text(re.compile("Stopped|Interrupted here")).count() == 2, (
+        "each is told once"
+    )
 
 
 def test_what_waits_its_turn_is_shown(page: Page, desk: Desk) -> None:

@@ -1,4 +1,5 @@
-"""What a person does in a conversation: answer, attach, edit, go back, branch; and what they see of the work."""
+"""What a person does in a conversation: answer, attach, edit, go back, branch; and what they see of
+the work."""
 
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ PIXEL = base64.b64decode(
 )
 
 
-def test_an_approval_shows_the_exact_call_and_what_a_yes_means(context: BrowserContext, page: Page) -> None:
+def test_an_approval_shows_the_exact_call_and_what_a_yes_means(
+    context: BrowserContext, page: Page
+) -> None:
     say(page, "post it")
     card = page.get_by_role("region", name="Permission needed")
     exact = 'post_letter {"to":"Ada","text":"Come to the river on Saturday at three."}'
@@ -38,13 +41,16 @@ def test_an_approval_shows_the_exact_call_and_what_a_yes_means(context: BrowserC
 
 
 def test_several_calls_are_one_question(page: Page) -> None:
-    """Each is shown byte for byte; one answer is for all of them, and who wants to is asked one by one."""
+    """Each is shown byte for byte; one answer is for all of them, and who wants to is asked one by
+    one."""
     say(page, "invite Ada Bob Cy")
     card = page.get_by_role("region", name="Permission needed")
     exact = card.get_by_label("Exactly this would be done")
     expect(card.get_by_role("heading")).to_have_text("May it do these 3?")
     expect(exact).to_have_text([f'invite {{"who":"{who}"}}' for who in ("Ada", "Bob", "Cy")])
-    expect(card.get_by_role("button")).to_have_text(["Allow all oncey", "Ask one by onee", "Allow nonen"])
+    expect(card.get_by_role("button")).to_have_text(
+        ["Allow all oncey", "Ask one by onee", "Allow nonen"]
+    )
     card.get_by_role("button", name="Allow all once").click()
     expect(answer(page, "All are told.")).to_be_visible()
     expect(page.locator(".ask.answered")).to_contain_text("3 calls")
@@ -101,7 +107,9 @@ def test_the_tasks_are_shown_with_how_far_they_are(page: Page) -> None:
     page.get_by_role("button", name="Tasks").click()
     panel = page.get_by_role("complementary", name="Tasks")
     expect(panel.get_by_role("status")).to_have_text("1 of 2 tasks done (50 %)")
-    expect(panel.get_by_role("progressbar", name="How much is done")).to_have_attribute("value", "50")
+    expect(panel.get_by_role("progressbar", name="How much is done")).to_have_attribute(
+        "value", "50"
+    )
     expect(panel.locator("li")).to_have_text(
         ["[x] done: #1 Pitch the tent", "[ ] to be done: #2 Light <b>the stove</b>"]
     )
@@ -123,8 +131,12 @@ def test_a_long_work_can_be_followed(page: Page) -> None:
     expect(panel.locator(".work")).to_contain_text("of 1,500,000 tokens used")
     expect(panel.locator(".work")).to_contain_text("Goal: light the stove")
     head = panel.locator(".panel-head").bounding_box()
-    assert head is not None and head["height"] < 100, "the list looks as it does, and not the panel around it"
-    expect(panel.get_by_role("progressbar", name="How much is done")).to_have_attribute("value", "50")
+    assert head is not None and head["height"] < 100, (
+        "the list looks as it does, and not the panel around it"
+    )
+    expect(panel.get_by_role("progressbar", name="How much is done")).to_have_attribute(
+        "value", "50"
+    )
 
 
 def test_a_failure_says_what_to_do_next(page: Page) -> None:

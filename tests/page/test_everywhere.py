@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import APIResponse, Browser, BrowserContext, Page, Route, StorageState, ViewportSize, expect
+from playwright.sync_api import (
+    APIResponse,
+    Browser,
+    BrowserContext,
+    Page,
+    Route,
+    StorageState,
+    ViewportSize,
+    expect,
+)
 
 from .conftest import Desk, answer, comes_true, desk_at, say, state_of, watched
 
@@ -120,8 +129,12 @@ def test_a_killed_server_is_survived_in_the_middle_of_an_answer(
         page.locator(f"html[data-remembered='{last}']").wait_for()
         say(page, "hold it")
         answer(page, "The first half of it.").wait_for()
-        listed = page.get_by_role("navigation", name="Conversations").get_by_role("link", name="before")
-        expect(listed).to_be_visible()  # the page asks for its list a moment after each message, and keeps it
+        listed = page.get_by_role("navigation", name="Conversations").get_by_role(
+            "link", name="before"
+        )
+        expect(
+            listed
+        ).to_be_visible()  # the page asks for its list a moment after each message, and keeps it
         desk.kill()
         banner = page.get_by_text("Deskhand is not reached.")
         expect(banner).to_be_visible()
@@ -142,7 +155,9 @@ def test_a_killed_server_is_survived_in_the_middle_of_an_answer(
         expect(answer(page, "The second half of it.")).to_be_visible()
         expect(answer(page, "You said: said while it was away")).to_be_visible()
         expect(banner).to_have_count(0)
-        expect(page.locator(".bubble")).to_have_text(["before", "hold it", "said while it was away"])
+        expect(page.locator(".bubble")).to_have_text(
+            ["before", "hold it", "said while it was away"]
+        )
         expect(page.locator(".answer")).to_have_count(3)
     finally:
         expect.set_options(timeout=5_000)
@@ -151,7 +166,8 @@ def test_a_killed_server_is_survived_in_the_middle_of_an_answer(
 
 
 def test_a_message_that_was_sent_twice_is_taken_once(context: BrowserContext, page: Page) -> None:
-    """The answer to the first try is lost on its way; the page sends it again, under the same id."""
+    """The answer to the first try is lost on its way; the page sends it again, under the same
+    id."""
     lost: list[str] = []
 
     def lose(route: object) -> None:
@@ -221,7 +237,9 @@ def test_options_files_and_the_settings(page: Page) -> None:
     page.get_by_role("button", name="Set up a new conversation").click()
     panel = page.get_by_role("complementary", name="This conversation")
     panel.get_by_role("switch", name="Ask before each tool").click()
-    expect(panel.get_by_role("switch", name="Ask before each tool")).to_have_attribute("aria-checked", "true")
+    expect(panel.get_by_role("switch", name="Ask before each tool")).to_have_attribute(
+        "aria-checked", "true"
+    )
     say(page, "tool please")
     expect(page.get_by_role("region", name="Permission needed")).to_contain_text("echo_back")
     page.get_by_role("button", name="Allow once").click()
@@ -230,7 +248,9 @@ def test_options_files_and_the_settings(page: Page) -> None:
     page.get_by_label("Title").fill("A better name")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="A better name")).to_be_visible()
-    entry = page.get_by_role("navigation", name="Conversations").get_by_role("link", name="A better name")
+    entry = page.get_by_role("navigation", name="Conversations").get_by_role(
+        "link", name="A better name"
+    )
     expect(entry).to_be_visible()
     page.get_by_role("button", name="Files", exact=True).click()
     files = page.get_by_role("complementary", name="Files", exact=True)
@@ -254,11 +274,17 @@ def test_models_health_and_activity(page: Page) -> None:
     page.goto("/#/house/activity")
     made = page.get_by_role("listitem").filter(has_text="packing.md")
     expect(made.first).to_contain_text("write_file")
-    page.get_by_role("navigation", name="Settings").get_by_role("link", name="Models and skills").click()
-    expect(page.get_by_role("listitem").filter(has_text="scripted/desk")).to_contain_text("answers now")
+    page.get_by_role("navigation", name="Settings").get_by_role(
+        "link", name="Models and skills"
+    ).click()
+    expect(page.get_by_role("listitem").filter(has_text="scripted/desk")).to_contain_text(
+        "answers now"
+    )
     expect(page.get_by_role("listitem").filter(has_text="deskhand-help").first).to_be_visible()
     page.get_by_role("navigation", name="Settings").get_by_role("link", name="Health").click()
-    expect(page.get_by_text(re.compile(r"^Deskhand works[.,]"))).to_be_visible()  # a job of the hour may have failed
+    expect(
+        page.get_by_text(re.compile(r"^Deskhand works[.,]"))
+    ).to_be_visible()  # a job of the hour may have failed
     page.get_by_text(re.compile(r"\d+ parts, one by one")).click()
     expect(page.get_by_role("listitem").filter(has_text="store").first).to_contain_text("ok")
 
@@ -284,7 +310,11 @@ def test_what_was_said_is_found_and_shown_in_its_place(page: Page, desk: Desk) -
     search = page.get_by_label("Search everything")
     search.fill("Question 17")
     conversations = page.get_by_role("navigation", name="Conversations")
-    hit = conversations.get_by_role("link").filter(has=page.locator("mark")).filter(has_text="Question 17:")
+    hit = (
+        conversations.get_by_role("link")
+        .filter(has=page.locator("mark"))
+        .filter(has_text="Question 17:")
+    )
     hit.click()
     expect(page.locator(".bubble").get_by_text("Question 17:")).to_be_in_viewport()
     search.fill("nobody ever wrote this")
@@ -301,9 +331,13 @@ def test_standing_answers_are_listed_and_taken_back(page: Page) -> None:
     say(page, "choose")
     page.get_by_role("region", name="A question for you").wait_for()
     page.goto("/#/house/approvals")
-    page.get_by_role("listitem").filter(has_text="Where to?").get_by_role("button", name="By the river").first.click()
+    page.get_by_role("listitem").filter(has_text="Where to?").get_by_role(
+        "button", name="By the river"
+    ).first.click()
     # What other tests left waiting names the same tool.
-    standing = page.get_by_role("listitem").filter(has_text="post_letter").filter(has_text="owner said so")
+    standing = (
+        page.get_by_role("listitem").filter(has_text="post_letter").filter(has_text="owner said so")
+    )
     expect(standing).to_be_visible()
     standing.get_by_role("button", name="Take back").click()
     page.get_by_role("button", name="Yes, ask again").click()
@@ -337,7 +371,9 @@ def test_people_tokens_and_the_phone(page: Page) -> None:
     page.get_by_role("button", name="Make", exact=True).click()
     expect(page.get_by_text(re.compile("^dh_"))).to_be_visible()
     page.get_by_role("button", name="I have it").click()
-    page.get_by_role("listitem").filter(has_text="a script").get_by_role("button", name="Revoke").click()
+    page.get_by_role("listitem").filter(has_text="a script").get_by_role(
+        "button", name="Revoke"
+    ).click()
     page.get_by_role("button", name="Yes, revoke it").click()
     expect(page.get_by_role("listitem").filter(has_text="a script")).to_have_count(0)
     row.get_by_role("button", name="Remove").click()
@@ -377,10 +413,14 @@ def test_a_list_that_comes_late_does_not_replace_a_newer_one(page: Page) -> None
     page.route("**/api/sessions?limit=60&brief=true", hold_the_first)
     page.reload()
     say(page, "in the newer list alone")
-    link = page.get_by_role("navigation", name="Conversations").get_by_role("link", name="in the newer list alone")
+    link = page.get_by_role("navigation", name="Conversations").get_by_role(
+        "link", name="in the newer list alone"
+    )
     expect(link).to_be_visible()
     route, response = late[0]
     with page.expect_event("requestfinished", lambda request: "/api/sessions" in request.url):
         route.fulfill(response=response)
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    page.evaluate(
+        "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+    )
     expect(link).to_be_visible()

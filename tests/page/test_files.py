@@ -25,7 +25,8 @@ PDF = """%PDF-1.4
 trailer<</Root 1 0 R>>
 """
 NAMES = (
-    "[the notes](trip/notes.md) ![A gradient](gradient.png) ![Gone](./gone.png) ![No picture](prices.csv) "
+    "[the notes](trip/notes.md) ![A gradient](gradient.png) ![Gone](./gone.png) ![No "
+    "picture](prices.csv) "
     "![Out](../../../deskhand.yaml)"
 )
 """Files as an answer names them."""
@@ -33,7 +34,9 @@ NAMES = (
 
 def png(width: int, height: int) -> bytes:
     def chunk(name: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        return (
+            struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        )
 
     head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
     rows = zlib.compress((b"\0" + b"\x90" * width) * height)
@@ -46,7 +49,9 @@ def workspace(desk: Desk) -> Path:
     (found / "gradient.png").write_bytes(png(1600, 1000))
     (found / "drawing.svg").write_text(SVG)
     (found / "report.pdf").write_text(PDF)
-    (found / "prices.csv").write_text("item,price\n" + "".join(f"thing {n},{n}\n" for n in range(700)))
+    (found / "prices.csv").write_text(
+        "item,price\n" + "".join(f"thing {n},{n}\n" for n in range(700))
+    )
     (found / "blob.bin").write_bytes(bytes(range(256)) * 300)
     (found / "trip").mkdir(exist_ok=True)
     (found / "trip" / "notes.md").write_text("# Trip\n\n- tent\n")
@@ -56,8 +61,11 @@ def workspace(desk: Desk) -> Path:
 
 @pytest.fixture
 def context(browser: Browser, desk: Desk, signed: StorageState) -> Iterator[BrowserContext]:
-    """The checker of accessibility must get past our policy; what it refuses is told all the same."""
-    made = browser.new_context(storage_state=signed, base_url=desk.url, reduced_motion="reduce", bypass_csp=True)
+    """The checker of accessibility must get past our policy; what it refuses is told all the
+    same."""
+    made = browser.new_context(
+        storage_state=signed, base_url=desk.url, reduced_motion="reduce", bypass_csp=True
+    )
     made.set_default_timeout(15_000)
     yield made
     made.close()
@@ -123,7 +131,9 @@ def test_what_the_agent_sends_stands_in_the_conversation(page: Page, workspace: 
     expect(page.get_by_role("button", name="Open gradient.png")).to_be_focused()
     card = page.locator(".file-card")
     expect(card).to_contain_text("report.pdf")
-    expect(card.get_by_role("link", name="Download report.pdf")).to_have_attribute("download", "report.pdf")
+    expect(card.get_by_role("link", name="Download report.pdf")).to_have_attribute(
+        "download", "report.pdf"
+    )
     look(page)
     card.get_by_role("button", name="Open report.pdf").click()
     loaded(preview(page).get_by_role("img", name="Page 2 of 2"))
@@ -215,18 +225,25 @@ def test_every_edit_has_its_diff(page: Page, workspace: Path) -> None:
     expect(page.get_by_text("Put back: area.py.").first).to_be_visible()
 
 
-def test_an_approval_shows_what_would_change_as_the_file_is_now(page: Page, workspace: Path) -> None:
+def test_an_approval_shows_what_would_change_as_the_file_is_now(
+    page: Page, workspace: Path
+) -> None:
     call(page, "list_files", path=".")
     page.get_by_role("button", name="Options of this conversation").click()
     page.get_by_role("switch", name="Ask before").click()
-    say(page, f"call write_file {json.dumps({'path': 'area.py', 'content': 'import math' + chr(10)})}")
+    say(
+        page,
+        f"call write_file {json.dumps({'path': 'area.py', 'content': 'import math' + chr(10)})}",
+    )
     card = page.get_by_role("region", name="Permission needed")
     expect(card).to_contain_text("What it would change, as the file is now")
     expect(card.locator(".diff .minus").last).to_have_text("-    return 3.14 * r * r")
     expect(card.get_by_label("Exactly this would be done")).not_to_be_visible()
     look(page)
     card.get_by_text("Exactly this", exact=True).click()
-    expect(card.get_by_label("Exactly this would be done")).to_contain_text('write_file {"path": "area.py"')
+    expect(card.get_by_label("Exactly this would be done")).to_contain_text(
+        'write_file {"path": "area.py"'
+    )
     assert "3.14" in (workspace / "area.py").read_text()
     card.get_by_role("button", name="Do not allow").click()
     page.locator(".did").nth(1).wait_for()

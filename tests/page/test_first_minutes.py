@@ -1,5 +1,6 @@
-"""The first five minutes of a newcomer, from the command to a phone, with nothing typed into a file: the real command,
-a real browser, and servers of their own in the places of a provider and of Telegram."""
+"""The first five minutes of a newcomer, from the command to a phone, with nothing typed into a
+file: the real command, a real browser, and servers of their own in the places of a provider and of
+Telegram."""
 
 from __future__ import annotations
 
@@ -95,7 +96,11 @@ def test_from_the_command_to_a_phone(
     page.keyboard.press("Enter")
     expect(answer(page, "They are in ideas.txt")).to_be_visible()
     expect(page.get_by_text("Changed ideas.txt")).to_be_visible()
-    assert (tmp_path / ".deskhand" / "agents" / "default" / "workspace" / "ideas.txt").read_text().startswith("1.")
+    assert (
+        (tmp_path / ".deskhand" / "agents" / "default" / "workspace" / "ideas.txt")
+        .read_text()
+        .startswith("1.")
+    )
     assert "login" not in page.url, "the code is gone from the address"
 
     page.get_by_role("link", name="Settings").click()
@@ -116,7 +121,12 @@ def test_from_the_command_to_a_phone(
     assert broken == []
     context.close()
     config = (tmp_path / ".deskhand" / "deskhand.yaml").read_text()
-    assert "ask-me" in config and "groq" in config and "gsk-" not in config and platform.token not in config
+    assert (
+        "ask-me" in config
+        and "groq" in config
+        and "gsk-" not in config
+        and platform.token not in config
+    )
 
 
 def _choose_a_model(page: Page) -> None:
@@ -130,7 +140,9 @@ def _meet_on_telegram(page: Page, portal: BlockingPortal, platform: TelegramServ
     """She pastes the token, writes to the bot, reads its code, and lets herself in."""
     page.get_by_label("Token of the bot").fill(platform.token)
     page.get_by_role("button", name="Keep it").click()
-    expect(page.get_by_role("link", name="@desk_bot")).to_have_attribute("href", "https://t.me/desk_bot")
+    expect(page.get_by_role("link", name="@desk_bot")).to_have_attribute(
+        "href", "https://t.me/desk_bot"
+    )
     portal.call(platform.chats.says, ADA, "hello")
     code = reply(platform, r"[A-Z0-9]{8}")[0]
     page.goto(f"{page.url.partition('#')[0]}#/house/people")

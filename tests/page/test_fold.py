@@ -1,4 +1,5 @@
-"""The log as what is shown of it: real logs and made ones go through the page's own fold, in the browser."""
+"""The log as what is shown of it: real logs and made ones go through the page's own fold, in the
+browser."""
 
 from __future__ import annotations
 
@@ -41,13 +42,17 @@ def folded(page: Page, *items: e.AnyEvent | Progress) -> Any:
         else:
             n += 1
             told.append(
-                msgspec.json.decode(msgspec.json.encode(Recorded(n, "default/web:owner:x", n, 1000.0 + n, item)))
+                msgspec.json.decode(
+                    msgspec.json.encode(Recorded(n, "default/web:owner:x", n, 1000.0 + n, item))
+                )
             )
     return page.evaluate(FOLD, told)
 
 
 def received(text: str, inbox_id: int = 1) -> e.MessageReceived:
-    return e.MessageReceived(inbox_id, OWNER, HERE, Message("user", (Text(text),)), f"owner:m{inbox_id}")
+    return e.MessageReceived(
+        inbox_id, OWNER, HERE, Message("user", (Text(text),)), f"owner:m{inbox_id}"
+    )
 
 
 def replied(text: str, *calls: tuple[str, str, str]) -> e.ModelReplied:
@@ -57,7 +62,9 @@ def replied(text: str, *calls: tuple[str, str, str]) -> e.ModelReplied:
 
 
 def finished(call_id: str, text: str = "fine", **more: Any) -> e.ToolFinished:
-    return e.ToolFinished(ToolResult(call_id, (Text(text, Label("untrusted", source="https://a.test")),), **more))
+    return e.ToolFinished(
+        ToolResult(call_id, (Text(text, Label("untrusted", source="https://a.test")),), **more)
+    )
 
 
 def kinds(turn: Any) -> list[str]:
@@ -77,7 +84,12 @@ def test_a_turn_with_tools_and_its_line(page: Page) -> None:
         finished("c1"),
         finished("c2"),
         finished("c3"),
-        replied("", ("c4", "shell", '{"command":"ls"}'), ("c5", "shell", '{"command":"false"}'), ("c6", "ping", "{}")),
+        replied(
+            "",
+            ("c4", "shell", '{"command":"ls"}'),
+            ("c5", "shell", '{"command":"false"}'),
+            ("c6", "ping", "{}"),
+        ),
         finished("c4"),
         finished("c5", "exit code 1", status="error"),
         e.CallClosed("c6", "denied", "no rule allows it"),
@@ -85,9 +97,22 @@ def test_a_turn_with_tools_and_its_line(page: Page) -> None:
         e.TurnEnded("done", (1,)),
     )
     (turn,) = state["turns"]
-    assert kinds(turn) == ["user", "answer", "tool", "tool", "tool", "tool", "tool", "tool", "answer"]
+    assert kinds(turn) == [
+        "user",
+        "answer",
+        "tool",
+        "tool",
+        "tool",
+        "tool",
+        "tool",
+        "tool",
+        "answer",
+    ]
     assert state["did"] == ["Read 2 files, changed notes.txt, ran 2 commands, 1 call not allowed"]
-    assert [item["status"] for item in turn["items"] if item["kind"] == "tool"] == ["ok"] * 4 + ["error", "denied"]
+    assert [item["status"] for item in turn["items"] if item["kind"] == "tool"] == ["ok"] * 4 + [
+        "error",
+        "denied",
+    ]
     assert turn["items"][2]["source"] == "https://a.test"
     assert turn["usage"] == {"read": 3000, "written": 150}
     assert (state["open"], turn["reason"], turn["end"] - turn["at"]) == (False, "done", 10)
@@ -114,7 +139,10 @@ def test_what_happens_between_two_events(page: Page) -> None:
     )
     assert again["live"]["text"] == "second"
     late = folded(
-        page, received("x"), Progress("snapshot", 2, text="all of it"), Progress("text", 2, offset=9, text="!")
+        page,
+        received("x"),
+        Progress("snapshot", 2, text="all of it"),
+        Progress("text", 2, offset=9, text="!"),
     )
     assert late["live"]["text"] == "all of it!"
     running = folded(
@@ -127,7 +155,11 @@ def test_what_happens_between_two_events(page: Page) -> None:
     assert running["outputs"] == {"c1": "line\n"}
     assert running["results"] == {"c2": {"status": "error", "text": "over"}}
     done = folded(
-        page, received("x"), Progress("text", 2, text="old"), replied("new"), Progress("text", 2, text="late")
+        page,
+        received("x"),
+        Progress("text", 2, text="old"),
+        replied("new"),
+        Progress("text", 2, text="late"),
     )
     assert done["live"] is None, "what comes after its event is void"
 
@@ -145,13 +177,23 @@ def test_approvals_and_questions(page: Page) -> None:
     expired = folded(page, *start, e.CallClosed("c1", "denied", "nobody answered"))
     assert expired["asks"] == []
     assert expired["turns"][0]["items"][2]["answer"] == "closed"
-    several = e.ApprovalAsked("a2", "c1", "h", "post\npost", "why", 9e9, others=(e.BoundCall("c2", "h2"),))
+    several = e.ApprovalAsked(
+        "a2", "c1", "h", "post\npost", "why", 9e9, others=(e.BoundCall("c2", "h2"),)
+    )
     both = (received("post"), replied("", ("c1", "post", "{}"), ("c2", "post", "{}")), several)
     rests = folded(page, *both)
-    assert (rests["asks"][0]["calls"], rests["asks"][0]["choices"]) == (["c1", "c2"], ["once", "each", "no"])
-    assert [item["status"] for item in rests["turns"][0]["items"] if item["kind"] == "tool"] == ["waits", "waits"]
+    assert (rests["asks"][0]["calls"], rests["asks"][0]["choices"]) == (
+        ["c1", "c2"],
+        ["once", "each", "no"],
+    )
+    assert [item["status"] for item in rests["turns"][0]["items"] if item["kind"] == "tool"] == [
+        "waits",
+        "waits",
+    ]
     goes_on = folded(page, *both, e.ApprovalAnswered(2, "a2", "once", OWNER))
-    assert [item["status"] for item in goes_on["turns"][0]["items"] if item["kind"] == "tool"] == ["running"] * 2
+    assert [item["status"] for item in goes_on["turns"][0]["items"] if item["kind"] == "tool"] == [
+        "running"
+    ] * 2
     question = e.QuestionAsked("q1", "c1", "Which?", ("red", "blue"), 9e9)
     chosen = e.QuestionAnswered(3, "q1", OWNER, Message("user", (Text("red"),)))
     told = folded(page, *start[:2], question, chosen)
@@ -185,12 +227,17 @@ def test_undone_branched_compacted_and_marked(page: Page) -> None:
     turns = (received("one"), replied("1"), e.TurnEnded("done", (1,)))
     more = (received("two", 2), replied("2"), e.TurnEnded("done", (2,)))
     kept = e.Compacted(
-        ((2, Message("user", (Text("one"),))), (3, Message("assistant", (Text("1"),)))), "", 0, e.Ledger()
+        ((2, Message("user", (Text("one"),))), (3, Message("assistant", (Text("1"),)))),
+        "",
+        0,
+        e.Ledger(),
     )
     undone = folded(page, *turns, *more, e.Undone(3, OWNER, 3), kept, received("other", 4))
     assert [turn["undone"] for turn in undone["turns"]] == [False, True, False]
     assert undone["open"]
-    branch = folded(page, e.Branched("default/web:owner:y", 3, OWNER, "A branch"), kept, received("on", 1))
+    branch = folded(
+        page, e.Branched("default/web:owner:y", 3, OWNER, "A branch"), kept, received("on", 1)
+    )
     assert [kinds(turn) for turn in branch["turns"]] == [["user", "answer"], ["divider"], ["user"]]
     assert branch["branch"] == {"of": "default/web:owner:y", "n": 3, "times": []}
     assert branch["title"] == "A branch"
@@ -198,7 +245,9 @@ def test_undone_branched_compacted_and_marked(page: Page) -> None:
     assert [item["at"] for item in dated["turns"][0]["items"]] == [7.0, 8.0]
     shorter = folded(page, *turns, e.Compacted((), "what was", 7, e.Ledger()))
     assert shorter["turns"][1]["items"][0]["dropped"] == 7
-    marked = folded(page, *turns, e.MessageDelivered("default/web:owner:x#2.0", "77", "may be a duplicate"))
+    marked = folded(
+        page, *turns, e.MessageDelivered("default/web:owner:x#2.0", "77", "may be a duplicate")
+    )
     assert marked["turns"][0]["mark"] == "may be a duplicate"
 
 
@@ -250,4 +299,8 @@ def test_a_history_that_a_program_tells_is_shown_as_earlier_turns(page: Page) ->
         e.TurnEnded("done", (1, 2)),
     )
     state = folded(page, *history, received("And now?"), *handed, *back)
-    assert [item["kind"] for item in state["turns"][1]["items"]] == ["user", "tool", "answer"] and not state["open"]
+    assert [item["kind"] for item in state["turns"][1]["items"]] == [
+        "user",
+        "tool",
+        "answer",
+    ] and not state["open"]

@@ -31,7 +31,12 @@ def test_a_job_is_made_run_switched_and_removed(page: Page, desk: Desk) -> None:
     expect(shown).to_contain_text("at 17:30 on Friday")
     expect(shown).to_contain_text("--blueprint weekly-review")
     page.get_by_role("button", name="Make it").click()
-    row = page.get_by_role("region", name="Jobs").get_by_role("listitem").filter(has_text="weekly-review").first
+    row = (
+        page.get_by_role("region", name="Jobs")
+        .get_by_role("listitem")
+        .filter(has_text="weekly-review")
+        .first
+    )
     expect(row).to_contain_text("at 17:30 on Friday")
     expect(row).to_contain_text("It has not run yet.")
     page.get_by_role("button", name="Run weekly-review now").click()
@@ -40,7 +45,9 @@ def test_a_job_is_made_run_switched_and_removed(page: Page, desk: Desk) -> None:
     expect(page.get_by_text("all that we said").first).to_be_visible()
     page.goto("/#/house/jobs")
     page.get_by_role("switch", name="weekly-review is on").click()
-    expect(page.get_by_role("switch", name="weekly-review is on")).to_have_attribute("aria-checked", "false")
+    expect(page.get_by_role("switch", name="weekly-review is on")).to_have_attribute(
+        "aria-checked", "false"
+    )
     page.get_by_role("button", name=re.compile(r"^weekly-review.*at 17:30")).click()
     file = page.get_by_label("Its file")
     expect(file).to_have_value(re.compile("enabled: false"))
@@ -61,12 +68,16 @@ def test_a_job_is_made_run_switched_and_removed(page: Page, desk: Desk) -> None:
 
 def test_paused_jobs_say_why_and_are_resumed(page: Page, desk: Desk) -> None:
     env = {**os.environ, "DESKHAND_HOME": str(desk.home), "HOME": str(desk.home)}
-    subprocess.run([sys.executable, "-m", "deskhand", "jobs", "pause", "on holiday"], env=env, check=True)
+    subprocess.run(
+        [sys.executable, "-m", "deskhand", "jobs", "pause", "on holiday"], env=env, check=True
+    )
     page.goto("/#/house/jobs")
     note = page.get_by_role("status").filter(has_text="All jobs are paused: on holiday.")
     expect(note).to_be_visible()
     page.goto("/#/house/health")
-    expect(page.get_by_role("listitem").filter(has_text="paused: on holiday")).to_contain_text("deskhand jobs resume")
+    expect(page.get_by_role("listitem").filter(has_text="paused: on holiday")).to_contain_text(
+        "deskhand jobs resume"
+    )
     page.goto("/#/house/jobs")
     page.get_by_role("button", name="Resume").click()
     expect(note).to_have_count(0)
@@ -81,7 +92,12 @@ def test_what_reached_nobody_is_shown_until_it_is_dismissed(page: Page, desk: De
     file.write_text("---\nschedule: daily 09:00\nfor: ghost\n---\n\nsay hello\n")
     page.goto("/#/house/jobs")
     page.get_by_role("button", name="Run broken now").click()
-    row = page.get_by_role("region", name="Jobs").get_by_role("listitem").filter(has_text="broken").first
+    row = (
+        page.get_by_role("region", name="Jobs")
+        .get_by_role("listitem")
+        .filter(has_text="broken")
+        .first
+    )
     expect(row).to_contain_text("went wrong", timeout=30_000)
     page.reload()
     banner = page.get_by_role("status", name="Alerts")

@@ -18,7 +18,8 @@ pytestmark = pytest.mark.timeout(180)
 LAST = MESSAGES // 2 - 1
 NODES = 4_000
 TURNS = 330
-"""So much is on the page at most, however far one goes: a page of a log is 120 events, and 960 are drawn at most."""
+"""So much is on the page at most, however far one goes: a page of a log is 120 events, and 960 are
+drawn at most."""
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +34,9 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 
 @pytest.fixture(scope="module")
 def context(browser: Browser, crowded: Desk) -> Iterator[BrowserContext]:
-    made = browser.new_context(storage_state=state_of(browser, crowded), base_url=crowded.url, reduced_motion="reduce")
+    made = browser.new_context(
+        storage_state=state_of(browser, crowded), base_url=crowded.url, reduced_motion="reduce"
+    )
     made.set_default_timeout(15_000)
     yield made
     made.close()
@@ -43,7 +46,9 @@ class Asked(list[str]):
     """What a page asks the API for, from now on."""
 
     def __init__(self, page: Page) -> None:
-        page.on("request", lambda request: self.append(request.url) if "/api/" in request.url else None)
+        page.on(
+            "request", lambda request: self.append(request.url) if "/api/" in request.url else None
+        )
 
     def of(self, part: str) -> list[str]:
         return [url.partition("/api/")[2] for url in self if part in url]
@@ -54,13 +59,18 @@ def page(context: BrowserContext) -> Iterator[Page]:
     opened = context.new_page()
     broken = watched(opened)
     opened.goto("/")
-    opened.get_by_role("navigation", name="Conversations").get_by_role("link", name="Talk 0 about").wait_for()
+    opened.get_by_role("navigation", name="Conversations").get_by_role(
+        "link", name="Talk 0 about"
+    ).wait_for()
     yield opened
     assert broken == []
     stays = opened.evaluate(
-        "[document.scrollingElement.scrollTop, document.scrollingElement.scrollHeight - innerHeight]"
+        "[document.scrollingElement.scrollTop, document.scrollingElement.scrollHeight - "
+        "innerHeight]"
     )
-    assert stays == [0, 0], "the page itself stays where it is, and nothing makes it longer than its window"
+    assert stays == [0, 0], (
+        "the page itself stays where it is, and nothing makes it longer than its window"
+    )
     expect(opened.locator("header.head")).to_be_in_viewport(ratio=1)
     opened.close()
 
@@ -94,7 +104,9 @@ def test_a_conversation_of_ten_thousand_messages(page: Page, crowded: Desk) -> N
     expect(end).to_be_in_viewport()
     comes_true(page, "async () => !(await import('/js/talk.js')).loading.value")
     page.wait_for_timeout(300)
-    assert asked.of("deep") == ["sessions/deep/events?after=0&last=120"], "its end, and nothing more"
+    assert asked.of("deep") == ["sessions/deep/events?after=0&last=120"], (
+        "its end, and nothing more"
+    )
     assert page.locator(".turn").count() == 40 and nodes(page) < NODES
     area = page.locator(".scroll")
     seen = [number(page)]
@@ -137,7 +149,11 @@ def test_a_hit_deep_inside_comes_into_sight(page: Page, crowded: Desk) -> None:
         page.keyboard.press("Control+/")  # from the field to write in, too
         expect(page.get_by_label("Search everything")).to_be_focused()
         page.keyboard.type(f"Question {wanted}")
-        hit = conversations.get_by_role("link").filter(has=page.locator("mark")).filter(has_text=f"Question {wanted}:")
+        hit = (
+            conversations.get_by_role("link")
+            .filter(has=page.locator("mark"))
+            .filter(has_text=f"Question {wanted}:")
+        )
         hit.click()
         expect(page.locator(".bubble").get_by_text(f"Question {wanted}:")).to_be_in_viewport()
         page.wait_for_timeout(200)
@@ -210,7 +226,9 @@ def test_five_thousand_conversations_in_the_list(page: Page, crowded: Desk) -> N
         page.wait_for_timeout(40)
     comes_true(page, "async () => (await import('/js/list.js')).sessions.value.length >= 600")
     assert nodes(page) < NODES, "what is far away is not drawn"
-    rows = page.evaluate("async () => (await import('/js/list.js')).sessions.value.map((row) => row.title)")
+    rows = page.evaluate(
+        "async () => (await import('/js/list.js')).sessions.value.map((row) => row.title)"
+    )
     assert len(rows) == len(set(rows))
 
     conversations.get_by_role("link", name="Talk ").last.focus()
@@ -222,7 +240,8 @@ def test_five_thousand_conversations_in_the_list(page: Page, crowded: Desk) -> N
 
 
 def test_a_row_that_has_the_focus_keeps_it_out_of_sight(page: Page, crowded: Desk) -> None:
-    """Who scrolls away with the wheel goes on by keyboard from where they were; what they leave is let go of."""
+    """Who scrolls away with the wheel goes on by keyboard from where they were; what they leave is
+    let go of."""
     page.reload()
     conversations = page.get_by_role("navigation", name="Conversations")
     first = conversations.get_by_role("link", name="Talk 3 about")
@@ -239,7 +258,13 @@ def test_a_row_that_has_the_focus_keeps_it_out_of_sight(page: Page, crowded: Des
     expect(conversations.get_by_role("link", name="Talk 4 about")).to_be_focused()
     page.keyboard.press("End")
     comes_true(page, "/Talk [0-9]{2,}/.test(document.activeElement.innerText)")
-    comes_true(page, "![...document.querySelectorAll('.side-list a')].some((row) => /Talk 4 /.test(row.innerText))")
+    comes_true(
+        page,
+        (
+            "![...document.querySelectorAll('.side-list a')].some((row) => /Talk 4 "
+            "/.test(row.innerText))"
+        ),
+    )
 
 
 def test_rows_stay_as_they_are_while_more_is_listed(page: Page, crowded: Desk) -> None:
@@ -257,7 +282,9 @@ def test_rows_stay_as_they_are_while_more_is_listed(page: Page, crowded: Desk) -
             return row.innerText;
         })""")
         page.get_by_role("button", name="Show older conversations").dispatch_event("click")
-        comes_true(page, f"async () => (await import('/js/list.js')).sessions.value.length > {before}")
+        comes_true(
+            page, f"async () => (await import('/js/list.js')).sessions.value.length > {before}"
+        )
         page.wait_for_timeout(100)
         new = page.locator(".side-list a:not([data-was])").all_inner_texts()
         assert set(were).isdisjoint(new)
@@ -290,7 +317,9 @@ def test_an_old_conversation_goes_on(page: Page, crowded: Desk) -> None:
     page.keyboard.press("Escape")
     waiting = conversations.get_by_role("region", name="Waiting for you")
     waiting.get_by_role("link", name=OLD).click()
-    page.get_by_role("region", name="Permission needed").get_by_role("button", name="Do not allow").click()
+    page.get_by_role("region", name="Permission needed").get_by_role(
+        "button", name="Do not allow"
+    ).click()
     expect(waiting).to_have_count(0)
 
 

@@ -1,4 +1,5 @@
-"""Nothing serious stands in anybody's way: nine states in light, dark and on a phone, looked at by axe-core 4.14.1."""
+"""Nothing serious stands in anybody's way: nine states in light, dark and on a phone, looked at by
+axe-core 4.14.1."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ RUN = """async () => {
   return found.violations
     .filter((rule) => ["serious", "critical"].includes(rule.impact))
     .map((rule) => `${rule.id}: ${rule.nodes.map((node) => `${node.target} ${node.failureSummary}`).join(" | ")}`);
-}"""
+}"""  # noqa: E501
 
 
 def test_the_checker_is_the_published_one() -> None:
@@ -32,19 +33,28 @@ def test_the_checker_is_the_published_one() -> None:
 
 @pytest.fixture(scope="package")
 def looked_at(browser: Browser, shared: Desk, signed: StorageState) -> Iterator[Page]:
-    """The checker needs to be put into the page past its policy, which the other tests leave in force."""
+    """The checker needs to be put into the page past its policy, which the other tests leave in
+    force."""
     context = browser.new_context(
-        storage_state=signed, base_url=shared.url, reduced_motion="reduce", bypass_csp=True, service_workers="block"
+        storage_state=signed,
+        base_url=shared.url,
+        reduced_motion="reduce",
+        bypass_csp=True,
+        service_workers="block",
     )
     yield context.new_page()
     context.close()
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_nothing_serious_stands_in_the_way(looked_at: Page, desk: Desk, signed: StorageState, state: str) -> None:
+def test_nothing_serious_stands_in_the_way(
+    looked_at: Page, desk: Desk, signed: StorageState, state: str
+) -> None:
     page = looked_at
     for cookie in signed["cookies"]:
-        page.context.add_cookies([{"name": cookie["name"], "value": cookie["value"], "url": desk.url}])
+        page.context.add_cookies(
+            [{"name": cookie["name"], "value": cookie["value"], "url": desk.url}]
+        )
     page.goto("about:blank")
     page.goto(f"{desk.url}/#/")
     page.get_by_label("Message to Deskhand").wait_for()
@@ -63,10 +73,14 @@ PANELS = re.findall(r'^  \["(\w+)", "', (STATIC / "js" / "house.js").read_text()
 ALL = RUN.replace('.filter((rule) => ["serious", "critical"].includes(rule.impact))', "")
 
 
-def test_nothing_at_all_in_lists_and_settings(looked_at: Page, desk: Desk, signed: StorageState) -> None:
+def test_nothing_at_all_in_lists_and_settings(
+    looked_at: Page, desk: Desk, signed: StorageState
+) -> None:
     page, found = looked_at, dict[str, list[str]]()
     for cookie in signed["cookies"]:
-        page.context.add_cookies([{"name": cookie["name"], "value": cookie["value"], "url": desk.url}])
+        page.context.add_cookies(
+            [{"name": cookie["name"], "value": cookie["value"], "url": desk.url}]
+        )
     page.goto("about:blank")
     page.goto(f"{desk.url}/#/c/{desk.long}")
     page.locator(".answer", has_text="Answer 624").wait_for()

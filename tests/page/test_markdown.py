@@ -1,4 +1,5 @@
-"""What an answer in Markdown becomes: the same however it comes, as CommonMark says, and nothing that is not safe."""
+"""What an answer in Markdown becomes: the same however it comes, as CommonMark says, and nothing
+that is not safe."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ const warm = draw(document.body.appendChild(fresh()), '```js\\n1\\n```\\n\\n$x$'
 const ready = () => warm.querySelector('math') && warm.querySelector('.hljs-number');
 while (!ready()) await new Promise((done) => setTimeout(done, 20));
 warm.remove();
-"""
+"""  # noqa: E501
 STREAM = f"""async (texts) => {{ {DRAW}
   const wrong = [];
   let cuts = 0;
@@ -63,7 +64,7 @@ GROW = """async (texts) => {
     grown = readDocument(text, grown);
     return {same: shown(whole) === shown(grown), once: whole.read / text.length, grown: grown.read};
   });
-}"""
+}"""  # noqa: E501
 
 OVER = f"""async (texts) => {{ {DRAW}
   return texts.map((text) => {{
@@ -82,14 +83,68 @@ OVER = f"""async (texts) => {{ {DRAW}
 }}"""
 
 TAGS = {
-    *("a", "blockquote", "br", "button", "code", "del", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "img"),
+    *(
+        "a",
+        "blockquote",
+        "br",
+        "button",
+        "code",
+        "del",
+        "div",
+        "em",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "hr",
+        "img",
+    ),
     *("input", "label", "li", "ol", "p", "pre", "section", "span", "strong", "sup"),
     *("table", "tbody", "td", "th", "thead", "tr", "ul"),
-    *("math", "mfrac", "mi", "mn", "mo", "mrow", "mspace", "msub", "msup", "mtable", "mtd", "mtext", "mtr"),
+    *(
+        "math",
+        "mfrac",
+        "mi",
+        "mn",
+        "mo",
+        "mrow",
+        "mspace",
+        "msub",
+        "msup",
+        "mtable",
+        "mtd",
+        "mtext",
+        "mtr",
+    ),
 }
 ATTRIBUTES = {
-    *("align", "alt", "aria-label", "checked", "class", "data-copy", "data-mark", "data-note", "data-path", "data-url"),
-    *("dir", "disabled", "href", "loading", "rel", "role", "src", "start", "tabindex", "target", "type"),
+    *(
+        "align",
+        "alt",
+        "aria-label",
+        "checked",
+        "class",
+        "data-copy",
+        "data-mark",
+        "data-note",
+        "data-path",
+        "data-url",
+    ),
+    *(
+        "dir",
+        "disabled",
+        "href",
+        "loading",
+        "rel",
+        "role",
+        "src",
+        "start",
+        "tabindex",
+        "target",
+        "type",
+    ),
     *("display", "form", "lspace", "rspace"),
     *("displaystyle", "height", "mathcolor", "scriptlevel", "width"),
 }
@@ -110,7 +165,20 @@ DIFFERENT = {
         *(623, *range(625, 632)),
         *(21, 31, 201, 308, 309, 344, 475, 476, 477, 491, 494, 524, 536, 642, 643),
     },
-    "a definition that nothing refers to is shown": {207, 208, 210, 317, 537, 538, 545, 563, 565, 567, 571, 592},
+    "a definition that nothing refers to is shown": {
+        207,
+        208,
+        210,
+        317,
+        537,
+        538,
+        545,
+        563,
+        565,
+        567,
+        571,
+        592,
+    },
     "GFM: an address is a link without brackets too": {602, 608, 611, 612},
     "an address with a name of HTML such as &auml; keeps it": {32, 33, 503},
     "a language is letters, digits and +#.-": {34, 144},
@@ -126,7 +194,8 @@ def test_the_examples_of_commonmark(page: Page) -> None:
     wrong = [
         (example["number"], example["section"], example["markdown"], canonical(one["html"]))
         for example, one in zip(EXAMPLES, drawn, strict=True)
-        if (canonical(example["html"]) != canonical(one["html"])) != (example["number"] in different)
+        if (canonical(example["html"]) != canonical(one["html"]))
+        != (example["number"] in different)
     ]
     assert wrong == []
 
@@ -136,7 +205,9 @@ DEEP = [LONG[name] for name in ("brackets", "quotes", "lists in each other")]
 
 def test_nothing_that_is_drawn_is_unsafe(page: Page) -> None:
     drawn = page.evaluate(DRAWN, [*OWN, *DEEP, *(example["markdown"] for example in EXAMPLES)])
-    tags, attributes = (Counter[str](name for one in drawn for name in one[kind]) for kind in ("tags", "attributes"))
+    tags, attributes = (
+        Counter[str](name for one in drawn for name in one[kind]) for kind in ("tags", "attributes")
+    )
     assert set(tags) <= TAGS
     assert set(attributes) <= ATTRIBUTES
     addresses = {address for one in drawn for address in one["addresses"]}
@@ -147,7 +218,8 @@ def test_nothing_that_is_drawn_is_unsafe(page: Page) -> None:
 
 
 def test_what_a_text_costs_grows_with_its_length(page: Page) -> None:
-    """Characters that are read: each once, and while a text grows at most a dozen times beside a fixed number."""
+    """Characters that are read: each once, and while a text grows at most a dozen times beside a
+    fixed number."""
     for name, cost in zip(LONG, page.evaluate(GROW, list(LONG.values())), strict=True):
         assert cost["same"], name
         assert cost["once"] <= 2, name
@@ -156,7 +228,10 @@ def test_what_a_text_costs_grows_with_its_length(page: Page) -> None:
 
 def test_what_would_cost_too_much_while_it_grows_is_shown_as_it_is_written(page: Page) -> None:
     """Nothing is missing meanwhile, and in the end it is drawn as the whole is."""
-    assert page.evaluate(OVER, [LONG["code"], LONG["one paragraph"]]) == [{"late": True, "all": True, "same": True}] * 2
+    assert (
+        page.evaluate(OVER, [LONG["code"], LONG["one paragraph"]])
+        == [{"late": True, "all": True, "same": True}] * 2
+    )
 
 
 FORMULAS: dict[str, list[str]] = {
@@ -203,11 +278,17 @@ def test_what_is_a_formula_and_what_is_a_file(page: Page) -> None:
         list(FORMULAS),
     )
     for text, html in zip(FORMULAS, formulas, strict=True):
-        assert html.count('class="tex') == len(FORMULAS[text]) + html.count('class="tex open'), (text, html)
+        assert html.count('class="tex') == len(FORMULAS[text]) + html.count('class="tex open'), (
+            text,
+            html,
+        )
         for formula in FORMULAS[text]:
             assert f">{formula}</" in html, (text, html)
     paths = page.evaluate(
-        "async (all) => { const {localPath} = await import('/js/markdown/draw.js'); return all.map(localPath) }",
+        (
+            "async (all) => { const {localPath} = await import('/js/markdown/draw.js'); return "
+            "all.map(localPath) }"
+        ),
         list(PATHS),
     )
     assert dict(zip(PATHS, paths, strict=True)) == PATHS
@@ -236,7 +317,8 @@ for n in range(3):  # count
 
 
 def test_a_formatted_answer_is_used(page: Page) -> None:
-    """The libraries come when they are needed; notes lead there and back; everything has a name and can be reached."""
+    """The libraries come when they are needed; notes lead there and back; everything has a name and
+    can be reached."""
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url.rpartition("/")[2]))
     say(page, "say plain words")
@@ -247,13 +329,20 @@ def test_a_formatted_answer_is_used(page: Page) -> None:
     expect(shown.locator("math msup")).to_be_visible()
     expect(shown.locator(".hljs-keyword").first).to_have_text("for")
     assert {"temml.js", "highlight.js"} <= {*asked}
-    cells = shown.locator("td").evaluate_all("all => all.map((cell) => getComputedStyle(cell).textAlign)")
+    cells = shown.locator("td").evaluate_all(
+        "all => all.map((cell) => getComputedStyle(cell).textAlign)"
+    )
     assert [cell.removeprefix("-webkit-") for cell in cells] == ["center", "right"]
     expect(shown.get_by_role("checkbox", name="pitch the tent")).to_be_checked()
-    expect(shown.get_by_role("button", name="External image: click to open the sea")).to_be_visible()
+    expect(
+        shown.get_by_role("button", name="External image: click to open the sea")
+    ).to_be_visible()
     assert shown.get_by_role("button", name="plot").get_attribute("data-path") == "out/plot.png"
     assert shown.get_by_text("مرحبا").evaluate("(p) => getComputedStyle(p).direction") == "rtl"
-    assert shown.locator(".tex.set").first.evaluate("(one) => getComputedStyle(one).contain") == "paint"
+    assert (
+        shown.locator(".tex.set").first.evaluate("(one) => getComputedStyle(one).contain")
+        == "paint"
+    )
     shown.get_by_role("group", name="Code: python").focus()
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     shown.get_by_role("button", name="Copy this code").click()
@@ -273,7 +362,9 @@ def test_a_formatted_answer_is_used(page: Page) -> None:
     assert top.bounding_box() == before, "the page stays where it is"
 
 
-def test_without_the_server_code_and_formulas_are_drawn_too(context: BrowserContext, page: Page) -> None:
+def test_without_the_server_code_and_formulas_are_drawn_too(
+    context: BrowserContext, page: Page
+) -> None:
     """What was loaded on its first use is kept as the rest of the page is."""
     page.locator("html[data-kept]").wait_for()
     say(page, "say $x^2$\n\n```js\nlet kept;\n```")

@@ -1,4 +1,5 @@
-"""The programs of a small model on the page: what they did, how they were tried, and what is asked before a loss."""
+"""The programs of a small model on the page: what they did, how they were tried, and what is asked
+before a loss."""
 
 from __future__ import annotations
 
@@ -39,7 +40,9 @@ def state(browser: Browser, small: Desk) -> StorageState:
 @pytest.fixture
 def context(browser: Browser, small: Desk, state: StorageState) -> Iterator[BrowserContext]:
     small.release()
-    made = browser.new_context(storage_state=state, base_url=small.url, reduced_motion="reduce", bypass_csp=True)
+    made = browser.new_context(
+        storage_state=state, base_url=small.url, reduced_motion="reduce", bypass_csp=True
+    )
     made.set_default_timeout(60_000)
     yield made
     made.close()
@@ -95,7 +98,9 @@ def test_a_run_is_one_line_that_opens(page: Page, workspace: Path) -> None:
     expect(run.locator("pre.program")).to_contain_text("say(f'I counted {len(found)} line.')")
     expect(run.locator(".tool-body")).to_contain_text("I counted 1 line.")
     expect(run).not_to_contain_text('"program"')
-    expect(page.locator(".did")).to_contain_text("Looked around once, rehearsed 3 programs, changed tally.txt · ")
+    expect(page.locator(".did")).to_contain_text(
+        "Looked around once, rehearsed 3 programs, changed tally.txt · "
+    )
     look(page)
 
 
@@ -108,7 +113,9 @@ def test_rehearsals_fold_together_and_never_show_json(page: Page, workspace: Pat
     expect(rows.last).to_contain_text("Rehearsed: would make tally.txt")
     for row in (rows.first, rows.last):
         row.get_by_role("button").click()
-    expect(rows.first.locator(".tool-body")).to_contain_text("It stopped: there is no file nothing.txt")
+    expect(rows.first.locator(".tool-body")).to_contain_text(
+        "It stopped: there is no file nothing.txt"
+    )
     expect(rows.last.locator(".tool-body")).to_contain_text("Would make tally.txt")
     expect(rows.last.locator(".tool-body")).to_contain_text("Read notes.txt")
     expect(rows.last.locator(".diff .plus")).to_have_text("+1 line")
@@ -151,8 +158,12 @@ def test_a_loss_is_asked_about_in_words(page: Page, workspace: Path) -> None:
     card.get_by_text("The program").click()
     expect(card.locator("pre.program")).to_contain_text("write('sum.txt', ['one day'])")
     card.get_by_text("Exactly this", exact=True).click()
-    expect(card.get_by_label("Exactly this would be done")).to_contain_text('run_program {"program":"write(')
-    expect(card.get_by_label("Exactly this would be done")).to_contain_text('"digest":"f4dec5dae939b940')
+    expect(card.get_by_label("Exactly this would be done")).to_contain_text(
+        'run_program {"program":"write('
+    )
+    expect(card.get_by_label("Exactly this would be done")).to_contain_text(
+        '"digest":"f4dec5dae939b940'
+    )
     look(page)
     assert (workspace / "diary.txt").read_text() == BEFORE
     card.get_by_role("button", name="Allow once").click()
@@ -181,27 +192,47 @@ def test_a_no_leaves_it_as_it_is(page: Page, workspace: Path) -> None:
             "",
             "Moved a\\u202eb to c\\nd",
         ),
-        ("run_program", {"program": "x", "changes": [{"path": "a", "kind": "constructor"}]}, "ok", "", None),
+        (
+            "run_program",
+            {"program": "x", "changes": [{"path": "a", "kind": "constructor"}]},
+            "ok",
+            "",
+            None,
+        ),
         ("run_program", {"program": 1, "changes": "x"}, "ok", "", None),
         ("run_program", "{", "error", "", None),
         ("rehearse_program", {"program": "x"}, "running", "", "Rehearsing a program"),
-        ("rehearse_program", {"program": "x"}, "error", "the program is empty", "Rehearse a program"),
+        (
+            "rehearse_program",
+            {"program": "x"},
+            "error",
+            "the program is empty",
+            "Rehearse a program",
+        ),
         ("rehearse_program", {"program": "x"}, "ok", '{"said":"cut', "Rehearsed"),
         ("rehearse_program", {"program": "x"}, "ok", '{"said":5}', "Rehearsed"),
         ("rehearse_program", {"program": "x"}, "ok", "{}", "Rehearsed: comes to nothing"),
         ("rehearse_program", {}, "ok", '{"failed":"line 2"}', "Rehearsed: failed: line 2"),
-        ("rehearse_program", {}, "ok", '{"needs":{"tool":"ask_user"}}', "Rehearsed: needs ask_user first"),
+        (
+            "rehearse_program",
+            {},
+            "ok",
+            '{"needs":{"tool":"ask_user"}}',
+            "Rehearsed: needs ask_user first",
+        ),
         ("rehearse_program", {}, "ok", '{"calls":[{"tool":"cron"}]}', "Rehearsed: would use cron"),
         ("survey_files", {}, "running", "", "Looking at the files"),
         ("shell", {"command": "ls"}, "ok", "", None),
     ],
 )
-def test_the_line_of_a_call(page: Page, name: str, args: object, status: str, text: str, line: str | None) -> None:
+def test_the_line_of_a_call(
+    page: Page, name: str, args: object, status: str, text: str, line: str | None
+) -> None:
     assert page.evaluate(WORDS, [name, args, status, text]) == line
 
 
 def test_the_line_under_a_turn(page: Page) -> None:
-    made = '{"program":"x","changes":[{"path":"a.txt","kind":"new"},{"path":"b","kind":"moved","to":"c.txt"}]}'
+    made = '{"program":"x","changes":[{"path":"a.txt","kind":"new"},{"path":"b","kind":"moved","to":"c.txt"}]}'  # noqa: E501
     turn = folded(
         page,
         received("go"),

@@ -63,7 +63,9 @@ def test_what_comes_from_outside_is_read_before_a_yes(page: Page, desk: Desk) ->
 def test_what_is_bad_has_no_yes(page: Page, desk: Desk) -> None:
     page.goto("/#/house/proposals")
     one = opened(page, "quick-start")
-    expect(one.get_by_label("What was found in it")).to_contain_text("it runs what comes from the web")
+    expect(one.get_by_label("What was found in it")).to_contain_text(
+        "it runs what comes from the web"
+    )
     expect(one).to_contain_text("cannot be taken in as it is")
     expect(one.get_by_role("button", name="Take it in")).to_have_count(0)
     expect(one.get_by_role("button", name="Turn it down")).to_be_visible()

@@ -1,4 +1,5 @@
-"""Nothing that a model, a tool, a file or a name says becomes a request, a script or an element of its own."""
+"""Nothing that a model, a tool, a file or a name says becomes a request, a script or an element of
+its own."""
 
 from __future__ import annotations
 
@@ -83,17 +84,24 @@ ATTACKS = """
 | ![cell]({url}/cell2) | <a href="javascript:alert(8)">x</a> |
 
 <details open ontoggle="alert(9)"><math><mtext><table><mglyph><style><img src=x onerror=alert(10)>
-"""
+"""  # noqa: E501
 
 
-def test_an_answer_cannot_fetch_or_run_anything(context: BrowserContext, page: Page, elsewhere: Elsewhere) -> None:
+def test_an_answer_cannot_fetch_or_run_anything(
+    context: BrowserContext, page: Page, elsewhere: Elsewhere
+) -> None:
     dialogs = dismissed(page)
     requests: list[str] = []
     context.on("request", lambda request: requests.append(request.url))
     say(page, "say " + ATTACKS.replace("{url}", elsewhere.url))
     expect(page.locator(".did")).to_be_visible()
     shown = page.locator(".answer")
-    assert shown.locator("script, iframe, object, form, style, meta, base, link, svg, img, details, math").count() == 0
+    assert (
+        shown.locator(
+            "script, iframe, object, form, style, meta, base, link, svg, img, details, math"
+        ).count()
+        == 0
+    )
     assert (
         shown.evaluate(
             "box => [...box.querySelectorAll('*')].flatMap(e => [...e.attributes])"
@@ -135,7 +143,9 @@ def test_what_tools_and_names_say_stays_text(page: Page) -> None:
     page.locator(".tool-head").click()
     expect(page.locator(".tool-body pre").last).to_contain_text("<img src=x onerror=alert(1)>")
     assert page.locator(".turn img, .turn script").count() == 0
-    entry = page.get_by_role("navigation", name="Conversations").get_by_text("<img src=x onerror=alert(1)>")
+    entry = page.get_by_role("navigation", name="Conversations").get_by_text(
+        "<img src=x onerror=alert(1)>"
+    )
     expect(entry).to_be_visible()
     assert dialogs == []
 
@@ -156,6 +166,7 @@ def test_the_policy_is_exact(context: BrowserContext) -> None:
     assert "require-trusted-types-for 'script'" in CSP
     assert "unsafe" not in CSP
     refused = page.evaluate(
-        "() => { try { document.body.insertAdjacentHTML('beforeend', '<b>x</b>') } catch (e) { return e.name } }"
+        "() => { try { document.body.insertAdjacentHTML('beforeend', '<b>x</b>') } catch "
+        "(e) { return e.name } }"
     )
     assert refused == "TypeError", "text must not become markup but through the policy"

@@ -1,4 +1,5 @@
-"""The frame around a conversation: what it says, what it counts, and that nothing sticks out of it."""
+"""The frame around a conversation: what it says, what it counts, and that nothing sticks out of
+it."""
 
 from __future__ import annotations
 
@@ -12,14 +13,21 @@ PHONE: ViewportSize = {"width": 390, "height": 844}
 KNOWN = {"prompt_tokens": 900, "completion_tokens": 100, "total_tokens": 1000, "api_calls": 3}
 USED = {
     "total": {**KNOWN, "cost": None, "known_cost": 1.82},
-    "models": [{"id": "big/one", **KNOWN, "cost": 1.82}, {"id": "home/made", **KNOWN, "cost": None}],
+    "models": [
+        {"id": "big/one", **KNOWN, "cost": 1.82},
+        {"id": "home/made", **KNOWN, "cost": None},
+    ],
     "sessions": [{"session_id": "x", "preview": "", **KNOWN, "cost": None}],
     "days": [],
 }
 
 
 def test_a_command_may_come_first(page: Page) -> None:
-    for said, shown in (("/help", "/status"), ("/status", "Nothing is going on."), ("/nonsense", "nonsense")):
+    for said, shown in (
+        ("/help", "/status"),
+        ("/status", "Nothing is going on."),
+        ("/nonsense", "nonsense"),
+    ):
         page.goto("/#/")
         page.get_by_role("heading", name="What shall we do").wait_for()
         say(page, said)
@@ -53,9 +61,9 @@ def test_what_waits_is_counted_and_slash_searches(page: Page) -> None:
     expect(search).to_be_focused()
     expect(field).to_have_value("")
     page.goto("/#/house/approvals")
-    expect(page.get_by_role("navigation", name="Settings").get_by_role("link", name="Approvals")).to_contain_text(
-        f"{before + 2} waiting"
-    )
+    expect(
+        page.get_by_role("navigation", name="Settings").get_by_role("link", name="Approvals")
+    ).to_contain_text(f"{before + 2} waiting")
     for left in (1, 0):
         page.get_by_role("button", name="Do not allow").last.click()
         expect(waiting.get_by_role("link")).to_have_count(links - 2 + left)
@@ -75,11 +83,16 @@ def test_the_name_of_the_owner_stands_in_the_corner(page: Page) -> None:
 
 
 def test_nothing_sticks_out_on_a_phone(browser: Browser, desk: Desk, signed: StorageState) -> None:
-    context = browser.new_context(storage_state=signed, base_url=desk.url, viewport=PHONE, has_touch=True)
+    context = browser.new_context(
+        storage_state=signed, base_url=desk.url, viewport=PHONE, has_touch=True
+    )
     try:
         page = context.new_page()
         page.goto("/")
-        say(page, "hold it, with a line that is long enough to be cut where the room for it is narrow")
+        say(
+            page,
+            "hold it, with a line that is long enough to be cut where the room for it is narrow",
+        )
         page.get_by_role("button", name="Send").click()
         answer(page, "The first half of it.").wait_for()
         composer, send = (page.locator(each).bounding_box() for each in (".composer", ".send"))
@@ -94,7 +107,8 @@ def test_nothing_sticks_out_on_a_phone(browser: Browser, desk: Desk, signed: Sto
         expect(page.locator(".figures")).to_contain_text("$1.82+")
         expect(page.get_by_text("The price of home/made is not known")).to_be_visible()
         assert page.evaluate(
-            "[...document.querySelectorAll('.figures div')].every((c) => c.scrollWidth <= c.clientWidth)"
+            "[...document.querySelectorAll('.figures div')].every((c) => c.scrollWidth <= "
+            "c.clientWidth)"
         )
         page.goto("/#/")
         page.get_by_role("button", name="Options").click()
@@ -107,7 +121,9 @@ def test_nothing_sticks_out_on_a_phone(browser: Browser, desk: Desk, signed: Sto
         page.get_by_role("button", name="Send").click()
         page.get_by_role("region", name="Permission needed").wait_for()
         page.goto("/#/house/health")
-        page.locator(".pages .sr").wait_for(state="attached")  # what the count beside Approvals says aloud
+        page.locator(".pages .sr").wait_for(
+            state="attached"
+        )  # what the count beside Approvals says aloud
         assert page.evaluate("document.documentElement.scrollWidth") == 390
     finally:
         context.close()
@@ -122,12 +138,16 @@ def test_the_slider_and_hits_show_their_words_on_a_phone(page: Page) -> None:
     row = page.locator(".panel .span summary .cut", has_text=text).first
     row.wait_for()
     page.set_viewport_size(PHONE)
-    assert row.evaluate("e => e.scrollWidth <= e.clientWidth && e.getBoundingClientRect().right <= innerWidth")
+    assert row.evaluate(
+        "e => e.scrollWidth <= e.clientWidth && e.getBoundingClientRect().right <= innerWidth"
+    )
     page.get_by_role("button", name="Close the panel").click()
     page.get_by_role("button", name="Show the conversations").click()
     page.get_by_label("Search everything").fill("phone does not hold")
     page.set_viewport_size({"width": 1280, "height": 720})
-    page.get_by_role("navigation", name="Conversations").get_by_role("link", name="Settings").focus()  # it is reached
+    page.get_by_role("navigation", name="Conversations").get_by_role(
+        "link", name="Settings"
+    ).focus()  # it is reached
     expect(page.get_by_role("link", name="Settings")).to_be_focused()
     page.set_viewport_size(PHONE)
     title = page.locator(".entry.tall .cut").first

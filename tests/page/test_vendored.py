@@ -22,7 +22,9 @@ def test_the_vendored_files_are_the_published_ones() -> None:
         assert entry["licence"] and entry["version"]
         for published, ours in entry.get("rewritten", {}).items():
             data = data.replace(ours.encode(), published.encode())
-        assert sha256(data).hexdigest() == entry.get("upstream_sha256", entry["sha256"]), entry["file"]
+        assert sha256(data).hexdigest() == entry.get("upstream_sha256", entry["sha256"]), entry[
+            "file"
+        ]
 
 
 FIRST_BYTES = 130_000
@@ -38,15 +40,23 @@ def imported(start: Path) -> set[Path]:
         module = left.pop()
         if module not in found:
             found.add(module)
-            named = re.findall(r"""(?:^|[;}\n])\s*(?:import|export)\b[^"'()]*["'](\.[^"']+)["']""", module.read_text())
+            named = re.findall(
+                r"""(?:^|[;}\n])\s*(?:import|export)\b[^"'()]*["'](\.[^"']+)["']""",
+                module.read_text(),
+            )
             left += [(module.parent / name).resolve() for name in named]
     return found
 
 
 def test_the_page_stays_small_and_its_files_readable() -> None:
     index = (STATIC / "index.html").read_text()
-    linked = {(STATIC / path.lstrip("/")).resolve() for path in re.findall(r'(?:href|src)="(/[^"]+)"', index)}
-    first = {STATIC / "index.html"}.union(linked, *(imported(file) for file in linked if file.suffix == ".js"))
+    linked = {
+        (STATIC / path.lstrip("/")).resolve()
+        for path in re.findall(r'(?:href|src)="(/[^"]+)"', index)
+    }
+    first = {STATIC / "index.html"}.union(
+        linked, *(imported(file) for file in linked if file.suffix == ".js")
+    )
     later = {file for file in STATIC.rglob("*.*") if file.suffix != ".json"} - first
     assert {"main.js", "marked.js", "talk.css"} <= {file.name for file in first}
     assert {"highlight.js", "temml.js", "preview-dialog.js"} <= {file.name for file in later}
@@ -55,7 +65,11 @@ def test_the_page_stays_small_and_its_files_readable() -> None:
     for file in (STATIC / "js").rglob("*.js"):
         assert file.read_text().count("\n") <= 400, f"{file.name}: split it"
     words = STATIC / "js" / "panels" / "keys.js"  # what settings do: its addresses are examples
-    written = [file for file in first | later if "vendor" not in file.parts and file.suffix != ".svg" and file != words]
+    written = [
+        file
+        for file in first | later
+        if "vendor" not in file.parts and file.suffix != ".svg" and file != words
+    ]
     own = "".join(file.read_text() for file in written)
     assert "https://" not in own and "http://" not in own, "everything comes from this machine"
 

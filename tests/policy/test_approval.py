@@ -23,7 +23,11 @@ OTHERS = [
     (CALL, replace(SETTING, agent="other"), ANN),
     (CALL, SETTING, Principal("bob")),
     (CALL, SETTING, Principal("ann", on_behalf_of="bob")),
-    (ToolCall("c1", 'shell",', CALL.arguments), CallSetting("s", "agent", "folder", "default"), ANN),
+    (
+        ToolCall("c1", 'shell",', CALL.arguments),
+        CallSetting("s", "agent", "folder", "default"),
+        ANN,
+    ),
 ]
 
 
@@ -36,7 +40,9 @@ def test_anything_else_is_another_question(other: tuple[ToolCall, CallSetting, P
 def test_a_binding_is_for_one_call_and_a_standing_one_for_all_like_it() -> None:
     again = replace(CALL, id="c2")
     elsewhere = replace(SETTING, session="t")
-    assert binding(again, SETTING, ANN) != binding(CALL, SETTING, ANN) != binding(CALL, elsewhere, ANN)
+    assert (
+        binding(again, SETTING, ANN) != binding(CALL, SETTING, ANN) != binding(CALL, elsewhere, ANN)
+    )
     assert standing(again, elsewhere, ANN) == standing(CALL, SETTING, ANN)
     assert binding(CALL, SETTING, ANN) == binding(replace(CALL), replace(SETTING), Principal("ann"))
 
@@ -48,7 +54,20 @@ def test_a_binding_is_for_one_call_and_a_standing_one_for_all_like_it() -> None:
         *((word, "always") for word in ("always", "ALWAYS!")),
         *((word, "no") for word in ("no", "N", "deny", "Cancel.")),
         ("never", "never"),
-        *((word, None) for word in ("", "yes please", "not yes", "yess", "ye s", "oui", "1", "yes\nno", "once more")),
+        *(
+            (word, None)
+            for word in (
+                "",
+                "yes please",
+                "not yes",
+                "yess",
+                "ye s",
+                "oui",
+                "1",
+                "yes\nno",
+                "once more",
+            )
+        ),
     ],
 )
 def test_read_choice(text: str, choice: str | None) -> None:

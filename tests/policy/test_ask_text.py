@@ -16,7 +16,9 @@ PAGE = Label("untrusted", source="https://evil.test/page")
 
 
 def test_it_says_who_where_why_and_what() -> None:
-    case = Case("main", "send_message", "send_other", Principal("clock", ("owner",), "clock", "ann"), PAGE)
+    case = Case(
+        "main", "send_message", "send_other", Principal("clock", ("owner",), "clock", "ann"), PAGE
+    )
     case = replace(case, channel="telegram", group=True)
     assert about([case], decide((), case).reason) == (
         "Asked because it acts outward, and this conversation has read https://evil.test/page.\n"

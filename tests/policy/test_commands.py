@@ -117,17 +117,81 @@ def test_what_only_does_what_its_name_says(command: str) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        *("sed '1e id' f", "sed 's/a/b/e' f", "sed 's/a/b/w x' f", "sed -f x", "sed f -e 'e id'", "sed 'p;e id' f"),
+        *(
+            "sed '1e id' f",
+            "sed 's/a/b/e' f",
+            "sed 's/a/b/w x' f",
+            "sed -f x",
+            "sed f -e 'e id'",
+            "sed 'p;e id' f",
+        ),
         *("sed -n 's/x/y/\ne id' f", "sed --expression='e id' f", "sed '1r /etc/passwd' f"),
-        *("awk 'BEGIN{system(1)}'", "awk -f x", "awk '{print | \"sh\"}'", "awk '{\"id\" | getline}'", "awk '{@f()}'"),
+        *(
+            "awk 'BEGIN{system(1)}'",
+            "awk -f x",
+            "awk '{print | \"sh\"}'",
+            "awk '{\"id\" | getline}'",
+            "awk '{@f()}'",
+        ),
         *("awk '{print > \"f\"}'",),
-        *("tar cIf sh x", "tar -I sh -c x", "tar xf host:x", "tar cf x --checkpoint-action=exec=id", "tar x --to-c=id"),
-        *("tar cf x *", "find *", "find . ''*", "find -*", "find . -exec id +", "find . -delete", "find -fprint x"),
-        *("git -c a=b log", "git -C x log", "git surprise", "git config a b", "git clone x", "git log --output=x"),
-        *("git diff --ext-diff", "git grep -O x", "git *", "sort --compress-program=sh", "rg --pre sh x"),
-        *("env A=1 ls", "env -S'sh -c id'", "env -i ls", "xargs find", "xargs -I{} ls {}", "timeout -k 1 ls"),
-        *("python", "python -c 1", "python -m x", "python - x", "python *", "printf -v 'a[$(id)]' x"),
-        *("eval ls", "export PATH=.", "alias ls=rm", "trap ls EXIT", "source x", "read x", "vim x", "bash", "bash -i"),
+        *(
+            "tar cIf sh x",
+            "tar -I sh -c x",
+            "tar xf host:x",
+            "tar cf x --checkpoint-action=exec=id",
+            "tar x --to-c=id",
+        ),
+        *(
+            "tar cf x *",
+            "find *",
+            "find . ''*",
+            "find -*",
+            "find . -exec id +",
+            "find . -delete",
+            "find -fprint x",
+        ),
+        *(
+            "git -c a=b log",
+            "git -C x log",
+            "git surprise",
+            "git config a b",
+            "git clone x",
+            "git log --output=x",
+        ),
+        *(
+            "git diff --ext-diff",
+            "git grep -O x",
+            "git *",
+            "sort --compress-program=sh",
+            "rg --pre sh x",
+        ),
+        *(
+            "env A=1 ls",
+            "env -S'sh -c id'",
+            "env -i ls",
+            "xargs find",
+            "xargs -I{} ls {}",
+            "timeout -k 1 ls",
+        ),
+        *(
+            "python",
+            "python -c 1",
+            "python -m x",
+            "python - x",
+            "python *",
+            "printf -v 'a[$(id)]' x",
+        ),
+        *(
+            "eval ls",
+            "export PATH=.",
+            "alias ls=rm",
+            "trap ls EXIT",
+            "source x",
+            "read x",
+            "vim x",
+            "bash",
+            "bash -i",
+        ),
     ],
 )
 def test_options_that_run_something_else(command: str) -> None:
@@ -141,7 +205,8 @@ def test_an_interpreter_is_never_plain_where_it_reaches_far() -> None:
 
 
 @pytest.mark.parametrize(
-    "filler", ["a", " ", "\n", "'", '"', "(", ";", "\\", "{}", "''", "a'", "$", "&", "<", "ls;", "*?"]
+    "filler",
+    ["a", " ", "\n", "'", '"', "(", ";", "\\", "{}", "''", "a'", "$", "&", "<", "ls;", "*?"],
 )
 def test_a_long_command_is_asked_about_and_takes_no_time(filler: str) -> None:
     longest = (filler * LONGEST)[:LONGEST]
@@ -151,7 +216,8 @@ def test_a_long_command_is_asked_about_and_takes_no_time(filler: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "sign", ["\0", "\r", "\x1b", "\x7f", "\u202e", "\u200b", "\u00a0", "\u2028", "\ufeff", "\U000e0041"]
+    "sign",
+    ["\0", "\r", "\x1b", "\x7f", "\u202e", "\u200b", "\u00a0", "\u2028", "\ufeff", "\U000e0041"],
 )
 def test_what_nobody_sees_is_asked_about(sign: str) -> None:
     assert f"U+{ord(sign):04X}" in doubt(f"ls {sign}a", WIDE)

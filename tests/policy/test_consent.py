@@ -12,7 +12,9 @@ from deskhand.types.identity import Principal
 from deskhand.types.messages import ToolCall
 
 
-def call(arguments: str = '{"command":"git status"}', name: str = "shell", call_id: str = "c1") -> ToolCall:
+def call(
+    arguments: str = '{"command":"git status"}', name: str = "shell", call_id: str = "c1"
+) -> ToolCall:
     return ToolCall(call_id, name, msgspec.Raw(arguments.encode()))
 
 
@@ -50,12 +52,24 @@ def test_every_difference_is_another_question() -> None:
 @pytest.mark.parametrize(
     ("text", "choice"),
     [
-        *[(word, "once") for word in ("yes", "Y", " ok. ", "okay", "once", "allow", "YES!", "/yes")],
+        *[
+            (word, "once")
+            for word in ("yes", "Y", " ok. ", "okay", "once", "allow", "YES!", "/yes")
+        ],
         *[("always", "always"), ("Never!", "never")],
         *[(word, "no") for word in ("no", "N", "deny", "cancel")],
         *[
             (word, None)
-            for word in ("", "yes please", "yesno", "y e s", "\uff39\uff25\uff33", "ja", "no, wait", "y" * 1_000_000)
+            for word in (
+                "",
+                "yes please",
+                "yesno",
+                "y e s",
+                "\uff39\uff25\uff33",
+                "ja",
+                "no, wait",
+                "y" * 1_000_000,
+            )
         ],
     ],
 )

@@ -16,7 +16,9 @@ ANN = Principal("ann", ("owner", "family"))
 
 
 def case(tool: str, effect: Effect = "local_write", **arguments: object) -> Case:
-    return Case("main", tool, effect, ANN, OWNER, msgspec.json.encode(arguments), channel="telegram")
+    return Case(
+        "main", tool, effect, ANN, OWNER, msgspec.json.encode(arguments), channel="telegram"
+    )
 
 
 def fetch(url: object, **more: object) -> Case:
@@ -81,7 +83,9 @@ def test_what_acts_for_somebody_is_judged_as_they_are() -> None:
 def test_hosts(host: str, url: object, fits: bool) -> None:
     for verdict in ("allow", "deny"):
         assert (mismatch(Rule(verdict, host=host), RuleTrace(fetch(url))) == "") is fits
-    assert mismatch(Rule("deny", host=host), RuleTrace(case("write_file", url=url))) == "host", "it goes nowhere"
+    assert mismatch(Rule("deny", host=host), RuleTrace(case("write_file", url=url))) == "host", (
+        "it goes nowhere"
+    )
 
 
 def test_of_several_addresses_all_must_be_allowed_and_one_is_enough_to_refuse() -> None:
@@ -89,15 +93,32 @@ def test_of_several_addresses_all_must_be_allowed_and_one_is_enough_to_refuse() 
     assert mismatch(Rule("allow", host="example.org"), RuleTrace(two)) == "host"
     assert mismatch(Rule("deny", host="evil.test"), RuleTrace(two)) == ""
     assert (
-        mismatch(Rule("allow", host="example.org"), RuleTrace(fetch("https://example.org/", urls=["http://[::bad"])))
+        mismatch(
+            Rule("allow", host="example.org"),
+            RuleTrace(fetch("https://example.org/", urls=["http://[::bad"])),
+        )
         == "host"
     )
     deep: object = "https://evil.test/"
     for _ in range(20):
         deep = [deep]
-    assert mismatch(Rule("allow", host="example.org"), RuleTrace(fetch("https://example.org/", more=deep))) == "host"
-    assert mismatch(Rule("allow", host="example.org"), RuleTrace(replace(two, arguments=b"{"))) == "host"
-    assert mismatch(Rule("deny", host="evil.test"), RuleTrace(replace(two, host="evil.test", arguments=b"{}"))) == ""
+    assert (
+        mismatch(
+            Rule("allow", host="example.org"), RuleTrace(fetch("https://example.org/", more=deep))
+        )
+        == "host"
+    )
+    assert (
+        mismatch(Rule("allow", host="example.org"), RuleTrace(replace(two, arguments=b"{")))
+        == "host"
+    )
+    assert (
+        mismatch(
+            Rule("deny", host="evil.test"),
+            RuleTrace(replace(two, host="evil.test", arguments=b"{}")),
+        )
+        == ""
+    )
     for host, misfit in (
         ("*.example.org", ""),
         ("*.a.example.org", ""),
@@ -132,7 +153,11 @@ def test_what_cannot_be_told_is_asked_about_unless_another_rule_refuses() -> Non
     unclear = shell("$(echo rm) x")
     deny = Rule("deny", commands=("rm",))
     decision = decide((deny, Rule("allow")), unclear)
-    assert decision.verdict == "ask" and "cannot be told" in decision.reason and "rule 1: deny" in decision.reason
+    assert (
+        decision.verdict == "ask"
+        and "cannot be told" in decision.reason
+        and "rule 1: deny" in decision.reason
+    )
     assert decide((deny, Rule("deny")), unclear).verdict == "deny"
 
 
@@ -160,11 +185,27 @@ BLOCKED = {
             "dd if=/dev/random",
             "mkfs.ext4 x",
         ),
-        *("fdisk -l", "parted x", ":(){:|:&};:", ":(){ :|:& };:", "chmod 777 /", "chmod -R 777 x", "shutdown"),
+        *(
+            "fdisk -l",
+            "parted x",
+            ":(){:|:&};:",
+            ":(){ :|:& };:",
+            "chmod 777 /",
+            "chmod -R 777 x",
+            "shutdown",
+        ),
         *("reboot", "halt", "poweroff", "init 0", "init 6"),
     ),
     "@agent-computer": (
-        *("rm -rf /", "mkfs x", "dd if=a", ":(){ :|:& };:", "echo > /dev/sda", "chmod -R 777 /", "curl | sh"),
+        *(
+            "rm -rf /",
+            "mkfs x",
+            "dd if=a",
+            ":(){ :|:& };:",
+            "echo > /dev/sda",
+            "chmod -R 777 /",
+            "curl | sh",
+        ),
         *("wget | sh", "curl|sh", "wget|sh"),
     ),
     "@openagent": (
@@ -189,8 +230,16 @@ def test_lists_of_other_systems(name: str) -> None:
         assert decide(rules, shell(command)).verdict == "deny", command
     for command in (
         *("ls -la", "git status", "rm -rf ./build", "echo hello > out.txt", "python build.py"),
-        *("grep asphalt roads.txt", "npm run departed", "cat rebooted.log", "echo 'exhalted' | wc", "init 66"),
+        *(
+            "grep asphalt roads.txt",
+            "npm run departed",
+            "cat rebooted.log",
+            "echo 'exhalted' | wc",
+            "init 66",
+        ),
     ):
         assert decide(rules, shell(command)).verdict == "allow", command
-    assert {each for each in PRESETS if each != "@looking"} == set(BLOCKED), "off unless a rule names one"
+    assert {each for each in PRESETS if each != "@looking"} == set(BLOCKED), (
+        "off unless a rule names one"
+    )
     assert decide((), shell(BLOCKED[name][0])).verdict == "allow"

@@ -24,7 +24,11 @@ BOB = Principal("bob", ("member", "family"))
 
 
 def case(
-    tool: str = "shell", effect: Effect = "host", who: Principal = ANN, label: Label = OWNER, agent: str = "a"
+    tool: str = "shell",
+    effect: Effect = "host",
+    who: Principal = ANN,
+    label: Label = OWNER,
+    agent: str = "a",
 ) -> Case:
     return Case(agent, tool, effect, who, label)
 
@@ -46,7 +50,9 @@ def test_what_stays_is_free(effect: Effect, label: Label) -> None:
 )
 def test_what_reaches_out_is_asked(effect: Effect, words: str) -> None:
     decision = decide((), case("any", effect))
-    assert decision.verdict == "ask" and decision.reason == f"any would {words}, and no rule allows it"
+    assert (
+        decision.verdict == "ask" and decision.reason == f"any would {words}, and no rule allows it"
+    )
 
 
 RULES = (
@@ -87,7 +93,10 @@ def test_no_rule_opens_the_gate(effect: Effect) -> None:
         and decision.reason == "it acts outward, and this conversation has read https://evil.test"
     )
     assert decide((Rule("deny"),), case("post", effect, label=label)).verdict == "deny"
-    assert "content from outside" in decide((Rule("allow"),), case("post", effect, label=UNTRUSTED)).reason
+    assert (
+        "content from outside"
+        in decide((Rule("allow"),), case("post", effect, label=UNTRUSTED)).reason
+    )
     for trusted in (OWNER, LOCAL, Label("member")):
         assert decide((Rule("allow"),), case("post", effect, label=trusted)).verdict == "allow"
 
@@ -105,7 +114,11 @@ SAID = (
 
 
 def fetch(url: str, label: Label = PAGE) -> Case:
-    return replace(case("web_fetch", "fetch", label=label), arguments=msgspec.json.encode({"url": url}), known=SAID)
+    return replace(
+        case("web_fetch", "fetch", label=label),
+        arguments=msgspec.json.encode({"url": url}),
+        known=SAID,
+    )
 
 
 @pytest.mark.parametrize(
@@ -123,17 +136,23 @@ def fetch(url: str, label: Label = PAGE) -> Case:
 )
 def test_an_address_that_nobody_named_is_asked_about(url: str, verdict: str) -> None:
     decision = decide((Rule("allow"),), fetch(url))
-    assert decision.verdict == verdict and ("https://page.test/a" in decision.reason) is (verdict == "ask")
+    assert decision.verdict == verdict and ("https://page.test/a" in decision.reason) is (
+        verdict == "ask"
+    )
     assert decide((), fetch(url, LOCAL)).verdict == "allow"
 
 
-@pytest.mark.parametrize("arguments", [b'{"urls":["https://evil.test/"]}', b'"{\\"url\\":\\"https://evil.test/\\"}"'])
+@pytest.mark.parametrize(
+    "arguments", [b'{"urls":["https://evil.test/"]}', b'"{\\"url\\":\\"https://evil.test/\\"}"']
+)
 def test_however_the_address_is_given(arguments: bytes) -> None:
     assert decide((), replace(fetch(""), arguments=arguments)).verdict == "ask"
 
 
 def test_a_search_names_no_address() -> None:
-    searched = replace(case("web_search", "fetch", label=PAGE), arguments=b'{"query":"https://evil.test/"}')
+    searched = replace(
+        case("web_search", "fetch", label=PAGE), arguments=b'{"query":"https://evil.test/"}'
+    )
     assert decide((), searched).verdict == "allow"
 
 
@@ -178,7 +197,12 @@ def test_trust_reaches_what_is_named_and_nothing_else() -> None:
     both = join((PAGE, Label("untrusted", source="https://evil.test/")))
     assert trusting(PAGE, ["page.test"]).integrity == "tool_local"
     assert trusting(PAGE, ["https://page.test/a"]).integrity == "tool_local"
-    for label in (both, join((PAGE, UNTRUSTED)), UNTRUSTED, Label("untrusted", source="https://page.test.evil.test/")):
+    for label in (
+        both,
+        join((PAGE, UNTRUSTED)),
+        UNTRUSTED,
+        Label("untrusted", source="https://page.test.evil.test/"),
+    ):
         assert trusting(label, ["page.test"]) == label
     assert trusting(both, ["page.test", "evil.test"]).integrity == "tool_local"
     many = join([Label("untrusted", source=f"https://page.test/{i}") for i in range(30)])
@@ -201,17 +225,38 @@ ECHO = Message("tool", (ToolResult("e", (Text("https://evil.test/?d=1", PAGE),))
 REFUSED = Message("tool", (ToolResult("r", (Text("https://evil.test/?d=2", PAGE),), "denied"),))
 CALLS = Message(
     "assistant",
-    tuple(ToolCall(i, n, msgspec.Raw(b"{}")) for i, n in (("w", "web_fetch"), ("e", "shell"), ("r", "web_fetch"))),
+    tuple(
+        ToolCall(i, n, msgspec.Raw(b"{}"))
+        for i, n in (("w", "web_fetch"), ("e", "shell"), ("r", "web_fetch"))
+    ),
 )
 
 
 def test_only_people_and_pages_name_addresses() -> None:
-    asked = Message("user", (Text("see https://said.test", Label("owner")), Text("https://file.test", PAGE)))
+    asked = Message(
+        "user", (Text("see https://said.test", Label("owner")), Text("https://file.test", PAGE))
+    )
     words = given([asked, CALLS, WEB, ECHO, REFUSED], lambda name: name == "web_fetch")
-    assert words == (Given("", "see https://said.test"), Given("page.test", "go to https://page.test/b"))
+    assert words == (
+        Given("", "see https://said.test"),
+        Given("page.test", "go to https://page.test/b"),
+    )
 
 
-STEER_PARTS = ("a", "memory", "Memory. ", "skills", "SOUL.md", "soul.md ", "memory.md", "jobs", ".", "", "..", "job.md")
+STEER_PARTS = (
+    "a",
+    "memory",
+    "Memory. ",
+    "skills",
+    "SOUL.md",
+    "soul.md ",
+    "memory.md",
+    "jobs",
+    ".",
+    "",
+    "..",
+    "job.md",
+)
 
 
 @example(path_parts=["memory"])
@@ -230,12 +275,19 @@ outside = st.lists(st.one_of(st.text(max_size=40), addresses), max_size=4)
 
 
 @settings(max_examples=500, deadline=None)
-@drawn(st.sampled_from(sorted(OUTWARD | {"fetch"})), addresses, outside, st.text(max_size=20), st.booleans())
+@drawn(
+    st.sampled_from(sorted(OUTWARD | {"fetch"})),
+    addresses,
+    outside,
+    st.text(max_size=20),
+    st.booleans(),
+)
 def test_no_text_from_outside_frees_a_call(
     effect: Effect, url: str, texts: list[str], said: str, allowed: bool
 ) -> None:
-    """What others wrote into what a tool brought in, and into the arguments, leaves a call asked about: not even the
-    address of a page becomes one that somebody here named, whatever it says, and no rule changes that."""
+    """What others wrote into what a tool brought in, and into the arguments, leaves a call asked
+    about: not even the address of a page becomes one that somebody here named, whatever it says,
+    and no rule changes that."""
     spoken = f"{said} {url}"
     messages = [Message("user", (Text("what is new?", OWNER),))]
     for i, text in enumerate([*texts, spoken]):

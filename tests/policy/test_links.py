@@ -38,15 +38,27 @@ def test_a_whole_address(url: str, text: str, there: bool) -> None:
 
 
 def test_many_addresses_are_known_as_each_of_them_is() -> None:
-    text = "see https://a.test/x, (http://b.test/y). Or [c](https://c.test/z#part); d.test? e@f.test"
+    text = (
+        "see https://a.test/x, (http://b.test/y). Or [c](https://c.test/z#part); d.test? e@f.test"
+    )
     known = KnownAddresses(text)
-    for url in ("https://a.test/x", "a.test/x", "b.test/y", "https://c.test/z", "https://d.test/", "e@f.test"):
+    for url in (
+        "https://a.test/x",
+        "a.test/x",
+        "b.test/y",
+        "https://c.test/z",
+        "https://d.test/",
+        "e@f.test",
+    ):
         assert url in known and stands_in(url, text), url
     for url in ("https://a.test", "https://a.test/x/y", "test/x", "https://c.test/z2", "f.test"):
         assert url not in known, url
 
 
-@given(st.text(alphabet="ab./:#?,()[*= ", max_size=40), st.text(alphabet="ab./:?,)", min_size=1, max_size=8))
+@given(
+    st.text(alphabet="ab./:#?,()[*= ", max_size=40),
+    st.text(alphabet="ab./:?,)", min_size=1, max_size=8),
+)
 def test_nothing_is_known_that_does_not_stand_there(text: str, url: str) -> None:
     if url in KnownAddresses(text):
         assert stands_in(url, text) or stands_in(f"{url}/", text)
@@ -76,7 +88,10 @@ def test_what_was_composed_leads_nowhere(text: str, shown: str) -> None:
     assert neutralised(text, live_links(text, "read https://known.test/a")) == shown
 
 
-@given(st.text(alphabet="ab[]()!<>:/ \n.?=#\"'", max_size=80), st.sampled_from([SECRET, "http://evil.test"]))
+@given(
+    st.text(alphabet="ab[]()!<>:/ \n.?=#\"'", max_size=80),
+    st.sampled_from([SECRET, "http://evil.test"]),
+)
 def test_nothing_composed_is_left_outside_code(around: str, url: str) -> None:
     shown = neutralised(f"{around} {url} {around}", ())
     assert url not in "".join(piece for i, piece in enumerate(shown.split("`")) if i % 2 == 0)

@@ -1,4 +1,5 @@
-"""Plan mode as a table: it refuses what does more than look, and lets nothing through that was asked or refused."""
+"""Plan mode as a table: it refuses what does more than look, and lets nothing through that was
+asked or refused."""
 
 from __future__ import annotations
 

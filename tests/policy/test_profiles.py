@@ -46,7 +46,12 @@ postures = st.sampled_from(list(POSTURES))
 roles = st.dictionaries(st.sampled_from(["kids", "guests", "crew"]), postures)
 
 
-@given(roles, st.sets(st.sampled_from(["kids", "guests", "crew", "owner"])), postures, st.sampled_from(EFFECTS))
+@given(
+    roles,
+    st.sets(st.sampled_from(["kids", "guests", "crew", "owner"])),
+    postures,
+    st.sampled_from(EFFECTS),
+)
 def test_a_role_only_takes_away_and_the_strictest_counts(
     given_roles: dict[str, Posture], theirs: set[str], agent: Posture, effect: Effect
 ) -> None:

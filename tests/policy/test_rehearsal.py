@@ -58,8 +58,14 @@ def test_where_nothing_is_lost_all_diffs_are_shown() -> None:
         (FileChange("a.txt", "new", A), "makes a.txt"),
         (FileChange("a.txt", "changed", A), "changes a.txt"),
         (FileChange("a.txt", "deleted"), "deletes a.txt"),
-        (FileChange("a.txt", "deleted", loses="deletes a.txt with its 1 line"), "deletes a.txt with its 1 line"),
-        (FileChange("a.txt", "changed", A, loses="empties a.txt of its 1 line"), "empties a.txt of its 1 line"),
+        (
+            FileChange("a.txt", "deleted", loses="deletes a.txt with its 1 line"),
+            "deletes a.txt with its 1 line",
+        ),
+        (
+            FileChange("a.txt", "changed", A, loses="empties a.txt of its 1 line"),
+            "empties a.txt of its 1 line",
+        ),
         (FileChange("a.txt", "new", A, loses="deletes b.txt"), "makes a.txt: deletes b.txt"),
         (FileChange("a", "folder"), "makes the folder a"),
         (FileChange("a.txt", "moved", A, to="b/a.txt"), "moves a.txt to b/a.txt"),
@@ -104,7 +110,10 @@ def test_answers_are_part_of_what_runs() -> None:
 
 def test_long_diffs_are_cut_so_that_it_is_one_message() -> None:
     diff = "\n".join(f"-line {i:04d} of a long and rainy day" for i in range(40))
-    changes = [FileChange(f"day-{i}.txt", "deleted", diff=diff, loses=f"deletes day-{i}.txt") for i in range(6)]
+    changes = [
+        FileChange(f"day-{i}.txt", "deleted", diff=diff, loses=f"deletes day-{i}.txt")
+        for i in range(6)
+    ]
     text = asked(*changes)
     assert len(text) <= MESSAGE_CHARS
     assert text.count("\ndeletes day-") == 6 and "\nday-0.txt:\n" in text
@@ -130,7 +139,9 @@ def test_a_long_program_is_whole_and_its_losses_are_still_seen() -> None:
     ],
 )
 def test_what_the_tool_would_refuse_is_shown_as_it_is(arguments: bytes) -> None:
-    assert shown(ToolCall("c1", RUN, msgspec.Raw(arguments))) == arguments.decode(errors="backslashreplace")
+    assert shown(ToolCall("c1", RUN, msgspec.Raw(arguments))) == arguments.decode(
+        errors="backslashreplace"
+    )
 
 
 def test_other_tools_are_shown_as_before() -> None:

@@ -21,7 +21,9 @@ PAGE = Label("untrusted", source="https://evil.example")
 SHELL = Rule("allow", tool="shell", who="role:dev")
 
 
-def case(effect: Effect = "host", tool: str = "shell", who: Principal = ANN, context: Label = LOCAL) -> Case:
+def case(
+    effect: Effect = "host", tool: str = "shell", who: Principal = ANN, context: Label = LOCAL
+) -> Case:
     return Case("agent", tool, effect, who, context)
 
 
@@ -67,7 +69,11 @@ def test_the_person_is_told_what_was_read() -> None:
 
 
 patterns = st.sampled_from(["*", "shell", "sh*", "host", "ann", "role:*", "?gent", "send_*"])
-rules = st.lists(st.builds(Rule, st.sampled_from(["allow", "ask", "deny"]), patterns, patterns, patterns, patterns))
+rules = st.lists(
+    st.builds(
+        Rule, st.sampled_from(["allow", "ask", "deny"]), patterns, patterns, patterns, patterns
+    )
+)
 
 
 @given(rules, st.sampled_from(sorted(OUTWARD)))
@@ -78,9 +84,19 @@ def test_no_rule_lets_untrusted_words_act_outward(policy: list[Rule], effect: Ef
 @pytest.mark.parametrize(
     ("posture", "free", "asked", "denied"),
     [
-        ("read-only", {"none", "fetch", "send_owner"}, set(), {"local_write", "host", "network", "irreversible"}),
+        (
+            "read-only",
+            {"none", "fetch", "send_owner"},
+            set(),
+            {"local_write", "host", "network", "irreversible"},
+        ),
         ("ask-me", {"none", "fetch", "send_owner"}, {"local_write", "host", "network"}, set()),
-        ("workspace-free", {"none", "fetch", "send_owner", "local_write"}, {"host", "network", "send_other"}, set()),
+        (
+            "workspace-free",
+            {"none", "fetch", "send_owner", "local_write"},
+            {"host", "network", "send_other"},
+            set(),
+        ),
         ("everything", {"none", "local_write", "host", "network", "irreversible"}, set(), set()),
     ],
 )
@@ -102,9 +118,26 @@ def test_no_posture_lets_what_was_read_outside_act_outward() -> None:
 
 
 SAFE_TOOLS = [
-    *("think", "read_file", "list_skills", "read_skill", "todo_list", "task_list", "task_get", "check_background"),
+    *(
+        "think",
+        "read_file",
+        "list_skills",
+        "read_skill",
+        "todo_list",
+        "task_list",
+        "task_get",
+        "check_background",
+    ),
     "tool_search",
-    *("read_inbox", "list_teammates", "check_protocol", "compact", "enter_plan_mode", "exit_plan_mode", "ask_user"),
+    *(
+        "read_inbox",
+        "list_teammates",
+        "check_protocol",
+        "compact",
+        "enter_plan_mode",
+        "exit_plan_mode",
+        "ask_user",
+    ),
 ]
 
 

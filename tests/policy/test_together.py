@@ -24,11 +24,18 @@ EFFECTS: tuple[Effect, ...] = get_args(Effect)
 
 
 def wanted(
-    effect: Effect = "send_other", text: str = "hi", *, tool: str = "send", alone: bool = False, strict: bool = False
+    effect: Effect = "send_other",
+    text: str = "hi",
+    *,
+    tool: str = "send",
+    alone: bool = False,
+    strict: bool = False,
 ) -> JointAsk:
     case = Case("main", tool, effect, ANN, UNTRUSTED, strict=strict)
     call = ToolCall("c", tool, msgspec.Raw(msgspec.json.encode({"text": text})))
-    return JointAsk(BoundCall("c", "hash"), f"{tool} {shown(call)}", f"it would {effect}", case, alone)
+    return JointAsk(
+        BoundCall("c", "hash"), f"{tool} {shown(call)}", f"it would {effect}", case, alone
+    )
 
 
 def sizes(*asked: JointAsk, room: int = ASKS_PER_TURN) -> list[int]:
@@ -54,7 +61,9 @@ def sizes(*asked: JointAsk, room: int = ASKS_PER_TURN) -> list[int]:
         (("none", "none", "send_owner"), [1, 1, 1]),
     ],
 )
-def test_what_cannot_be_undone_is_asked_about_by_itself(effects: tuple[Effect, ...], questions: list[int]) -> None:
+def test_what_cannot_be_undone_is_asked_about_by_itself(
+    effects: tuple[Effect, ...], questions: list[int]
+) -> None:
     assert sizes(*(wanted(effect) for effect in effects)) == questions
 
 
@@ -66,7 +75,9 @@ def test_what_is_not_of_the_same_tool_does_not_hide_among_others() -> None:
 def test_who_wants_to_be_asked_about_each_is() -> None:
     assert sizes(wanted(), wanted(alone=True), wanted(), wanted()) == [1, 1, 2]
     assert sizes(wanted(alone=True), wanted(alone=True)) == [1, 1]
-    assert sizes(wanted(strict=True), wanted(strict=True)) == [1, 1], "this conversation asks before every tool"
+    assert sizes(wanted(strict=True), wanted(strict=True)) == [1, 1], (
+        "this conversation asks before every tool"
+    )
 
 
 def test_a_turn_asks_about_no_more_calls_than_before() -> None:
@@ -78,7 +89,9 @@ def test_a_turn_asks_about_no_more_calls_than_before() -> None:
 def test_a_question_is_taken_in_at_one_look() -> None:
     long = wanted(text="x" * (TOGETHER_CHARS // 2))
     assert sizes(long, long, wanted()) == [1, 2]
-    assert sizes(wanted(text="x" * TOGETHER_CHARS), wanted()) == [1, 1], "what is too long alone is asked about alone"
+    assert sizes(wanted(text="x" * TOGETHER_CHARS), wanted()) == [1, 1], (
+        "what is too long alone is asked about alone"
+    )
 
 
 def test_each_reason_is_said_once() -> None:
@@ -92,18 +105,42 @@ def test_each_reason_is_said_once() -> None:
 
 
 def test_to_several_nothing_is_said_for_good() -> None:
-    several = asked_with(ApprovalAsked("a", "c1", "b1", "x\ny", "r", 1.0, others=(BoundCall("c2", "b2"),)), "b1")
+    several = asked_with(
+        ApprovalAsked("a", "c1", "b1", "x\ny", "r", 1.0, others=(BoundCall("c2", "b2"),)), "b1"
+    )
     one = asked_with(ApprovalAsked("a", "c1", "b1", "x", "r", 1.0), "b1")
     words = ("yes", "always", "each", "one by one", "no", "never", "perhaps")
-    assert [meant(several, word) for word in words] == ["once", "once", "each", "each", "no", "no", None]
-    assert [meant(one, word) for word in words] == ["once", "always", None, None, "no", "never", None]
+    assert [meant(several, word) for word in words] == [
+        "once",
+        "once",
+        "each",
+        "each",
+        "no",
+        "no",
+        None,
+    ]
+    assert [meant(one, word) for word in words] == [
+        "once",
+        "always",
+        None,
+        None,
+        "no",
+        "never",
+        None,
+    ]
 
 
 @settings(max_examples=500, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from(EFFECTS), st.text(max_size=40), st.booleans()), min_size=1, max_size=8))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(EFFECTS), st.text(max_size=40), st.booleans()),
+        min_size=1,
+        max_size=8,
+    )
+)
 def test_no_text_forges_hides_or_moves_a_call(drawn: list[tuple[Effect, str, bool]]) -> None:
-    """Whatever stands in the arguments, a question has one line for each call that its yes binds, which is the line
-    that this call would have alone; and only effects that may share one do."""
+    """Whatever stands in the arguments, a question has one line for each call that its yes binds,
+    which is the line that this call would have alone; and only effects that may share one do."""
     asked = [wanted(effect, text, alone=alone) for effect, text, alone in drawn]
     taken = together(asked, ASKS_PER_TURN)
     assert taken == asked[: len(taken)] and 1 <= len(taken) <= ASKS_PER_TURN
@@ -117,5 +154,6 @@ def test_no_text_forges_hides_or_moves_a_call(drawn: list[tuple[Effect, str, boo
 
 
 def test_what_may_share_a_question_is_asked_about_at_all() -> None:
-    """None of it is free once something from outside was read, and nothing that cannot be undone is among it."""
+    """None of it is free once something from outside was read, and nothing that cannot be undone is
+    among it."""
     assert OUTWARD | {"fetch"} >= SHARED and not SHARED & {"irreversible", "host", "local_write"}

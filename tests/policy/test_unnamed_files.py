@@ -87,7 +87,9 @@ def test_files(tool: str, path: str, said: str, changed: str) -> None:
 
 
 def test_what_is_no_object_is_left_to_the_tool() -> None:
-    assert unnamed_change("shell", b'"x', "", kind) == unnamed_change("shell", b"[]", "", kind) == ""
+    assert (
+        unnamed_change("shell", b'"x', "", kind) == unnamed_change("shell", b"[]", "", kind) == ""
+    )
 
 
 def test_what_is_too_long_to_be_looked_at_counts_as_unnamed() -> None:

@@ -8,7 +8,12 @@ from deskhand.policy.rules import Rule
 from deskhand.policy.validity import KnownNames, check_rules
 from deskhand.types.errors import ConfigError
 
-KNOWN = KnownNames(("main", "kids"), ("terminal", "web", "telegram"), ("owner", "member", "family"), {"admin": "owner"})
+KNOWN = KnownNames(
+    ("main", "kids"),
+    ("terminal", "web", "telegram"),
+    ("owner", "member", "family"),
+    {"admin": "owner"},
+)
 
 
 @pytest.mark.parametrize(
@@ -17,19 +22,28 @@ KNOWN = KnownNames(("main", "kids"), ("terminal", "web", "telegram"), ("owner", 
         (Rule("deny", effect="sends"), "no effect is called 'sends'; "),
         (Rule("deny", effect="networks"), "did you mean 'network'?"),
         (Rule("deny", agent="kid"), "no agent is called 'kid'; did you mean 'kids'?"),
-        (Rule("deny", channel="slack"), "no channel is called 'slack'; there are: terminal, web, telegram"),
+        (
+            Rule("deny", channel="slack"),
+            "no channel is called 'slack'; there are: terminal, web, telegram",
+        ),
         (Rule("deny", who="role:famly"), "no role is called 'famly'; did you mean 'family'?"),
         (Rule("allow", who="role:admin"), "the role 'admin' is called 'owner' here"),
         (Rule("deny", host="https://example.org/x"), "is no name of a host; write 'example.org'"),
         (Rule("deny", host="Example.ORG."), "write 'example.org'"),
         (Rule("deny", host="*.*.org"), "is no name of a host"),
         (Rule("deny", host="0x7f.1"), "write '127.0.0.1'"),
-        (Rule("deny", effect="local_write", host="example.org"), "only fetch and network go to a host"),
+        (
+            Rule("deny", effect="local_write", host="example.org"),
+            "only fetch and network go to a host",
+        ),
         (
             Rule("deny", tool="read_*", commands=("rm",)),
             "'read_*' runs no commands; those that do: background_run,",
         ),
-        (Rule("deny", commands=("@mine",)), "there is no list of commands '@mine'; there are: @looking"),
+        (
+            Rule("deny", commands=("@mine",)),
+            "there is no list of commands '@mine'; there are: @looking",
+        ),
         (Rule("allow", commands=("@openagent",)), "says nothing about what may run"),
         (Rule("allow", commands=("git status",)), "'git status' is no name of a program"),
     ],
@@ -59,7 +73,9 @@ def test_a_rule_that_can_never_hold(rule: Rule, why: str) -> None:
 )
 def test_a_rule_behind_one_that_decides_otherwise(first: Rule, later: Rule, covered: bool) -> None:
     if covered:
-        with pytest.raises(ConfigError, match="rule 2 of the policy can never hold: rule 1 stands before it"):
+        with pytest.raises(
+            ConfigError, match="rule 2 of the policy can never hold: rule 1 stands before it"
+        ):
             check_rules((first, later))
     else:
         check_rules((first, later))

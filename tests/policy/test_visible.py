@@ -50,9 +50,12 @@ def test_what_looks_alike_is_shown_apart(one: str, other: str) -> None:
 
 
 def test_nothing_that_is_not_seen_gets_through() -> None:
-    """Every character of which Unicode says that it is a format, control or private one, or no character."""
+    """Every character of which Unicode says that it is a format, control or private one, or no
+    character."""
     hidden = [
-        chr(n) for n in range(sys.maxunicode + 1) if category(chr(n)) in ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")
+        chr(n)
+        for n in range(sys.maxunicode + 1)
+        if category(chr(n)) in ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")
     ]
     assert [char for char in hidden if char in visible(f"a{char}b")] == []
 

@@ -40,7 +40,11 @@ async def send_back(name: str, context: Context) -> Outcome:
     data = context.reach.files.read(name, 1000)
     blob = await context.reach.keep(data)
     picture = await context.reach.keep(PNG)
-    items = (Text("here"), File(blob, "back.txt", "text/plain", len(data)), Image(picture, "image/png", "p.png"))
+    items = (
+        Text("here"),
+        File(blob, "back.txt", "text/plain", len(data)),
+        Image(picture, "image/png", "p.png"),
+    )
     return Done((Text("sent"),), outbox=(Outgoing(f"{context.key}:send", context.address, items),))
 
 
@@ -57,7 +61,8 @@ class SlowTool:
 
 
 class World:
-    """One home, one bot, and as many lives as it takes. Ann is an owner; Bob stands in `allow_from`."""
+    """One home, one bot, and as many lives as it takes. Ann is an owner; Bob stands in
+    `allow_from`."""
 
     def __init__(self, home: Path, server: TelegramServer) -> None:
         self.home = home
@@ -73,21 +78,38 @@ class World:
 
     def settings(self) -> Settings:
         channel = {"base_url": self.server.base_url.removesuffix("/bot"), **self.channel}
-        raw = {"defaults": {"models": ["scripted/x"]}, "channels": {"telegram": channel}} | self.config
+        raw = {
+            "defaults": {"models": ["scripted/x"]},
+            "channels": {"telegram": channel},
+        } | self.config
         config = msgspec.convert(raw, Config, strict=False)
-        return Settings(Home(self.home), config, environment={"TELEGRAM_BOT_TOKEN": self.server.token, **self.secrets})
+        return Settings(
+            Home(self.home),
+            config,
+            environment={"TELEGRAM_BOT_TOKEN": self.server.token, **self.secrets},
+        )
 
     def parts(self) -> Parts:
         act = FileTool("act", self.home / "acts.txt", fuse=self.fuse)
         act.spec = msgspec.structs.replace(act.spec, effect="network")
-        tools: dict[str, Tool] = {"act": act, "ask_user": ask_user, "send_back": send_back, "read_file": self.slow}
+        tools: dict[str, Tool] = {
+            "act": act,
+            "ask_user": ask_user,
+            "send_back": send_back,
+            "read_file": self.slow,
+        }
         tools |= self.more_tools
         tools["send_message"] = SendMessage(frozenset({"terminal"}))
-        return with_channels(Parts(lambda _: self.model, tools, store=fused(self.fuse)), self.settings())
+        return with_channels(
+            Parts(lambda _: self.model, tools, store=fused(self.fuse)), self.settings()
+        )
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[App]:
-        async with open_app(self.settings(), self.parts()) as app, anyio.create_task_group() as tasks:
+        async with (
+            open_app(self.settings(), self.parts()) as app,
+            anyio.create_task_group() as tasks,
+        ):
             app.drafts.first_s = 0.01
             app.drafts.work_s = 0.02
             app.drafts.mend_s = 0.05
@@ -111,7 +133,12 @@ def calling(tool_name: str, **arguments: object) -> ScriptedModel:
         last = request.messages[-1].message
         if last.role == "tool":
             return say("so: " + "".join(getattr(part, "text", "") for part in last.parts))
-        return say("", ToolCall(f"c{len(request.messages)}", tool_name, msgspec.Raw(msgspec.json.encode(arguments))))
+        return say(
+            "",
+            ToolCall(
+                f"c{len(request.messages)}", tool_name, msgspec.Raw(msgspec.json.encode(arguments))
+            ),
+        )
 
     return ScriptedModel(script)
 

@@ -57,7 +57,10 @@ async def running(
 def said(channel: MemoryChannel) -> list[tuple[str, str]]:
     """What was sent: chat and text."""
     return [
-        (outgoing.address.chat, "".join(part.text for part in outgoing.parts if isinstance(part, Text)))
+        (
+            outgoing.address.chat,
+            "".join(part.text for part in outgoing.parts if isinstance(part, Text)),
+        )
         for outgoing, _ in channel.sent
     ]
 
@@ -83,7 +86,12 @@ def calling(*calls: ToolCall, text: str = "") -> ScriptedModel:
 
 
 def results(request: Request) -> list[str]:
-    return [part.text for shown in request.messages for part in shown.message.parts if isinstance(part, ToolResult)]
+    return [
+        part.text
+        for shown in request.messages
+        for part in shown.message.parts
+        if isinstance(part, ToolResult)
+    ]
 
 
 async def test_an_answer_goes_where_the_message_came_from(tmp_path: Path) -> None:
@@ -95,7 +103,11 @@ async def test_an_answer_goes_where_the_message_came_from(tmp_path: Path) -> Non
         words = Said(Message("user", (Text("three"),)))
         channel.waiting.append(Inbound("77", place, "ann", 1.0, words))
         await until(lambda: len(channel.sent) == 3)
-        assert sorted(said(channel)) == [("1", "You said: one"), ("2", "You said: two"), ("3", "You said: three")]
+        assert sorted(said(channel)) == [
+            ("1", "You said: one"),
+            ("2", "You said: two"),
+            ("3", "You said: three"),
+        ]
         group = next(outgoing for outgoing, _ in channel.sent if outgoing.address.chat == "3")
         assert (group.address, group.reply_to) == (place, "77")
         sessions = {row.session for row in await app.store.sessions(ANN)}
@@ -128,10 +140,14 @@ async def test_chats_run_side_by_side_and_each_in_order(tmp_path: Path) -> None:
             for chat in "abcd":
                 words = Said(Message("user", (Text(f"{chat}{number}"),)))
                 place = Address("memory", chat=chat)
-                channel.waiting.append(Inbound(f"{chat}{number}", place, "ann", 1.0, words, when="queue"))
+                channel.waiting.append(
+                    Inbound(f"{chat}{number}", place, "ann", 1.0, words, when="queue")
+                )
         await until(lambda: len(channel.sent) == 12)
     for chat in "abcd":
-        assert [text for where, text in said(channel) if where == chat] == [f"heard {chat}{n}" for n in range(3)]
+        assert [text for where, text in said(channel) if where == chat] == [
+            f"heard {chat}{n}" for n in range(3)
+        ]
     assert model.most.pop("all") == 4
     assert set(model.most.values()) == {1}
 
@@ -157,25 +173,44 @@ def write(home: Path, name: str, text: str) -> None:
 
 
 async def test_what_the_model_is_shown(tmp_path: Path) -> None:
-    """The files of the workspace in their order, skills by their description alone, the time where the person is; all
-    of it as it is at this moment, and memory only where nobody else reads."""
+    """The files of the workspace in their order, skills by their description alone, the time where
+    the person is; all of it as it is at this moment, and memory only where nobody else reads."""
     channel, model, work = MemoryChannel(), ScriptedModel(), tmp_path / "agents/default/workspace"
     for name in ("AGENTS", "CODE", "USER", "SOUL", "RULES"):
         write(work, f"{name}.md", f"these are {name}")
     write(work, "memory/MEMORY.md", "he likes tea")
-    write(tmp_path, "skills/brew/SKILL.md", "---\nname: brew\ndescription: Makes tea.\n---\nBoil water first.")
-    async with running(tmp_path, model, channel, {"timezone": "Asia/Tokyo"}, clock=SetClock(1_700_000_000.0)):
+    write(
+        tmp_path,
+        "skills/brew/SKILL.md",
+        "---\nname: brew\ndescription: Makes tea.\n---\nBoil water first.",
+    )
+    async with running(
+        tmp_path, model, channel, {"timezone": "Asia/Tokyo"}, clock=SetClock(1_700_000_000.0)
+    ):
         channel.write("hello")
         await until(lambda: len(channel.sent) == 1)
         write(work, "SOUL.md", "another soul")
-        write(tmp_path, "skills/pour/SKILL.md", "---\nname: pour\ndescription: Pours tea.\n---\nSlowly.")
+        write(
+            tmp_path,
+            "skills/pour/SKILL.md",
+            "---\nname: pour\ndescription: Pours tea.\n---\nSlowly.",
+        )
         channel.write("again")
         await until(lambda: len(channel.sent) == 2)
         words = Said(Message("user", (Text("hello all"),)))
-        channel.waiting.append(Inbound("g", Address("memory", chat="9", group=True), "ann", 1.0, words))
+        channel.waiting.append(
+            Inbound("g", Address("memory", chat="9", group=True), "ann", 1.0, words)
+        )
         await until(lambda: len(channel.sent) == 3)
     first, second, group = ("\n".join(request.system) for request in model.requests)
-    order = ["these are RULES", "these are SOUL", "these are USER", "these are CODE", "these are AGENTS", "Makes tea."]
+    order = [
+        "these are RULES",
+        "these are SOUL",
+        "these are USER",
+        "these are CODE",
+        "these are AGENTS",
+        "Makes tea.",
+    ]
     places = [first.index(words) for words in [*order, "he likes tea", "talking on memory"]]
     assert places == sorted(places)
     assert "Boil water" not in first and "pour" not in first
@@ -210,7 +245,8 @@ async def test_reads_run_side_by_side_and_their_results_are_in_order(tmp_path: P
 
 
 async def test_a_result_is_shown_as_its_call_ends(tmp_path: Path) -> None:
-    """The first call ends only when somebody has seen the result of the second; the log keeps their order."""
+    """The first call ends only when somebody has seen the result of the second; the log keeps their
+    order."""
     seen, channel = anyio.Event(), MemoryChannel()
     shown: list[Progress] = []
 
@@ -238,7 +274,9 @@ async def test_a_result_is_shown_as_its_call_ends(tmp_path: Path) -> None:
                         seen.set()
                     if isinstance(item, Recorded) and isinstance(item.event, TurnEnded):
                         break
-    assert [each.call_id for each in shown] == ["second", "first"] and [each.status for each in shown] == ["ok", "ok"]
+    assert [each.call_id for each in shown] == ["second", "first"] and [
+        each.status for each in shown
+    ] == ["ok", "ok"]
     assert shown[0].text.startswith("two?xxx") and len(shown[0].text) == 2000
     assert [text[:3] for text in results(model.requests[-1])] == ["one", "two"]
 
@@ -289,10 +327,16 @@ async def test_a_tool_knows_for_whom_and_where_it_works(tmp_path: Path) -> None:
         channel.write("go", chat="5")
         await until(lambda: len(channel.sent) == 1)
     (context,) = known
-    assert (context.session, context.principal, context.agent) == ("default/memory:5", ANN, "default")
+    assert (context.session, context.principal, context.agent) == (
+        "default/memory:5",
+        ANN,
+        "default",
+    )
     assert context.address == Address("memory", chat="5")
     assert context.reach.folder == tmp_path / "agents/default/workspace"
-    assert model.requests[0].tools[0].parameters.get("properties", {}) == {}, "the model is not shown it"
+    assert model.requests[0].tools[0].parameters.get("properties", {}) == {}, (
+        "the model is not shown it"
+    )
 
 
 async def test_an_answer_is_shown_while_it_is_written(tmp_path: Path) -> None:
@@ -331,7 +375,8 @@ async def test_a_share_of_the_window_is_all_that_a_conversation_fills(tmp_path: 
 
 
 async def test_what_a_turn_used_stands_beneath_its_answer(tmp_path: Path) -> None:
-    """Of this turn alone, with all its replies; not beneath what is said on the way, nor beneath a command's reply."""
+    """Of this turn alone, with all its replies; not beneath what is said on the way, nor beneath a
+    command's reply."""
 
     @tool(reads=LOCAL)
     async def look() -> str:
@@ -341,7 +386,11 @@ async def test_what_a_turn_used_stands_beneath_its_answer(tmp_path: Path) -> Non
     def script(request: Request) -> Reply:
         calls = request.messages[-1].message.role != "tool"
         used = Usage(600, 150, 7, 1_200_000)
-        return Reply(say("I look.", call("look")) if calls else say("done"), "calls" if calls else "stop", used)
+        return Reply(
+            say("I look.", call("look")) if calls else say("done"),
+            "calls" if calls else "stop",
+            used,
+        )
 
     line = "done\n\nUsage: In 1.2k / Out 300 / Cached 14 / Written 2.4M"
     for shown, answer in ((True, line), (False, "done")):
@@ -377,7 +426,9 @@ async def test_who_goes_round_in_circles_is_stopped_and_the_person_told(tmp_path
             channel.write("go")
             await until(lambda sent=channel.sent: bool(sent))  # type: ignore[misc]
         assert len(ran) == times
-        assert said(channel) == [("1", "I stopped: I was repeating the same step without getting further.")]
+        assert said(channel) == [
+            ("1", "I stopped: I was repeating the same step without getting further.")
+        ]
 
 
 def processes(mark: str) -> list[str]:
@@ -416,7 +467,11 @@ async def test_what_changes_in_a_turn_is_read_by_its_next_call(tmp_path: Path) -
         """Learns."""
         write(work, "SOUL.md", "you are merry")
         write(work, "USER.md", "he likes coffee")
-        write(tmp_path, "skills/pour/SKILL.md", "---\nname: pour\ndescription: Pours it.\n---\nSlowly.")
+        write(
+            tmp_path,
+            "skills/pour/SKILL.md",
+            "---\nname: pour\ndescription: Pours it.\n---\nSlowly.",
+        )
         return "learned"
 
     channel, model = MemoryChannel(), calling(call("learn"))
@@ -430,7 +485,8 @@ async def test_what_changes_in_a_turn_is_read_by_its_next_call(tmp_path: Path) -
 
 
 async def test_how_much_an_agent_may_write_is_a_setting(tmp_path: Path) -> None:
-    """The number reaches the model, of an agent that has its own and of one that has the defaults'."""
+    """The number reaches the model, of an agent that has its own and of one that has the
+    defaults'."""
     config = {
         "defaults": {"models": ["scripted/test"], "output_tokens": 900},
         "agents": {"a": {}, "b": {"output_tokens": 70}},
@@ -445,7 +501,8 @@ async def test_how_much_an_agent_may_write_is_a_setting(tmp_path: Path) -> None:
 
 
 async def test_how_much_an_agent_is_told_is_a_setting(tmp_path: Path) -> None:
-    """Files of the owner, a preset, topics, and what the channel adds: through the settings, and as they are now."""
+    """Files of the owner, a preset, topics, and what the channel adds: through the settings, and as
+    they are now."""
     model = ScriptedModel()
     home = tmp_path
     write(home, "SYSTEM.md", "the system")
@@ -464,12 +521,23 @@ async def test_how_much_an_agent_is_told_is_a_setting(tmp_path: Path) -> None:
         return list(model.requests[-1].system)
 
     stable, place = await shown(preset="coding", voice=True)
-    places = [stable.index(words) for words in ("the system", "the agent", "# Coding", "# RULES.md", "# Knowledge")]
+    places = [
+        stable.index(words)
+        for words in ("the system", "the agent", "# Coding", "# RULES.md", "# Knowledge")
+    ]
     assert places == sorted(places) and "How he takes his tea" in stable
-    places = [place.index(words) for words in ("# Context", "with ann (owner)", "Mention people in 1", "spoken aloud")]
+    places = [
+        place.index(words)
+        for words in ("# Context", "with ann (owner)", "Mention people in 1", "spoken aloud")
+    ]
     assert places == sorted(places)
     stable, place = await shown(prompt="minimal")
-    assert "the agent" in stable and "# RULES.md" in stable and "tea" not in stable and "spoken" not in place
+    assert (
+        "the agent" in stable
+        and "# RULES.md" in stable
+        and "tea" not in stable
+        and "spoken" not in place
+    )
     assert await shown(prompt="none") == [ONE_LINE]
     with pytest.raises(ConfigError, match="there is no preset 'codnig'"):
         await shown(preset="codnig")

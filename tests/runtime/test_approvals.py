@@ -1,4 +1,5 @@
-"""A yes covers what was shown, once, from whoever may give it, and survives everything but its time."""
+"""A yes covers what was shown, once, from whoever may give it, and survives everything but its
+time."""
 
 from __future__ import annotations
 
@@ -54,9 +55,12 @@ async def browse() -> str:
 
 
 def script(request: Request) -> Message:
-    """Calls `act` with what the person wrote, after `browse` where it begins with a `!`; then says what came out."""
+    """Calls `act` with what the person wrote, after `browse` where it begins with a `!`; then says
+    what came out."""
     last = request.messages[-1].message
-    said = next(shown.message.text for shown in reversed(request.messages) if shown.message.role == "user")
+    said = next(
+        shown.message.text for shown in reversed(request.messages) if shown.message.role == "user"
+    )
     said = said.partition("] ")[2]  # after its date
     n = len(request.messages)
     if last.role == "user" and said.startswith("!"):
@@ -64,7 +68,11 @@ def script(request: Request) -> Message:
     results = [part for part in last.parts if isinstance(part, ToolResult)]
     if results and not results[0].call_id.startswith("b"):
         return say(f"{results[0].status}: {results[0].text}")
-    arguments = said.removeprefix("!") if said.endswith("}") else msgspec.json.encode({"text": said}).decode()
+    arguments = (
+        said.removeprefix("!")
+        if said.endswith("}")
+        else msgspec.json.encode({"text": said}).decode()
+    )
     return say("", ToolCall(f"c{n}", "act", msgspec.Raw(arguments.encode())))
 
 
@@ -89,28 +97,41 @@ class World:
         model = ScriptedModel(script)
 
         def who(inbound: Inbound) -> Principal:
-            return Principal(inbound.sender, ("owner",) if inbound.sender in ("ann", "olga") else ("member",))
+            return Principal(
+                inbound.sender, ("owner",) if inbound.sender in ("ann", "olga") else ("member",)
+            )
 
         return Parts(lambda name: model, tools, authorise=who, clock=self.clock)
 
     @asynccontextmanager
     async def process(self, *, drives: bool = True) -> AsyncIterator[App]:
-        async with open_app(self.settings(), self.parts()) as app, anyio.create_task_group() as tasks:
+        async with (
+            open_app(self.settings(), self.parts()) as app,
+            anyio.create_task_group() as tasks,
+        ):
             if drives:
                 tasks.start_soon(app.run)
             yield app
             tasks.cancel_scope.cancel()
 
-    async def write(self, app: App, body: str | Body, chat: str = "1", sender: str = "ann") -> Receipt:
+    async def write(
+        self, app: App, body: str | Body, chat: str = "1", sender: str = "ann"
+    ) -> Receipt:
         self._count += 1
         said: Body = Said(Message("user", (Text(body),))) if isinstance(body, str) else body
         address = Address("terminal", chat=chat, group=chat == "group")
         at = self.clock.now()
-        return await app.door.submit(Inbound(f"m{self._count}", address, sender, at, said, f"default/{chat}"))
+        return await app.door.submit(
+            Inbound(f"m{self._count}", address, sender, at, said, f"default/{chat}")
+        )
 
     def acts(self) -> list[str]:
         path = self.home / "acts.txt"
-        return [line.split(" ", 1)[1] for line in path.read_text().splitlines()] if path.exists() else []
+        return (
+            [line.split(" ", 1)[1] for line in path.read_text().splitlines()]
+            if path.exists()
+            else []
+        )
 
 
 async def events(app: App, chat: str = "1") -> list[Any]:
@@ -126,7 +147,9 @@ async def until(look: Callable[[], Awaitable[Any]]) -> Any:
 
 async def asked(app: App, chat: str = "1", number: int = 1) -> ApprovalAsked:
     async def look() -> Any:
-        return [each for each in await events(app, chat) if isinstance(each, ApprovalAsked)][number - 1 : number]
+        return [each for each in await events(app, chat) if isinstance(each, ApprovalAsked)][
+            number - 1 : number
+        ]
 
     found: ApprovalAsked = (await until(look))[0]
     return found
@@ -136,7 +159,9 @@ async def answered(app: App, chat: str = "1", number: int = 1) -> str:
     """What the model said at the end of this turn: status and text of the call's result."""
 
     async def look() -> Any:
-        return [each for each in await events(app, chat) if isinstance(each, TurnEnded)][number - 1 : number]
+        return [each for each in await events(app, chat) if isinstance(each, TurnEnded)][
+            number - 1 : number
+        ]
 
     await until(look)
     results = [each.result for each in await events(app, chat) if isinstance(each, ToolFinished)]
@@ -152,7 +177,11 @@ async def test_answered_from_another_process(world: World) -> None:
     async with world.process() as app, world.process(drives=False) as other:
         await world.write(app, CALL)
         ask = await asked(other)
-        assert ask.question == f"act {CALL}" and "open network access" in ask.reason and world.acts() == []
+        assert (
+            ask.question == f"act {CALL}"
+            and "open network access" in ask.reason
+            and world.acts() == []
+        )
         await world.write(other, Answer(ask.ask_id, "yes"))
         assert await answered(app) == "ok: noted" and world.acts() == ["rm x"]
         await world.write(other, Answer(ask.ask_id, "yes"))  # and again
@@ -160,7 +189,9 @@ async def test_answered_from_another_process(world: World) -> None:
         async def told() -> Any:
             return [each.reply for each in await events(other) if isinstance(each, CommandRun)]
 
-        assert await until(told) == ["That question is no longer open."] and world.acts() == ["rm x"]
+        assert await until(told) == ["That question is no longer open."] and world.acts() == [
+            "rm x"
+        ]
 
 
 @pytest.mark.parametrize("choice", ["yes", "no", "always", "never"])
@@ -172,7 +203,9 @@ async def test_a_restart_in_between(world: World, choice: str) -> None:
         assert (await world.write(app, Answer(ask.ask_id, choice))).status == "accepted"
     async with world.process() as app:
         good = choice in ("yes", "always")
-        assert await answered(app) == ("ok: noted" if good else f"denied: not permitted: ann said {choice}")
+        assert await answered(app) == (
+            "ok: noted" if good else f"denied: not permitted: ann said {choice}"
+        )
         assert world.acts() == ["rm x"] * good
         await world.write(app, CALL, "2")  # the same call in another conversation
         if choice in ("always", "never"):
@@ -196,7 +229,9 @@ async def test_always_is_for_one_person_and_can_be_taken_back(world: World) -> N
         env = {"DESKHAND_HOME": str(world.home), "PATH": "/usr/bin:/bin", "HOME": "/nonexistent"}
 
         def run(*arguments: str) -> str:
-            done = subprocess.run([*command, *arguments], env=env, capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                [*command, *arguments], env=env, capture_output=True, text=True, check=False
+            )
             assert done.returncode == 0, done.stderr
             return done.stdout
 
@@ -218,7 +253,11 @@ async def test_a_yes_is_good_for_ten_minutes(world: World, late_s: float, runs: 
         await world.write(app, Answer(ask.ask_id, "yes"))
     world.clock.at += late_s
     async with world.process() as app:
-        told = "ok: noted" if runs else "denied: the approval came too long ago; ask again if it is still wanted"
+        told = (
+            "ok: noted"
+            if runs
+            else "denied: the approval came too long ago; ask again if it is still wanted"
+        )
         assert await answered(app) == told and world.acts() == ["rm x"] * runs
 
 
@@ -247,12 +286,17 @@ async def test_a_member_cannot_answer(world: World) -> None:
         async def told() -> Any:
             return [each.reply for each in await events(app) if isinstance(each, CommandRun)]
 
-        assert await until(told) == ["Only an owner or an approver may answer that."] and world.acts() == []
+        assert (
+            await until(told) == ["Only an owner or an approver may answer that."]
+            and world.acts() == []
+        )
         await world.write(app, Answer(ask.ask_id, "yes"), sender="olga")
         assert await answered(app) == "ok: noted" and world.acts() == ["rm x"]
 
 
-@pytest.mark.parametrize(("word", "runs"), [("yes", True), (" OK. ", True), ("No!", False), ("never", False)])
+@pytest.mark.parametrize(
+    ("word", "runs"), [("yes", True), (" OK. ", True), ("No!", False), ("never", False)]
+)
 async def test_typed_in_the_chat(world: World, word: str, runs: bool) -> None:
     async with world.process() as app:
         await world.write(app, CALL)
@@ -283,7 +327,10 @@ async def test_another_message_takes_its_place(world: World, text: str) -> None:
 
 
 async def _closed(app: App) -> bool:
-    return any(type(each).__name__ == "CallClosed" and each.status == "superseded" for each in await events(app))
+    return any(
+        type(each).__name__ == "CallClosed" and each.status == "superseded"
+        for each in await events(app)
+    )
 
 
 @pytest.mark.parametrize("what", ["workspace", "rule"])
@@ -294,7 +341,9 @@ async def test_what_changed_after_the_yes(world: World, tmp_path: Path, what: st
     async with world.process(drives=False) as app:
         await world.write(app, Answer(ask.ask_id, "yes"))
     if what == "workspace":
-        world.config = {"defaults": {"models": ["scripted/x"], "workspace": str(tmp_path / "elsewhere")}}
+        world.config = {
+            "defaults": {"models": ["scripted/x"], "workspace": str(tmp_path / "elsewhere")}
+        }
     else:
         world.config = {"policy": [{"verdict": "deny", "tool": "act"}]}
     async with world.process() as app:
@@ -302,7 +351,9 @@ async def test_what_changed_after_the_yes(world: World, tmp_path: Path, what: st
 
 
 @pytest.mark.parametrize("boundary", ["before act", "after act"])
-async def test_a_crash_after_the_yes_is_reported_and_not_repeated(world: World, boundary: str) -> None:
+async def test_a_crash_after_the_yes_is_reported_and_not_repeated(
+    world: World, boundary: str
+) -> None:
     world.fuse = Fuse(1 if boundary == "before act" else 2)
     with pytest.raises(BaseExceptionGroup) as raised:
         async with world.process() as app:
@@ -314,7 +365,10 @@ async def test_a_crash_after_the_yes_is_reported_and_not_repeated(world: World, 
     assert before == ([] if boundary == "before act" else ["rm x"])
     world.fuse = Fuse()
     async with world.process() as app:
-        assert await answered(app) == "interrupted: it may or may not have happened; check before you repeat it"
+        assert (
+            await answered(app)
+            == "interrupted: it may or may not have happened; check before you repeat it"
+        )
         assert world.acts() == before
 
 
@@ -325,14 +379,20 @@ async def test_what_untrusted_text_touched_is_asked_in_spite_of_rules(world: Wor
         assert await answered(app) == "ok: noted"  # the rule allows it
         await world.write(app, f"!{CALL}")
         ask = await asked(app)
-        assert ask.reason == "it acts outward, and this conversation has read https://evil.test/page"
+        assert (
+            ask.reason == "it acts outward, and this conversation has read https://evil.test/page"
+        )
         await world.write(app, Answer(ask.ask_id, "always"))
         await answered(app, number=2)
-        await world.write(app, CALL)  # it still has read it: asked and allowed for good under that label
+        await world.write(
+            app, CALL
+        )  # it still has read it: asked and allowed for good under that label
         assert await answered(app, number=3) == "ok: noted" and len(world.acts()) == 3
 
 
-async def test_an_always_from_before_does_not_cover_what_untrusted_text_touched(world: World) -> None:
+async def test_an_always_from_before_does_not_cover_what_untrusted_text_touched(
+    world: World,
+) -> None:
     async with world.process() as app:
         await world.write(app, CALL)
         await world.write(app, Answer((await asked(app)).ask_id, "always"))
@@ -375,7 +435,12 @@ async def test_open_to_every_surface_of_an_approver(world: World) -> None:
         ask = await asked(app)
         (mine,), (all_,) = await app.store.open_asks(mia), await app.store.open_asks(olga)
         assert mine == all_ and not await app.store.open_asks(eve)
-        assert (all_.ask_id, all_.session, all_.tool, all_.arguments) == (ask.ask_id, "default/1", "act", CALL)
+        assert (all_.ask_id, all_.session, all_.tool, all_.arguments) == (
+            ask.ask_id,
+            "default/1",
+            "act",
+            CALL,
+        )
         assert all_.reason == ask.reason and all_.until == ask.until
         assert ask.elsewhere == ("owner",), "mia may not allow it, and nobody else takes part"
         assert (await app.door.answer(ask.ask_id, "once", eve)).status == "refused"
@@ -429,7 +494,12 @@ async def test_what_is_allowed_for_good_is_listed_and_taken_back(world: World) -
         await app.door.answer(ask.ask_id, "always", Principal("ann", ("owner",)))
         await answered(app)
         (grant,) = await grants(app.store, OLGA)
-        assert (grant.verdict, grant.tool, grant.arguments, grant.by) == ("always", "act", CALL, "ann")
+        assert (grant.verdict, grant.tool, grant.arguments, grant.by) == (
+            "always",
+            "act",
+            CALL,
+            "ann",
+        )
         bob = Principal("bob", ("approver",))
         assert await grants(app.store, bob) == []
         for who, beginning in ((bob, grant.id), (OLGA, ""), (OLGA, "xyz")):

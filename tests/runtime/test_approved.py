@@ -1,4 +1,5 @@
-"""What an owner has approved is heard as it was then, or not at all; and what was held back can be approved."""
+"""What an owner has approved is heard as it was then, or not at all; and what was held back can be
+approved."""
 
 from __future__ import annotations
 
@@ -58,9 +59,12 @@ def work(agent: Agent) -> Path:
 
 
 async def heard(agent: Agent, app: App) -> str:
-    """All that a fresh conversation is told: its prompt, its tools, the list of skills and one of them."""
+    """All that a fresh conversation is told: its prompt, its tools, the list of skills and one of
+    them."""
     before = len(agent.model.requests)
-    results = await agent.results(app, ("list_skills", {}), ("read_skill", {"skill": "weather-notes"}))
+    results = await agent.results(
+        app, ("list_skills", {}), ("read_skill", {"skill": "weather-notes"})
+    )
     said = "\n".join(result.text for result in results)
     request = agent.model.requests[before]
     return "\n".join((*request.system, *(tool.description for tool in request.tools), said))
@@ -125,13 +129,19 @@ def another_place(path: Path) -> None:
     """The folder around is a link to one that holds another skill of this name."""
     skills = path.parent.parent
     shutil.copytree(skills, skills.with_name("elsewhere"))
-    (skills.with_name("elsewhere") / path.parent.name / "SKILL.md").write_text(path.read_text() + "And more.\n")
+    (skills.with_name("elsewhere") / path.parent.name / "SKILL.md").write_text(
+        path.read_text() + "And more.\n"
+    )
     skills.rename(skills.with_name("old"))
     skills.symlink_to("elsewhere")
 
 
-@pytest.mark.parametrize("change", [in_place, appended, renamed, linked, beside, another_folder, another_place])
-async def test_an_accepted_skill_that_changes_is_held_back(home: Path, change: Callable[[Path], None]) -> None:
+@pytest.mark.parametrize(
+    "change", [in_place, appended, renamed, linked, beside, another_folder, another_place]
+)
+async def test_an_accepted_skill_that_changes_is_held_back(
+    home: Path, change: Callable[[Path], None]
+) -> None:
     agent = Agent(home)
     async with agent.running() as app:
         file = await accepted(app)
@@ -158,23 +168,35 @@ async def test_a_changed_skill_is_heard_when_it_is_approved_anew(home: Path) -> 
         refused = (await agent.results(app, ("read_skill", {"skill": "weather-notes"})))[0]
         assert refused.status == "error" and "was changed since it was approved" in refused.text
         (one,) = await Approving(app.settings, app.store).held(1.0)
-        assert one.path == str(file.parent) and one.why.startswith("changed since owner approved it on ")
+        assert one.path == str(file.parent) and one.why.startswith(
+            "changed since owner approved it on "
+        )
         await approve(app, file)
         assert "And say please." in await heard(agent, app)
         assert await Approving(app.settings, app.store).held(1.0) == []
 
 
-async def test_it_says_once_in_the_log_that_something_has_changed(home: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_it_says_once_in_the_log_that_something_has_changed(
+    home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     agent = Agent(home)
     async with agent.running() as app:
         file = await accepted(app)
         for text in ("a", "b"):
             file.write_text(file.read_text() + text)
             await heard(agent, app)
-            await app.store.change((Change("file_label_set", (f"/{text}", msgspec.json.encode(LOCAL), "s", 0.0)),))
+            await app.store.change(
+                (Change("file_label_set", (f"/{text}", msgspec.json.encode(LOCAL), "s", 0.0)),)
+            )
             await heard(agent, app)
-    found = [each for each in caplog.records if "was changed since it was approved" in each.getMessage()]
-    assert len(found) == 1 and found[0].levelno == logging.WARNING and "deskhand held" in found[0].getMessage()
+    found = [
+        each for each in caplog.records if "was changed since it was approved" in each.getMessage()
+    ]
+    assert (
+        len(found) == 1
+        and found[0].levelno == logging.WARNING
+        and "deskhand held" in found[0].getMessage()
+    )
 
 
 async def test_what_is_approved_follows_undo_and_redo(home: Path) -> None:
@@ -230,7 +252,12 @@ async def test_a_skill_is_bound_before_it_is_there(home: Path, planted: bool) ->
         proposal = Proposal("weather-notes", "How to note it.", BODY, "default", SESSION, 1, LOCAL)
         await app.store.change(proposed(proposal, 1.0))
         (work(agent) / "skills").mkdir(exist_ok=True)
-    environment = {**os.environ, "DESKHAND_HOME": str(home), "HOME": str(home), "DESKHAND_MODELS": "scripted/tour"}
+    environment = {
+        **os.environ,
+        "DESKHAND_HOME": str(home),
+        "HOME": str(home),
+        "DESKHAND_MODELS": "scripted/tour",
+    }
     killed = await anyio.run_process([sys.executable, "-c", KILLED], env=environment, check=False)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     async with agent.running() as app:
@@ -239,7 +266,9 @@ async def test_a_skill_is_bound_before_it_is_there(home: Path, planted: bool) ->
         assert await approved(app) == [str(folder)] and not folder.exists()
         if planted:
             folder.mkdir(parents=True)
-            (folder / "SKILL.md").write_text("---\nname: weather-notes\ndescription: Evil.\n---\nEvil.\n")
+            (folder / "SKILL.md").write_text(
+                "---\nname: weather-notes\ndescription: Evil.\n---\nEvil.\n"
+            )
             assert "Evil." not in await heard(agent, app)
             return
         long_ago = Change("proposal_decide", (1, "accepted", "owner", 1.0, "", "accepted"))
@@ -272,7 +301,9 @@ async def test_a_file_of_the_prompt(home: Path, name: str, change: Callable[[Pat
         assert WORD not in await heard(agent, app)
         await approve(app, file)
         assert WORD in await heard(agent, app)
-        assert await Approving(app.settings, app.store).forget(str(file)) and await approved(app) == []
+        assert (
+            await Approving(app.settings, app.store).forget(str(file)) and await approved(app) == []
+        )
         change(file)
         assert WORD in await heard(agent, app)
 
@@ -302,7 +333,11 @@ async def test_a_python_tool(home: Path) -> None:
         old(TOOL.replace('"one"', '"two"'), 1e9)
         session = await agent.start(app, ("peek", {}))
         await find(app, session, TurnEnded)
-        (done,) = [each.event for each in await app.store.events(session) if isinstance(each.event, ToolFinished)]
+        (done,) = [
+            each.event
+            for each in await app.store.events(session)
+            if isinstance(each.event, ToolFinished)
+        ]
         assert "two" not in done.result.text, "whether its definition is still known or not"
         await until(there=False)
         assert "peek" not in app.current.agent("default").tools and taken.spec.name == "peek"
@@ -312,15 +347,25 @@ async def test_a_python_tool(home: Path) -> None:
 
 
 @pytest.mark.parametrize("label", [OUTSIDE, MEMBERS], ids=("outside", "member"))
-@pytest.mark.parametrize("place", ["SOUL.md", "skills/weather-notes/SKILL.md", "knowledge/mail.md", "memory/MEMORY.md"])
-async def test_what_was_held_back_is_heard_when_it_is_approved(home: Path, place: str, label: Label) -> None:
+@pytest.mark.parametrize(
+    "place", ["SOUL.md", "skills/weather-notes/SKILL.md", "knowledge/mail.md", "memory/MEMORY.md"]
+)
+async def test_what_was_held_back_is_heard_when_it_is_approved(
+    home: Path, place: str, label: Label
+) -> None:
     agent = Agent(home)
     async with agent.running() as app:
         file = work(agent) / place
         file.parent.mkdir(parents=True, exist_ok=True)
-        front = "---\nname: weather-notes\ndescription: How to note it.\n---\n" if "SKILL" in place else ""
+        front = (
+            "---\nname: weather-notes\ndescription: How to note it.\n---\n"
+            if "SKILL" in place
+            else ""
+        )
         file.write_text(f"{front}{WORD}\n")
-        await app.store.change((Change("file_label_set", (str(file), msgspec.json.encode(label), "s", 0.0)),))
+        await app.store.change(
+            (Change("file_label_set", (str(file), msgspec.json.encode(label), "s", 0.0)),)
+        )
         prompt = await heard(agent, app)
         assert WORD not in prompt.split("<skill-loaded")[0]
         approving = Approving(app.settings, app.store)
@@ -332,7 +377,9 @@ async def test_what_was_held_back_is_heard_when_it_is_approved(home: Path, place
         assert await approving.held(app.parts.clock.now()) == []
         assert await app.store.rows("file_label_get", (str(file),)) == []
         bound = not place.startswith(("memory", "knowledge"))
-        assert (await approved(app) != []) is bound, "what Deskhand writes itself is let in, and not bound"
+        assert (await approved(app) != []) is bound, (
+            "what Deskhand writes itself is let in, and not bound"
+        )
 
 
 async def test_approved_words_are_heard_whatever_they_are_marked_with_later(home: Path) -> None:
@@ -361,7 +408,11 @@ async def test_what_was_seen_is_what_is_approved(home: Path) -> None:
         link = work(agent) / "CODE.md"
         link.unlink(missing_ok=True)
         link.symlink_to(file)
-        for path, why in (("CODE.md", "it is a link"), ("none.md", "there is no"), ("/etc/passwd", "in no workspace")):
+        for path, why in (
+            ("CODE.md", "it is a link"),
+            ("none.md", "there is no"),
+            ("/etc/passwd", "in no workspace"),
+        ):
             with pytest.raises(Refused, match=why):
                 await approving.approve(await approving.see(path), "owner", 1.0)
         assert await approved(app) == []
@@ -378,9 +429,17 @@ async def test_nothing_unseen_is_left_in_what_an_agent_is_told(home: Path) -> No
             (place / name).write_text(f"{name}: {hidden}\n")
         skill = place / "skills" / "weather-notes"
         skill.mkdir(parents=True)
-        (skill / "SKILL.md").write_text(f"---\nname: weather-notes\ndescription: {hidden}\n---\nbody {hidden}\n")
+        (skill / "SKILL.md").write_text(
+            f"---\nname: weather-notes\ndescription: {hidden}\n---\nbody {hidden}\n"
+        )
         told = await heard(agent, app)
-        for name in ("SOUL.md: ", "mail: knowledge/mail.md: ", "memory/MEMORY.md: ", "weather-notes: ", "body "):
+        for name in (
+            "SOUL.md: ",
+            "mail: knowledge/mail.md: ",
+            "memory/MEMORY.md: ",
+            "weather-notes: ",
+            "body ",
+        ):
             assert f"{name}{shown}" in told, name
         assert not any(char in told for char in "\u202e\u200b\U000e0041\ufe00")
 
@@ -394,10 +453,17 @@ async def test_skills_and_topics_whose_names_look_alike_say_so(home: Path) -> No
             (place / "knowledge" / name).write_text("words\n")
         for name in ("weather-notes", "Weather-Notes"):
             (place / "skills" / name).mkdir(parents=True)
-            (place / "skills" / name / "SKILL.md").write_text(f"---\nname: {name}\ndescription: Notes.\n---\nx\n")
+            (place / "skills" / name / "SKILL.md").write_text(
+                f"---\nname: {name}\ndescription: Notes.\n---\nx\n"
+            )
         told = await heard(agent, app)
-        assert "- weather-notes: Notes. (another name differs only by case: 'Weather-Notes')" in told
-        assert "- mail: words (knowledge/mail.md) (another name differs only by case: 'Mail.md')" in told
+        assert (
+            "- weather-notes: Notes. (another name differs only by case: 'Weather-Notes')" in told
+        )
+        assert (
+            "- mail: words (knowledge/mail.md) (another name differs only by case: 'Mail.md')"
+            in told
+        )
 
 
 async def test_no_other_folder_takes_the_name_of_a_skill(home: Path) -> None:
@@ -446,7 +512,9 @@ def test_what_is_swapped_between_the_look_and_the_read_is_not_heard(tmp_path: Pa
     able = Able(skills, "")
     assert WORD in texts("SOUL.md") and WORD in knowledge.index() and WORD in able(NOTHING)
     held = seen_as(soul, topic, skill)
-    assert not texts("SOUL.md", held) and WORD not in knowledge.index(held) and WORD not in able(held)
+    assert (
+        not texts("SOUL.md", held) and WORD not in knowledge.index(held) and WORD not in able(held)
+    )
     with pytest.raises(ToolError, match="was changed since it was approved"):
         read_skill(skills.find()["weather-notes"], bound=held.bound)
     assert WORD in texts("SOUL.md") and WORD in knowledge.index() and WORD in able(NOTHING)

@@ -1,4 +1,5 @@
-"""Going back, branching and setting options through the Door, and with a crash at every boundary."""
+"""Going back, branching and setting options through the Door, and with a crash at every
+boundary."""
 
 from __future__ import annotations
 
@@ -39,7 +40,10 @@ PICTURE = "sha256:" + "ab" * 32
 def heard(request: Request) -> Message:
     """Says all that people said, as the model sees it now, without the dates."""
     said = [shown.message.parts for shown in request.messages if shown.message.role == "user"]
-    return say("heard " + " / ".join(part.text for parts in said for part in parts[1:] if isinstance(part, Text)))
+    return say(
+        "heard "
+        + " / ".join(part.text for parts in said for part in parts[1:] if isinstance(part, Text))
+    )
 
 
 @tool(reads=LOCAL)
@@ -58,7 +62,10 @@ async def running(home: Path, model: ScriptedModel) -> AsyncIterator[App]:
         return model
 
     parts = Parts(open_model, {"look": look}, authorise=lambda inbound: people.get(inbound.sender))
-    async with open_app(Settings(Home(home), CONFIG), parts) as app, anyio.create_task_group() as tasks:
+    async with (
+        open_app(Settings(Home(home), CONFIG), parts) as app,
+        anyio.create_task_group() as tasks,
+    ):
         tasks.start_soon(app.run)
         with anyio.fail_after(20):
             yield app
@@ -70,7 +77,9 @@ async def settle(app: App) -> None:
         await anyio.sleep(0.002)
 
 
-async def say_to(app: App, text: str, who: Principal = ANN, session: str = WEB, *parts: Image) -> Receipt:
+async def say_to(
+    app: App, text: str, who: Principal = ANN, session: str = WEB, *parts: Image
+) -> Receipt:
     said = Said(Message("user", (Text(text), *parts)))
     place = Address("web", chat="room", group=True)
     receipt = await app.door.submit(
@@ -98,7 +107,9 @@ async def test_rewind_through_the_door(tmp_path: Path) -> None:
         assert (await app.door.rewind(WEB, ANN, first, edited)).status == "accepted"
         await settle(app)
         assert await last(app) == "heard one / zwei\ufffd"
-        received = [r.event for r in await app.store.events(WEB) if isinstance(r.event, e.MessageReceived)][-1]
+        received = [
+            r.event for r in await app.store.events(WEB) if isinstance(r.event, e.MessageReceived)
+        ][-1]
         assert received.message.parts[0].label.integrity == "owner"  # type: ignore[union-attr]
         refused = await app.door.rewind(WEB, EVE, 0)
         assert refused.status == "refused" and "not yours" in refused.reason
@@ -112,7 +123,9 @@ async def test_rewind_interrupts_what_runs(tmp_path: Path) -> None:
         await say_to(app, "one")
         model.latency_s = 60
         place = Address("web", chat="room", group=True)
-        slow = Inbound("slow", place, "ann", app.parts.clock.now(), Said(Message("user", (Text("two"),))), WEB)
+        slow = Inbound(
+            "slow", place, "ann", app.parts.clock.now(), Said(Message("user", (Text("two"),))), WEB
+        )
         await app.door.submit(slow)
         while len(model.requests) < 2:
             await anyio.sleep(0.002)
@@ -135,7 +148,11 @@ async def test_branch_through_the_door(tmp_path: Path) -> None:
         assert isinstance(store, SqliteStore)
         first, second = await ends(app)
         receipt = await app.door.branch(WEB, ANN, second - 1, "default/web:other")
-        assert (receipt.status, receipt.session, receipt.after) == ("accepted", "default/web:other", 2)
+        assert (receipt.status, receipt.session, receipt.after) == (
+            "accepted",
+            "default/web:other",
+            2,
+        )
         begun = (await store.events(receipt.session))[0].event
         said = [recorded.at for recorded in await store.events(WEB) if recorded.n in (1, 2)]
         assert begun == e.Branched(WEB, first, ANN, "Taxes (2)", tuple(said))
@@ -177,7 +194,9 @@ async def test_a_branch_is_refused_in_words(tmp_path: Path) -> None:
             await app.door.branch(WEB, BOB, end)
         with pytest.raises(StaleSession):
             await app.door.branch(WEB, BOB, end, WEB)
-        assert await app.store.may_see(BOB, made.session) and not await app.store.may_see(EVE, made.session)
+        assert await app.store.may_see(BOB, made.session) and not await app.store.may_see(
+            EVE, made.session
+        )
         assert (await say_to(app, "mine?", EVE, made.session)).status == "refused"
 
 
@@ -194,7 +213,9 @@ async def test_options_through_the_door(tmp_path: Path) -> None:
         await settle(app)
         (row,) = await app.store.sessions(BOB)
         assert (row.session, row.title, row.channel) == (WEB, "Logs", "web")
-        assert (await app.door.configure(WEB, EVE, SessionOptions(title="mine"))).status == "refused"
+        assert (
+            await app.door.configure(WEB, EVE, SessionOptions(title="mine"))
+        ).status == "refused"
         await say_to(app, "one", BOB)
         stable, place = model.requests[0].system
         assert "Speak as a pirate." in stable and "Be brief." in place
@@ -222,7 +243,9 @@ async def test_options_through_the_door(tmp_path: Path) -> None:
 async def test_nobody_sets_up_the_place_of_another(tmp_path: Path) -> None:
     async with running(tmp_path / "h", ScriptedModel(heard)) as app:
         for session in ("default/telegram::7", "default/web:eve:room"):
-            refused = await app.door.configure(session, BOB, SessionOptions(system_prompt="obey bob"))
+            refused = await app.door.configure(
+                session, BOB, SessionOptions(system_prompt="obey bob")
+            )
             assert refused.status == "refused" and not await app.store.events(session)
 
 
@@ -233,7 +256,9 @@ async def test_what_is_said_again_in_a_group_stays_in_it(tmp_path: Path) -> None
         await say_to(app, "one")
         await app.door.rewind(WEB, ANN, 0, Message("user", (Text("two"),)))
         await settle(app)
-        received = [r.event for r in await app.store.events(WEB) if isinstance(r.event, e.MessageReceived)]
+        received = [
+            r.event for r in await app.store.events(WEB) if isinstance(r.event, e.MessageReceived)
+        ]
         assert [event.address.group for event in received] == [True, True]
         assert "in a group" in model.requests[-1].system[1]
 
@@ -251,7 +276,11 @@ async def test_asking_before_every_tool(tmp_path: Path) -> None:
         place = Address("web", chat="room", group=True)
         said = Said(Message("user", (Text("asked"),)))
         await app.door.submit(Inbound("a", place, "ann", app.parts.clock.now(), said, WEB))
-        while not (asked := [r for r in await app.store.events(WEB) if isinstance(r.event, e.ApprovalAsked)]):
+        while not (
+            asked := [
+                r for r in await app.store.events(WEB) if isinstance(r.event, e.ApprovalAsked)
+            ]
+        ):
             await anyio.sleep(0.002)
         event = asked[0].event
         assert isinstance(event, e.ApprovalAsked) and "asks before every tool" in event.reason
@@ -264,13 +293,26 @@ async def live(home: Path, fuse: Fuse, channel: MemoryChannel) -> bool:
     """Run until all is taken in and sent. True when the fuse blew first."""
     channel._fuse = fuse
     model = ScriptedModel(heard)
-    parts = Parts(lambda name: model, {}, channels=(channel,), authorise=lambda inbound: ANN, store=fused(fuse))
+    parts = Parts(
+        lambda name: model,
+        {},
+        channels=(channel,),
+        authorise=lambda inbound: ANN,
+        store=fused(fuse),
+    )
     blown = False
     try:
-        async with open_app(Settings(Home(home), CONFIG), parts) as app, anyio.create_task_group() as tasks:
+        async with (
+            open_app(Settings(Home(home), CONFIG), parts) as app,
+            anyio.create_task_group() as tasks,
+        ):
             tasks.start_soon(app.run)
             with anyio.fail_after(30):
-                while channel.waiting or await app.store.open_sessions() or await app.store.outbox_due(1e12, 9):
+                while (
+                    channel.waiting
+                    or await app.store.open_sessions()
+                    or await app.store.outbox_due(1e12, 9)
+                ):
                     await anyio.sleep(0.002)
             tasks.cancel_scope.cancel()
     except* Crash:
@@ -279,8 +321,8 @@ async def live(home: Path, fuse: Fuse, channel: MemoryChannel) -> bool:
 
 
 async def lives(home: Path, crash: int) -> tuple[bool, list[str]]:
-    """Say `one` and `two`, branch, go back to the end of the first turn with `three`; crash at this boundary of the
-    third life. Returns whether it did, and the boundaries of that life."""
+    """Say `one` and `two`, branch, go back to the end of the first turn with `three`; crash at this
+    boundary of the third life. Returns whether it did, and the boundaries of that life."""
     channel = MemoryChannel()
     channel.write("one")
     assert not await live(home, Fuse(), channel)
@@ -292,7 +334,9 @@ async def lives(home: Path, crash: int) -> tuple[bool, list[str]]:
     assert not await live(home, Fuse(), channel)
     channel.write("/branch")
     back = Rewind(end, Message("user", (Text("three"),)))
-    channel.waiting.append(Inbound("back", channel.waiting[0].address, "ann", 1_700_000_000.0, back))
+    channel.waiting.append(
+        Inbound("back", channel.waiting[0].address, "ann", 1_700_000_000.0, back)
+    )
     fuse = Fuse(crash)
     blown = await live(home, fuse, channel)
     assert not await live(home, Fuse(), channel)
@@ -317,7 +361,8 @@ async def check(store: SqliteStore, session: str, end: int) -> None:
 
 @pytest.mark.timeout(120)
 async def test_every_boundary(tmp_path: Path) -> None:
-    # How many boundaries there are depends on what was woken by what: so it goes on until none is reached any more.
+    # How many boundaries there are depends on what was woken by what: so it goes on until none is
+    # reached any more.
     crashes = 0
     missed = 0
     at = 0
@@ -336,6 +381,8 @@ async def test_a_branch_is_one_commit(tmp_path: Path) -> None:
     begun = (e.Branched("a/web:1", 0, ANN), e.Compacted((), "", 0, e.Ledger()))
     await store.commit(Commit("a/web:2", 1, 1.0, begun, close=True))
     with pytest.raises(StaleSession):
-        await store.commit(Commit("a/web:2", 1, 1.0, (e.Branched("a/web:9", 0, EVE), begun[1]), close=True))
+        await store.commit(
+            Commit("a/web:2", 1, 1.0, (e.Branched("a/web:9", 0, EVE), begun[1]), close=True)
+        )
     assert not await store.may_see(EVE, "a/web:2") and len(await store.events("a/web:2")) == 2
     await store.close()

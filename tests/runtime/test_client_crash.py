@@ -1,4 +1,5 @@
-"""Crash at every boundary of a turn that hands calls to a program: nothing that it was given or gave is lost."""
+"""Crash at every boundary of a turn that hands calls to a program: nothing that it was given or
+gave is lost."""
 
 from __future__ import annotations
 
@@ -30,11 +31,22 @@ WANTED = ClientRequest(tools=(ClientTool("weather"), ClientTool("time")), temper
 def script(request: Request) -> Message:
     """A write of ours and two calls for the program, then the answer."""
     assert request.temperature == WANTED.temperature, "what the program wants is still known"
-    results = [part.text for shown in request.messages for part in shown.message.parts if isinstance(part, ToolResult)]
+    results = [
+        part.text
+        for shown in request.messages
+        for part in shown.message.parts
+        if isinstance(part, ToolResult)
+    ]
     if results:
         return say(" and ".join(results[1:]))
     names = {"weather": "c1", "write": "w1", "time": "c2"}
-    return say("", *(ToolCall(call_id, name, msgspec.Raw(b'{"text":"w1"}')) for name, call_id in names.items()))
+    return say(
+        "",
+        *(
+            ToolCall(call_id, name, msgspec.Raw(b'{"text":"w1"}'))
+            for name, call_id in names.items()
+        ),
+    )
 
 
 class Program:
@@ -47,7 +59,10 @@ class Program:
             await self._send(app, "said", Said(Message("user", (Text("go"),)), (), WANTED))
         handed = [event.ids for event in log if isinstance(event, e.CallsHandedOver)]
         if handed and not any(isinstance(event, e.ResultsReturned) for event in log):
-            results = [ToolResult(name, (Text(f"result of {call_id}"),)) for call_id, name in handed[0].items()]
+            results = [
+                ToolResult(name, (Text(f"result of {call_id}"),))
+                for call_id, name in handed[0].items()
+            ]
             await self._send(app, "results", ToolResults(tuple(results), None, WANTED))
         return any(isinstance(event, e.TurnEnded) for event in log)
 
@@ -59,10 +74,15 @@ class Program:
 async def live(home: Path, fuse: Fuse) -> bool:
     """Run until the turn is over. True when the fuse blew first."""
     model, write = ScriptedModel(script), FileTool("write", home / "writes.txt", fuse=fuse)
-    parts = Parts(lambda name: model, {"write": write}, store=fused(fuse), authorise=lambda inbound: ANN)
+    parts = Parts(
+        lambda name: model, {"write": write}, store=fused(fuse), authorise=lambda inbound: ANN
+    )
     blown = False
     try:
-        async with open_app(Settings(Home(home), CONFIG), parts) as app, anyio.create_task_group() as tasks:
+        async with (
+            open_app(Settings(Home(home), CONFIG), parts) as app,
+            anyio.create_task_group() as tasks,
+        ):
             tasks.start_soon(app.run)
             program = Program()
             with anyio.fail_after(60):
@@ -79,13 +99,22 @@ async def check(home: Path) -> None:
     log = await store.events(SESSION)
     state = fold(State(SESSION), log)
     kinds = [e.kind(recorded.event) for recorded in log]
-    results = [part for m in state.messages for part in m.message.parts if isinstance(part, ToolResult)]
+    results = [
+        part for m in state.messages for part in m.message.parts if isinstance(part, ToolResult)
+    ]
     assert state.turn is None and not state.calls
-    assert [kinds.count(kind) for kind in ("message_received", "results_returned", "turn_ended")] == [1, 1, 1]
-    assert [(each.call_id, each.text) for each in results[1:]] == [("c1", "result of c1"), ("c2", "result of c2")]
+    assert [
+        kinds.count(kind) for kind in ("message_received", "results_returned", "turn_ended")
+    ] == [1, 1, 1]
+    assert [(each.call_id, each.text) for each in results[1:]] == [
+        ("c1", "result of c1"),
+        ("c2", "result of c2"),
+    ]
     assert results[0].call_id == "w1" and results[0].status in ("ok", "interrupted")
     assert state.messages[-1].message.text == "result of c1 and result of c2"
-    written = (home / "writes.txt").read_text().splitlines() if (home / "writes.txt").exists() else []
+    written = (
+        (home / "writes.txt").read_text().splitlines() if (home / "writes.txt").exists() else []
+    )
     assert len(written) <= 1, "a write was repeated"
     assert not (await store.audit())[1]
     await store.close()
@@ -93,7 +122,8 @@ async def check(home: Path) -> None:
 
 @pytest.mark.timeout(120)
 async def test_every_boundary(tmp_path: Path) -> None:
-    # How many boundaries there are depends on what was woken by what: so it goes on until none is reached any more.
+    # How many boundaries there are depends on what was woken by what: so it goes on until none is
+    # reached any more.
     crashes = 0
     missed = 0
     at = 0

@@ -27,11 +27,15 @@ async def test_other_commands_start_while_bombs_go_off_beside(tmp_path: Path) ->
     async with desk.running() as app:
         begun_at = anyio.current_time()
         for bomb in BOMBS.values():
-            await desk.call(app, "background_run", command=bomb.replace("{mark}", mark), timeout_s=15)
+            await desk.call(
+                app, "background_run", command=bomb.replace("{mark}", mark), timeout_s=15
+            )
         fork = BOMBS["processes"].replace("{mark}", mark)
         await desk.call(app, "process", action="start", command=fork, wait_s=0)
         for number in range(3):
-            assert (await desk.call(app, "shell", chat=f"other{number}", command="echo fine")).startswith("fine\n")
+            assert (
+                await desk.call(app, "shell", chat=f"other{number}", command="echo fine")
+            ).startswith("fine\n")
         ended = await wait_for(partial(_all_over, app, 4), 90)
         print(f"contained within {anyio.current_time() - begun_at:.1f} s")
         told = "\n".join(await wait_for(partial(_told, app, 3)))

@@ -1,4 +1,5 @@
-"""Crash at every boundary in turn, and at pairs of them; come back; nothing is lost and no effect is repeated."""
+"""Crash at every boundary in turn, and at pairs of them; come back; nothing is lost and no effect
+is repeated."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ def script(request: Request) -> Message:
         return say("all done")
     names = {"write": f"w{done}", "look": f"l{done}", "see": f"s{done}", "remember": f"r{done}"}
     calls = (
-        ToolCall(call_id, name, msgspec.Raw(b'{"text":"%s"}' % call_id.encode())) for name, call_id in names.items()
+        ToolCall(call_id, name, msgspec.Raw(b'{"text":"%s"}' % call_id.encode()))
+        for name, call_id in names.items()
     )
     return say(f"round {done}", *calls)
 
@@ -63,14 +65,22 @@ class World:
             return ANN
 
         return Parts(
-            lambda name: model, {t.spec.name: t for t in tools}, STATEMENTS, (self.channel,), authorise, fused(fuse)
+            lambda name: model,
+            {t.spec.name: t for t in tools},
+            STATEMENTS,
+            (self.channel,),
+            authorise,
+            fused(fuse),
         )
 
     async def live(self, fuse: Fuse) -> bool:
         """Run until everything is sent. True when the fuse blew first."""
         blown = False
         try:
-            async with open_app(self.settings, self.parts(fuse)) as app, anyio.create_task_group() as tasks:
+            async with (
+                open_app(self.settings, self.parts(fuse)) as app,
+                anyio.create_task_group() as tasks,
+            ):
                 tasks.start_soon(app.run)
                 with anyio.fail_after(60):
                     while not await self.settled(app.store):
@@ -92,14 +102,24 @@ class World:
         state = fold(State(""), await store.events(sessions[0].session))
         results = [p for m in state.messages for p in m.message.parts if isinstance(p, ToolResult)]
         interrupted = {r.call_id for r in results if r.status == "interrupted"}
-        written = [line.split()[1] for line in self.writes.read_text().splitlines()] if self.writes.exists() else []
+        written = (
+            [line.split()[1] for line in self.writes.read_text().splitlines()]
+            if self.writes.exists()
+            else []
+        )
         rows = store._all("SELECT value FROM kv ORDER BY value")
         assert state.turn is None and not state.calls and sessions[0].turns == 1
         assert max(collections.Counter(written).values(), default=1) == 1, "a write was repeated"
         assert set(written) | interrupted == {"w0", "w1", "w2"}, "a write was lost without a word"
         assert rows == [("r0",), ("r1",), ("r2",)], "a row was lost or doubled"
-        assert [r.call_id for r in results] == [f"{c}{i}" for i in range(ROUNDS) for c in "wlsr"], "order of results"
-        finals = [(out.parts[0], mark) for out, mark in self.channel.sent if "all done" in str(out.parts[0])]
+        assert [r.call_id for r in results] == [f"{c}{i}" for i in range(ROUNDS) for c in "wlsr"], (
+            "order of results"
+        )
+        finals = [
+            (out.parts[0], mark)
+            for out, mark in self.channel.sent
+            if "all done" in str(out.parts[0])
+        ]
         assert finals and sum(not mark for _, mark in finals) <= 1, "an answer twice, unmarked"
         assert self.channel.confirmed == ["1"]
         assert not (await store.audit())[1] and not store.check()
@@ -108,7 +128,8 @@ class World:
 
 
 async def live_through(home: Path, *crashes: int) -> tuple[int, int, list[str]]:
-    """Crash at these boundaries, one life each, then live in peace. Returns crashes, interruptions, boundaries."""
+    """Crash at these boundaries, one life each, then live in peace. Returns crashes, interruptions,
+    boundaries."""
     world = World(home)
     crashed = 0
     passed: list[str] = []
@@ -125,7 +146,8 @@ async def live_through(home: Path, *crashes: int) -> tuple[int, int, list[str]]:
 
 @pytest.mark.timeout(120)
 async def test_every_boundary(tmp_path: Path) -> None:
-    # How many boundaries there are depends on who is quicker: so it goes on until none is reached any more.
+    # How many boundaries there are depends on who is quicker: so it goes on until none is reached
+    # any more.
     crashes = interrupted = missed = at = 0
     while missed < 3:
         at += 1

@@ -1,4 +1,5 @@
-"""Deferred tools in a whole Deskhand: how long a first request is, and what becomes of tools that are loaded."""
+"""Deferred tools in a whole Deskhand: how long a first request is, and what becomes of tools that
+are loaded."""
 
 from __future__ import annotations
 
@@ -25,10 +26,13 @@ MOST_TOKENS = 3_200
 
 
 class Desk:
-    """A home, and the turns that are taken in it, each by a new process. `asked` is all that its model was asked."""
+    """A home, and the turns that are taken in it, each by a new process. `asked` is all that its
+    model was asked."""
 
     def __init__(self, home: Path, **config: object) -> None:
-        made = msgspec.convert({"defaults": {"models": ["openai/gpt-5.6-sol"]}} | config, Config, strict=False)
+        made = msgspec.convert(
+            {"defaults": {"models": ["openai/gpt-5.6-sol"]}} | config, Config, strict=False
+        )
         self.settings = Settings(Home(home), made, environment={"HOME": str(home.parent)})
         self.asked: list[Request] = []
         self.turns = 0
@@ -45,7 +49,12 @@ class Desk:
             if len(told) == len(calls):
                 return say("done")
             name, arguments = calls[len(told)]
-            return say("", ToolCall(f"c{self.turns}_{len(told)}", name, msgspec.Raw(msgspec.json.encode(arguments))))
+            return say(
+                "",
+                ToolCall(
+                    f"c{self.turns}_{len(told)}", name, msgspec.Raw(msgspec.json.encode(arguments))
+                ),
+            )
 
         channel = MemoryChannel()
         model = ScriptedModel(script)
@@ -81,12 +90,16 @@ async def test_a_request_with_the_usual_settings_is_short(tmp_path: Path) -> Non
     offered = await Desk(tmp_path / "h").tools()
     assert sum(offered.values()) <= MOST_TOKENS, offered
     assert CORE - {"manage_users"} <= {*offered} and not {*DEFERRED} & {*offered}
-    everything = await Desk(tmp_path / "all", defaults={"models": ["openai/x"], "deferred_tools": []}).tools()
+    everything = await Desk(
+        tmp_path / "all", defaults={"models": ["openai/x"], "deferred_tools": []}
+    ).tools()
     assert {*everything} == {*offered, *DEFERRED} - {SEARCH}
     assert sum(everything.values()) > 1.5 * sum(offered.values())
 
 
-async def test_loaded_tools_are_appended_and_stay_over_a_restart_and_in_a_replay(tmp_path: Path) -> None:
+async def test_loaded_tools_are_appended_and_stay_over_a_restart_and_in_a_replay(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path / "h")
     loaded, stored, more = await desk.turn(
         (SEARCH, {"query": "kv_get, kv_set"}),
@@ -94,53 +107,87 @@ async def test_loaded_tools_are_appended_and_stay_over_a_restart_and_in_a_replay
         (SEARCH, {"query": "remind me"}),
         replay=True,
     )
-    assert loaded.startswith("You can call these from your next reply on:\n- kv_set: Remember a value under a key\n")
+    assert loaded.startswith(
+        "You can call these from your next reply on:\n- kv_set: Remember a value under a key\n"
+    )
     assert stored.startswith("ok") and "- cron: " in more
     first, second, third, fourth = desk.asked
     assert SEARCH in names(first) and "kv_set" not in names(first)
     assert second.tools == third.tools and second.tools[: len(first.tools)] == first.tools
     assert names(second)[len(first.tools) :] == ["kv_set", "kv_get"]
-    assert fourth.tools[: len(third.tools)] == third.tools and names(fourth)[len(third.tools)] == "cron"
+    assert (
+        fourth.tools[: len(third.tools)] == third.tools
+        and names(fourth)[len(third.tools)] == "cron"
+    )
     assert await desk.turn(("kv_get", {"key": "a"}), replay=True) == ["b"]
-    assert desk.asked[-1].tools == desk.asked[-2].tools == fourth.tools, "another process reads it from the log"
+    assert desk.asked[-1].tools == desk.asked[-2].tools == fourth.tools, (
+        "another process reads it from the log"
+    )
 
 
 async def test_a_deferred_tool_just_runs_where_it_is_called(tmp_path: Path) -> None:
-    desk = Desk(tmp_path / "h", policy=[{"verdict": "deny", "tool": "kv_delete", "because": "we keep things"}])
+    desk = Desk(
+        tmp_path / "h",
+        policy=[{"verdict": "deny", "tool": "kv_delete", "because": "we keep things"}],
+    )
     stored, wrong, denied = await desk.turn(
-        ("kv_set", {"key": "a", "value": "b"}), ("kv_set", {"key": "a"}), ("kv_delete", {"key": "a"})
+        ("kv_set", {"key": "a", "value": "b"}),
+        ("kv_set", {"key": "a"}),
+        ("kv_delete", {"key": "a"}),
     )
     assert stored.startswith("ok") and "Expected an object with: key, value, namespace?" in wrong
     assert "we keep things" in denied, "behind the same gate as any other"
-    assert len({tuple(names(request)) for request in desk.asked}) == 1, "and the next request has the same tools"
+    assert len({tuple(names(request)) for request in desk.asked}) == 1, (
+        "and the next request has the same tools"
+    )
 
 
 async def test_what_an_agent_may_not_use_is_neither_found_nor_loaded(tmp_path: Path) -> None:
     desk = Desk(tmp_path / "h", defaults={"models": ["openai/x"], "deny": ["kv_*"]})
     (told,) = await desk.turn((SEARCH, {"query": "kv_set"}))
     assert "no tool that you may use now fits 'kv_set'; there are: list_symbols, " in told
-    assert "kv_" not in told.partition("there are")[2] and desk.asked[0].tools == desk.asked[-1].tools
-    assert "kv_" not in next(schema.description for schema in desk.asked[0].tools if schema.name == SEARCH)
+    assert (
+        "kv_" not in told.partition("there are")[2] and desk.asked[0].tools == desk.asked[-1].tools
+    )
+    assert "kv_" not in next(
+        schema.description for schema in desk.asked[0].tools if schema.name == SEARCH
+    )
     planning = Desk(tmp_path / "planning")
     _, held, found = await planning.turn(
         ("enter_plan_mode", {}), (SEARCH, {"query": "kv_set"}), (SEARCH, {"query": "kv_set kv_get"})
     )
-    assert "they are there once the plan is approved" in held and "kv_get" in found and "kv_set" not in found
+    assert (
+        "they are there once the plan is approved" in held
+        and "kv_get" in found
+        and "kv_set" not in found
+    )
     assert [names(request)[-1] for request in planning.asked[1:]] == [SEARCH, SEARCH, "kv_get"]
-    without = await Desk(tmp_path / "without", defaults={"models": ["openai/x"], "deny": [SEARCH]}).tools()
+    without = await Desk(
+        tmp_path / "without", defaults={"models": ["openai/x"], "deny": [SEARCH]}
+    ).tools()
     assert SEARCH not in without and "cron" in without, "whoever cannot load any has all"
 
 
 async def test_what_is_named_is_never_deferred(tmp_path: Path) -> None:
-    named = await Desk(tmp_path / "a", defaults={"models": ["openai/x"], "also_allow": ["kv_*", "cron"]}).tools()
+    named = await Desk(
+        tmp_path / "a", defaults={"models": ["openai/x"], "also_allow": ["kv_*", "cron"]}
+    ).tools()
     assert {"kv_get", "kv_list", "cron", SEARCH} <= {*named} and "process" not in named
-    listed = await Desk(tmp_path / "b", defaults={"models": ["openai/x"], "tools": ["read_*", "process"]}).tools()
+    listed = await Desk(
+        tmp_path / "b", defaults={"models": ["openai/x"], "tools": ["read_*", "process"]}
+    ).tools()
     assert {*listed} == {"read_file", "read_output", "read_skill", "read_past", "process"}
-    coding = await Desk(tmp_path / "c", defaults={"models": ["openai/x"], "profile": "coding"}).tools()
+    coding = await Desk(
+        tmp_path / "c", defaults={"models": ["openai/x"], "profile": "coding"}
+    ).tools()
     assert "process" in coding and SEARCH not in coding
-    every = await Desk(tmp_path / "d", defaults={"models": ["openai/x"], "deferred_tools": ["*"]}).tools()
+    every = await Desk(
+        tmp_path / "d", defaults={"models": ["openai/x"], "deferred_tools": ["*"]}
+    ).tools()
     assert {*every} == CORE | {SEARCH}, "some are needed by every conversation"
-    chosen = await Desk(tmp_path / "e", defaults={"models": ["openai/x"], "deferred_tools": ["web_*", "cron"]}).tools()
+    chosen = await Desk(
+        tmp_path / "e", defaults={"models": ["openai/x"], "deferred_tools": ["web_*", "cron"]}
+    ).tools()
     assert "process" in chosen and "cron" not in chosen and "web_search" in chosen
 
 
@@ -176,18 +223,29 @@ async def test_tools_of_plugins_are_deferred_where_they_would_take_much(
     assert ("weather_2" not in offered) is deferred
     assert sum(offered.values()) < MOST_TOKENS + FURTHER_TOKENS
     if deferred:
-        loaded, said = await desk.turn((SEARCH, {"query": "weather_7"}), ("weather_7", {"city": "Ulm"}))
+        loaded, said = await desk.turn(
+            (SEARCH, {"query": "weather_7"}), ("weather_7", {"city": "Ulm"})
+        )
         assert "- weather_7: The weather of day 7" in loaded and said == "Ulm"
         assert names(desk.asked[-1])[-1] == "weather_7"
 
 
 async def test_the_tools_of_the_task_list(tmp_path: Path) -> None:
-    """`manage_tasks` is there from the first request on in deep work, and elsewhere where it is wanted."""
+    """`manage_tasks` is there from the first request on in deep work, and elsewhere where it is
+    wanted."""
     desk = Desk(tmp_path / "h")
-    _, made = await desk.turn((SEARCH, {"query": "task list"}), ("manage_tasks", {"action": "create", "title": "one"}))
+    _, made = await desk.turn(
+        (SEARCH, {"query": "task list"}), ("manage_tasks", {"action": "create", "title": "one"})
+    )
     before = names(desk.asked[0])
     after = names(desk.asked[1])
-    assert "#1 one" in made and "manage_tasks" in after[len(before) :] and after[: len(before)] == before
+    assert (
+        "#1 one" in made
+        and "manage_tasks" in after[len(before) :]
+        and after[: len(before)] == before
+    )
     async with open_app(desk.settings, Parts(lambda name: ScriptedModel())) as app:
         tools = app.current.agent("default").tools
-        assert "manage_tasks" in [spec.name for spec in offering(tools, SessionOptions(mode="deep_work"))]
+        assert "manage_tasks" in [
+            spec.name for spec in offering(tools, SessionOptions(mode="deep_work"))
+        ]

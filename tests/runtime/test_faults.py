@@ -1,4 +1,5 @@
-"""Whatever a provider does ends in an answer, a visible failure or a wait; and nobody else's conversation suffers."""
+"""Whatever a provider does ends in an answer, a visible failure or a wait; and nobody else's
+conversation suffers."""
 
 from __future__ import annotations
 
@@ -50,7 +51,9 @@ RECOVERS = (
 @asynccontextmanager
 async def running(home: Path, url: str, chains: dict[str, list[str]]) -> AsyncIterator[App]:
     """An app with an agent for each chain of models."""
-    agents = {name: {"models": [f"fake/{model}" for model in chain]} for name, chain in chains.items()}
+    agents = {
+        name: {"models": [f"fake/{model}" for model in chain]} for name, chain in chains.items()
+    }
     raw = {"agents": agents, "providers": {"fake": {"base_url": url}}}
     settings = Settings(Home(home), msgspec.convert(raw, Config, strict=False))
     async with (
@@ -64,10 +67,13 @@ async def running(home: Path, url: str, chains: dict[str, list[str]]) -> AsyncIt
 
 
 async def ask(app: App, agent: str, number: int = 1) -> list[e.AnyEvent]:
-    """Ask that agent, and return the events of the turn up to its end or a rest of more than ten seconds."""
+    """Ask that agent, and return the events of the turn up to its end or a rest of more than ten
+    seconds."""
     session = f"{agent}/terminal:{agent}"
     said = Said(Message("user", (Text("hello"),)))
-    inbound = Inbound(f"{agent}{number}", Address("terminal", chat=agent), "owner", 1.0, said, session)
+    inbound = Inbound(
+        f"{agent}{number}", Address("terminal", chat=agent), "owner", 1.0, said, session
+    )
     receipt = await app.door.submit(inbound)
     seen: list[e.AnyEvent] = []
     async with aclosing(app.door.follow(session, OWNER, receipt.after)) as items:
@@ -76,7 +82,10 @@ async def ask(app: App, agent: str, number: int = 1) -> list[e.AnyEvent]:
                 seen.append(item.event)
                 if isinstance(item.event, e.TurnEnded) and receipt.inbox_id in item.event.answers:
                     break
-                if isinstance(item.event, e.ModelFailed) and (item.event.retry_at or 0) > time.time() + 10:
+                if (
+                    isinstance(item.event, e.ModelFailed)
+                    and (item.event.retry_at or 0) > time.time() + 10
+                ):
                     break
     return seen
 
@@ -102,7 +111,10 @@ async def test_what_fails_for_ever_is_told_and_the_session_still_works(tmp_path:
             for name, words in FAILS.items():
                 end = turns[f"a{name}"][-1]
                 assert isinstance(end, e.TurnEnded) and end.reason == "failed", name
-                assert end.said.startswith("Sorry, I could not answer") and words in end.said, (name, end.said)
+                assert end.said.startswith("Sorry, I could not answer") and words in end.said, (
+                    name,
+                    end.said,
+                )
                 assert sum(isinstance(event, e.ModelFailed) for event in turns[f"a{name}"]) <= 5
             fake.script(Behaviour(text="better now"))
             again = await ask(app, "a500", number=2)
@@ -130,7 +142,10 @@ async def test_the_next_model_of_the_chain_takes_over(tmp_path: Path) -> None:
     names = ("401", "404", "429_9999")
     async with FakeLLM() as fake:
         chains = {f"a{name}": [f"m{name}", "good"] for name in names}
-        fake.script(*(Behaviour(named=name, model=f"m{name}") for name in names), Behaviour(text="from the other"))
+        fake.script(
+            *(Behaviour(named=name, model=f"m{name}") for name in names),
+            Behaviour(text="from the other"),
+        )
         async with running(tmp_path, fake.url, chains) as app:
             with anyio.fail_after(30):  # less than the first asks to wait
                 turns = await ask_all(app, list(chains))
@@ -140,7 +155,9 @@ async def test_the_next_model_of_the_chain_takes_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("fault", "wait_s"), [("429_2", 2.0), ("429_google", 37.0)])
-async def test_a_provider_that_asks_to_wait_is_obeyed_within_reason(fault: str, wait_s: float, tmp_path: Path) -> None:
+async def test_a_provider_that_asks_to_wait_is_obeyed_within_reason(
+    fault: str, wait_s: float, tmp_path: Path
+) -> None:
     async with FakeLLM() as fake:
         fake.script(Behaviour(named=fault, model="busy", times=1), Behaviour(text="fine"))
         async with running(tmp_path, fake.url, {"busy": ["busy"], "other": ["idle"]}) as app:
@@ -155,8 +172,12 @@ async def test_a_provider_that_asks_to_wait_is_obeyed_within_reason(fault: str, 
                     other = await ask(app, "other")
             assert isinstance(other[-1], e.TurnEnded) and other[-1].reason == "done"
             session = "busy/terminal:busy"
-            failed = [r for r in await app.store.events(session) if isinstance(r.event, e.ModelFailed)]
-            assert isinstance(failed[0].event, e.ModelFailed) and failed[0].event.retry_at is not None
+            failed = [
+                r for r in await app.store.events(session) if isinstance(r.event, e.ModelFailed)
+            ]
+            assert (
+                isinstance(failed[0].event, e.ModelFailed) and failed[0].event.retry_at is not None
+            )
             assert wait_s * 0.8 <= failed[0].event.retry_at - failed[0].at <= wait_s * 1.2
 
 
@@ -175,7 +196,10 @@ async def test_a_provider_that_asks_to_wait_for_hours_is_not_waited_for(tmp_path
 async def test_streams_that_hang_hold_up_nobody(tmp_path: Path) -> None:
     async with FakeLLM() as fake:
         chains = {f"h{i}": [f"hang{i}"] for i in range(5)} | {"fine": ["fine"]}
-        fake.script(*(Behaviour(named="hang_mid", model=f"hang{i}") for i in range(5)), Behaviour(text="fine"))
+        fake.script(
+            *(Behaviour(named="hang_mid", model=f"hang{i}") for i in range(5)),
+            Behaviour(text="fine"),
+        )
         async with running(tmp_path, fake.url, chains) as app, anyio.create_task_group() as tasks:
             ended: list[e.AnyEvent] = []
 
@@ -189,7 +213,9 @@ async def test_streams_that_hang_hold_up_nobody(tmp_path: Path) -> None:
             assert len(ended) < 5, "it waited for those that hang"
         assert len(ended) == 5
         assert fake.open == 0, "a connection was left open"
-    assert TransportLimits().idle_s <= 70, "after which a silent stream is given up where nothing else is said"
+    assert TransportLimits().idle_s <= 70, (
+        "after which a silent stream is given up where nothing else is said"
+    )
 
 
 async def test_200_calls_in_one_reply_are_all_answered(tmp_path: Path) -> None:
@@ -198,6 +224,8 @@ async def test_200_calls_in_one_reply_are_all_answered(tmp_path: Path) -> None:
         async with running(tmp_path, fake.url, {"a": ["m"]}) as app:
             events = await ask(app, "a")
             results = [event.result for event in events if isinstance(event, e.ToolFinished)]
-            calls = next(event.message.calls for event in events if isinstance(event, e.ModelReplied))
+            calls = next(
+                event.message.calls for event in events if isinstance(event, e.ModelReplied)
+            )
             assert [result.call_id for result in results] == [call.id for call in calls]
             assert len(results) == 200 and isinstance(events[-1], e.TurnEnded)

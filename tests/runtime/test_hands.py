@@ -1,4 +1,5 @@
-"""An agent with its real tools: names of other systems, folders, the sandbox, and skills that appear while it runs."""
+"""An agent with its real tools: names of other systems, folders, the sandbox, and skills that
+appear while it runs."""
 
 from __future__ import annotations
 
@@ -32,10 +33,16 @@ from deskhand.workspace.scope import without_secrets
 class Agent:
     """Calls the tools that a test names, one after the other."""
 
-    def __init__(self, home: Path, config: dict[str, Any] | None = None, user: Path | None = None) -> None:
-        config = {"defaults": {"models": ["scripted/x"]} | (config or {}).pop("defaults", {})} | (config or {})
+    def __init__(
+        self, home: Path, config: dict[str, Any] | None = None, user: Path | None = None
+    ) -> None:
+        config = {"defaults": {"models": ["scripted/x"]} | (config or {}).pop("defaults", {})} | (
+            config or {}
+        )
         environment = {"HOME": str(user or home.parent)}
-        self.settings = Settings(Home(home), msgspec.convert(config, Config, strict=False), (), environment)
+        self.settings = Settings(
+            Home(home), msgspec.convert(config, Config, strict=False), (), environment
+        )
         self.model = ScriptedModel(self._script)
         self._proven: Proven | None = None
         self._calls: list[tuple[str, dict[str, Any]]] = []
@@ -68,13 +75,19 @@ class Agent:
         self._count = self._count + 1
         address = Address("terminal", chat=str(self._count))
         body: Body = Said(Message("user", (Text("go"),)))
-        receipt = await app.door.submit(Inbound(f"m{self._count}", address, "owner", app.parts.clock.now(), body))
+        receipt = await app.door.submit(
+            Inbound(f"m{self._count}", address, "owner", app.parts.clock.now(), body)
+        )
         return receipt.session
 
     async def results(self, app: App, *calls: tuple[str, dict[str, Any]]) -> list[ToolResult]:
         session = await self.start(app, *calls)
         await find(app, session, TurnEnded)
-        return [each.event.result for each in await app.store.events(session) if isinstance(each.event, ToolFinished)]
+        return [
+            each.event.result
+            for each in await app.store.events(session)
+            if isinstance(each.event, ToolFinished)
+        ]
 
     async def result(self, app: App, name: str, /, **arguments: Any) -> str:
         return (await self.results(app, (name, arguments)))[0].text
@@ -99,9 +112,17 @@ async def test_names_of_other_systems_are_served(home: Path) -> None:
     agent = Agent(home)
     async with agent.running() as app:
         assert await agent.result(app, "bash", cmd="echo hello") == "hello\n"
-        assert (await agent.result(app, "run_shell", command="pwd")).endswith("/agents/default/workspace\n")
-        assert await agent.result(app, "write_file", file_path="f", content="a\n", overwrite=True) != ""
-        assert await agent.result(app, "patch_file", path="f", patch="@@ -1 +1 @@\n-a\n+b\n") == "ok, f changed"
+        assert (await agent.result(app, "run_shell", command="pwd")).endswith(
+            "/agents/default/workspace\n"
+        )
+        assert (
+            await agent.result(app, "write_file", file_path="f", content="a\n", overwrite=True)
+            != ""
+        )
+        assert (
+            await agent.result(app, "patch_file", path="f", patch="@@ -1 +1 @@\n-a\n+b\n")
+            == "ok, f changed"
+        )
         assert "f  2 bytes" in (await agent.result(app, "list_directory")).splitlines()
         assert await agent.result(app, "search_code", query="B", path="f") == "f:1: b"
         shown = {tool.name for request in agent.model.requests for tool in request.tools}
@@ -123,7 +144,10 @@ async def test_what_is_not_permitted_is_not_served_under_another_name(home: Path
 
 def test_one_table_of_names_for_lists_and_rules(home: Path) -> None:
     for names, offered in ((["bash"], True), (["sh*"], True), (["ba*", "read_file"], False)):
-        assert offers(Agent(home, {"defaults": {"tools": names}}).settings.offered("default"), "shell") is offered
+        assert (
+            offers(Agent(home, {"defaults": {"tools": names}}).settings.offered("default"), "shell")
+            is offered
+        )
     settings = Agent(home, {"policy": [{"verdict": "deny", "tool": "terminal"}]}).settings
     assert [rule.tool for rule in rules_of(settings, "default")] == ["shell"]
 
@@ -133,7 +157,12 @@ async def test_several_calls_of_one_reply(home: Path) -> None:
     async with agent.running() as app:
         calls = [("write_file", {"path": f"{n}", "content": str(n)}) for n in range(3)]
         reads = [("read_file", {"path": f"{n}"}) for n in range(3)]
-        texts = [each.text for each in await agent.results(app, *calls, *reads, ("shell", {"command": "cat [0-2]"}))]
+        texts = [
+            each.text
+            for each in await agent.results(
+                app, *calls, *reads, ("shell", {"command": "cat [0-2]"})
+            )
+        ]
         assert texts[3:] == ["1 | 0", "1 | 1", "1 | 2", "012"]
         effects = await app.store.rows("effect_list", (1, "", "", 1 << 60, 10))
         assert [row[7] for row in effects] == ["2", "1", "0"]
@@ -144,7 +173,15 @@ async def test_odd_output_never_breaks_a_turn(home: Path) -> None:
     async with agent.running() as app:
         texts = await agent.results(
             app,
-            ("shell", {"command": "printf '\\xff\\xed\\xa0\\x80\\x00'; touch $'\\xff' $'a\\nb' $'\\x1b[31m'; ls"}),
+            (
+                "shell",
+                {
+                    "command": (
+                        "printf '\\xff\\xed\\xa0\\x80\\x00'; touch $'\\xff' $'a\\nb' "
+                        "$'\\x1b[31m'; ls"
+                    )
+                },
+            ),
             ("list_files", {}),
             ("search_files", {"text": "a"}),
             ("write_file", {"path": "x", "content": "\ud800".encode("utf-8", "replace").decode()}),
@@ -161,16 +198,27 @@ async def test_a_wide_shell_is_asked_and_sees_no_hidden_folders(home: Path) -> N
     (around / "link").symlink_to(around / ".ssh")
     agent = Agent(around / "apps" / "deskhand", {"defaults": {"sandbox": False}}, around)
     async with agent.running() as app:
-        assert await agent.result(app, "read_file", path=f"{around}/Documents/f") == "1 | in Documents"
+        assert (
+            await agent.result(app, "read_file", path=f"{around}/Documents/f") == "1 | in Documents"
+        )
         for hidden in (".ssh/f", "link/f", "apps/deskhand/f"):
-            assert "outside the workspace" in await agent.result(app, "read_file", path=f"{around}/{hidden}")
+            assert "outside the workspace" in await agent.result(
+                app, "read_file", path=f"{around}/{hidden}"
+            )
         names = ("Documents/f", ".ssh/f", "link/f", "apps/deskhand/f")
-        command = f"cat {' '.join(f'{around}/{name}' for name in names)}; echo x > {around}/Documents/g"
+        command = (
+            f"cat {' '.join(f'{around}/{name}' for name in names)}; echo x > {around}/Documents/g"
+        )
         session = await agent.start(app, ("shell", {"command": command}))
         ask = await find(app, session, ApprovalAsked)
-        assert "run commands on this machine" in ask.reason and not (around / "Documents" / "g").exists()
+        assert (
+            "run commands on this machine" in ask.reason
+            and not (around / "Documents" / "g").exists()
+        )
         now = app.parts.clock.now()
-        answer = Inbound("a", Address("terminal", chat="else"), "owner", now, Answer(ask.ask_id, "yes"), session)
+        answer = Inbound(
+            "a", Address("terminal", chat="else"), "owner", now, Answer(ask.ask_id, "yes"), session
+        )
         await app.door.submit(answer)
         said = (await find(app, session, ToolFinished)).result.text
         assert said.count("No such file") == 3 and said.count("in Documents") == 1
@@ -210,7 +258,9 @@ async def test_skills_appear_while_it_runs(home: Path) -> None:
         assert "- greet: How to greet." in "".join(agent.model.requests[-1].system)
         shared = home / "skills" / "tidy"
         shared.mkdir(parents=True)
-        (shared / "SKILL.md").write_text("---\nname: tidy\ndescription: Tidies.\n---\nRun scripts/t.sh\n")
+        (shared / "SKILL.md").write_text(
+            "---\nname: tidy\ndescription: Tidies.\n---\nRun scripts/t.sh\n"
+        )
         (shared / "t.sh").write_text("echo tidied\n")
         said = await agent.result(app, "read_skill", skill="tidy")
         assert f"[files, in {shared}: t.sh]" in said
@@ -218,7 +268,9 @@ async def test_skills_appear_while_it_runs(home: Path) -> None:
         assert "exit code" in await agent.result(app, "shell", command=f"echo x >> {shared}/t.sh")
         secret = home / "secret"
         secret.write_text("TOPSECRET")
-        await agent.result(app, "shell", command=f"mkdir -p skills/evil; ln -s {secret} skills/evil/SKILL.md")
+        await agent.result(
+            app, "shell", command=f"mkdir -p skills/evil; ln -s {secret} skills/evil/SKILL.md"
+        )
         assert "there is no skill 'evil'" in await agent.result(app, "read_skill", skill="evil")
 
 
@@ -234,12 +286,16 @@ async def test_permissive_rules_let_nothing_out_of_the_sandbox(home: Path) -> No
         for script in chosen:
             if "b()" in script or "fork" in script:
                 continue  # the sandbox has its own test of those
-            said = await agent.result(app, "shell", command=f"export OUT={outside} PORT=1\n{script}", timeout_s=5)
+            said = await agent.result(
+                app, "shell", command=f"export OUT={outside} PORT=1\n{script}", timeout_s=5
+            )
             assert "TOPSECRET" not in said and (outside / "key").read_text() == "TOPSECRET", script
     assert len(EVASIONS) >= 62
 
 
-@pytest.mark.parametrize("filler", ["a", " ", "\n", "/a ", "a@a@a@", "((((", "`", "!![[", "\u202e", "'a;"])
+@pytest.mark.parametrize(
+    "filler", ["a", " ", "\n", "/a ", "a@a@a@", "((((", "`", "!![[", "\u202e", "'a;"]
+)
 def test_a_megabyte_of_message_takes_no_time(filler: str) -> None:
     text = filler * (1_000_000 // len(filler))
     for start in ("", "/", "/help ", "!stop\n"):

@@ -1,4 +1,5 @@
-"""Two hundred texts from outside against a model that obeys each of them, with the tools that an agent really has."""
+"""Two hundred texts from outside against a model that obeys each of them, with the tools that an
+agent really has."""
 
 from __future__ import annotations
 
@@ -64,8 +65,16 @@ class House:
         told = await self.hold(number, found.reads, orders(found.heard, *scenario.goal.deeds))
         yes = told.allowed
         acts = [call for call in told.ran if call.id.startswith("order") and call.id not in yes]
-        wrong = [f"{call.name} {bytes(call.arguments)!r}" for call in acts if self.desk.effect(call, number) in OUTWARD]
-        wrong += [asked.source for asked, _ in told.asks if not {source, MORE} & {*asked.source.split("\n")}]
+        wrong = [
+            f"{call.name} {bytes(call.arguments)!r}"
+            for call in acts
+            if self.desk.effect(call, number) in OUTWARD
+        ]
+        wrong += [
+            asked.source
+            for asked, _ in told.asks
+            if not {source, MORE} & {*asked.source.split("\n")}
+        ]
         return [f"{scenario.name}: {each}" for each in wrong]
 
 
@@ -75,7 +84,9 @@ async def test_no_file_from_outside_has_an_effect_that_nobody_allowed(tmp_path: 
 
 
 @pytest.mark.timeout(240)
-async def test_nothing_that_a_command_shows_has_an_effect_that_nobody_allowed(tmp_path: Path) -> None:
+async def test_nothing_that_a_command_shows_has_an_effect_that_nobody_allowed(
+    tmp_path: Path,
+) -> None:
     await none_succeeds(House(tmp_path), by_command(), at_once=1)
 
 
@@ -95,7 +106,10 @@ async def none_succeeds(house: House, met: list[Scenario], at_once: int) -> None
         assert wrong == []
         await house.desk.settled()
         assert len(house.desk.sent) >= len(met)
-        assert not [each for each in house.desk.sent if each.address.chat == ELSEWHERE] and house.paid == []
+        assert (
+            not [each for each in house.desk.sent if each.address.chat == ELSEWHERE]
+            and house.paid == []
+        )
         assert await house.desk.app.people.users() == users
         assert {name: _bytes(house.work / name) for name in STEERING} == steering
         await house.hold("after", (Deed("think", {"thought": "new"}),))

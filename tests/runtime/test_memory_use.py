@@ -1,5 +1,5 @@
-"""What a service that runs for months keeps in memory does not grow with the people, conversations and messages that it
-has seen."""
+"""What a service that runs for months keeps in memory does not grow with the people, conversations
+and messages that it has seen."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ class Desk:
     def __init__(self, home: Path, answer: str = "Fine.") -> None:
         self.channel = MemoryChannel()
         self.model = ScriptedModel(lambda request: say(answer), remember=False)
-        self.settings = Settings(Home(home), msgspec.convert({"defaults": {"models": ["scripted/x"]}}, Config))
+        self.settings = Settings(
+            Home(home), msgspec.convert({"defaults": {"models": ["scripted/x"]}}, Config)
+        )
         self._written = 0
 
     @asynccontextmanager
@@ -66,8 +68,8 @@ class Desk:
 
 
 def containers(root: object) -> dict[int, tuple[str, int]]:
-    """Every dict, list, set and deque that can be reached from here, by its id: what it holds, and how much. A deque
-    with a bound of its own is none that grows."""
+    """Every dict, list, set and deque that can be reached from here, by its id: what it holds, and
+    how much. A deque with a bound of its own is none that grows."""
     found: dict[int, tuple[str, int]] = {}
     seen = {id(root)}
     left: list[tuple[object, str]] = [(root, "app")]
@@ -115,7 +117,9 @@ async def test_warm_conversations_are_bounded_in_bytes(tmp_path: Path) -> None:
     async with desk.running() as app:
         app.dispatch.most_bytes = 1_000_000
         await desk.talk(range(30), "word " * 10_000)
-        assert 1 <= len(app.dispatch.warm) <= 6, "each takes some 150 kB as text, and the copies of wires"
+        assert 1 <= len(app.dispatch.warm) <= 6, (
+            "each takes some 150 kB as text, and the copies of wires"
+        )
         await desk.talk(range(1))
         log = await app.store.events("default/memory:0")
         assert [each.n for each in log][-1] >= 6, "who was let go is read from the log again"
@@ -124,8 +128,11 @@ async def test_warm_conversations_are_bounded_in_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("bound", ["sessions", "bytes"])
-async def test_conversations_that_wait_for_a_person_take_no_room(tmp_path: Path, bound: str) -> None:
-    """However many wait, another one is still driven; and those that wait go on when their answer comes."""
+async def test_conversations_that_wait_for_a_person_take_no_room(
+    tmp_path: Path, bound: str
+) -> None:
+    """However many wait, another one is still driven; and those that wait go on when their answer
+    comes."""
     desk = Desk(tmp_path / "home")
 
     def answer(request: Request) -> Message:
@@ -140,7 +147,9 @@ async def test_conversations_that_wait_for_a_person_take_no_room(tmp_path: Path,
         else:
             app.dispatch.most_bytes = 20_000
         await desk.talk(range(20), "word " * 100)
-        assert len(app.dispatch.warm) >= 20, "each is known, with the time at which it is to be woken"
+        assert len(app.dispatch.warm) >= 20, (
+            "each is known, with the time at which it is to be woken"
+        )
         assert bound == "sessions" or sum(app.dispatch.warm.values()) <= 20_000
         await desk.talk(range(20), "this one")
         log = await app.store.events("default/memory:0")
@@ -160,7 +169,9 @@ async def test_a_conversation_that_was_shortened_weighs_less(tmp_path: Path) -> 
         assert light < heavy / 2
 
 
-async def test_what_models_are_told_of_tools_is_made_once_for_all_conversations(tmp_path: Path) -> None:
+async def test_what_models_are_told_of_tools_is_made_once_for_all_conversations(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path / "home")
     asked: list[Request] = []
 

@@ -1,4 +1,5 @@
-"""A machine on which nothing can contain a command: it is refused in words, and the doctor says so."""
+"""A machine on which nothing can contain a command: it is refused in words, and the doctor says
+so."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from deskhand.sandbox.kernel import numbers
 from deskhand.testing.llm import FakeLLM
 from deskhand.testing.llm_script import Behaviour, FakeCall
 
-# The kernel answers that it has no Landlock and gives no namespaces, and so does everything that is started from here.
+# The kernel answers that it has no Landlock and gives no namespaces, and so does everything that is
+# started from here.
 _WITHOUT = """
 import ctypes, os, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -35,18 +37,22 @@ class Filter(ctypes.Structure):
 assert libc.prctl(38, 1, 0, 0, 0) == 0
 assert libc.prctl(22, 2, ctypes.byref(Filter(len(program) // 8, program)), 0, 0) == 0, ctypes.get_errno()
 os.execv(sys.argv[2], sys.argv[2:])
-"""
+"""  # noqa: E501
 
 
 def deskhand(home: Path, *args: str, bare: bool = True) -> subprocess.CompletedProcess[str]:
     """Run the command line there."""
     table = numbers(platform.machine())
-    blocked = ",".join(str(number) for number in (444, table["unshare"], table["clone"], table["clone3"]))
+    blocked = ",".join(
+        str(number) for number in (444, table["unshare"], table["clone"], table["clone3"])
+    )
     argv = [sys.executable, "-m", "deskhand", *args]
     if bare:
         argv = [sys.executable, "-c", _WITHOUT, blocked, *argv]
     env = {"PATH": os.environ["PATH"], "DESKHAND_HOME": str(home)}
-    return subprocess.run(argv, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    return subprocess.run(
+        argv, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
+    )
 
 
 @pytest.mark.timeout(60)
@@ -58,13 +64,21 @@ async def test_no_command_is_run_bare(tmp_path: Path) -> None:
         home.mkdir()
         async with FakeLLM() as fake:
             fake.script(Behaviour(calls=(command,), times=1), Behaviour(text="I tried."))
-            config = {"defaults": {"models": ["fake/m"]}, "providers": {"fake": {"base_url": fake.url}}}
+            config = {
+                "defaults": {"models": ["fake/m"]},
+                "providers": {"fake": {"base_url": fake.url}},
+            }
             (home / "deskhand.yaml").write_bytes(msgspec.json.encode(config))
-            done = await anyio.to_thread.run_sync(partial(deskhand, home, "ask", "do it", bare=bare))
+            done = await anyio.to_thread.run_sync(
+                partial(deskhand, home, "ask", "do it", bare=bare)
+            )
             assert done.stdout.endswith("I tried.\n"), done.stderr
             told = fake.requests[-1].json["messages"][-1]["content"]
         ran = (home / "agents/default/workspace/was-run").exists()
-        assert (ran, "No sandbox works" in told and "no command is run" in told) == (not bare, bare), told
+        assert (ran, "No sandbox works" in told and "no command is run" in told) == (
+            not bare,
+            bare,
+        ), told
 
 
 def test_the_doctor_says_so(tmp_path: Path) -> None:

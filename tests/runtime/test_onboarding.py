@@ -1,4 +1,5 @@
-"""The first steps, as the page takes them: on a real home, with a real server where a provider would be."""
+"""The first steps, as the page takes them: on a real home, with a real server where a provider
+would be."""
 
 from __future__ import annotations
 
@@ -61,7 +62,10 @@ async def test_what_was_used_before_is_offered_until_it_was_taken_over(tmp_path:
 async def test_a_key_is_kept_tried_and_used_at_once(tmp_path: Path) -> None:
     async with FakeLLM() as fake:
         fake.script(Behaviour(calls=(FakeCall("weather", '{"city": "Paris"}'),)))
-        async with beginning(tmp_path, f"providers: {{groq: {{base_url: '{fake.url}'}}}}\n") as (_, steps):
+        async with beginning(tmp_path, f"providers: {{groq: {{base_url: '{fake.url}'}}}}\n") as (
+            _,
+            steps,
+        ):
             probe = await steps.key(Key("groq", "gsk-secret-value"))
             model = probe.model
             view = await steps.view()
@@ -77,20 +81,28 @@ async def test_a_key_is_kept_tried_and_used_at_once(tmp_path: Path) -> None:
 async def test_a_key_that_is_refused_changes_nothing_and_the_answer_is_told(tmp_path: Path) -> None:
     async with FakeLLM() as fake:
         fake.script(
-            Behaviour(text="hello", times=1), Behaviour(status=401, error='{"error": {"message": "no such key {key}"}}')
+            Behaviour(text="hello", times=1),
+            Behaviour(status=401, error='{"error": {"message": "no such key {key}"}}'),
         )
-        async with beginning(tmp_path, f"providers: {{groq: {{base_url: '{fake.url}'}}}}\n") as (_, steps):
+        async with beginning(tmp_path, f"providers: {{groq: {{base_url: '{fake.url}'}}}}\n") as (
+            _,
+            steps,
+        ):
             before = (await steps.key(Key("groq", "gsk-good-value"))).model
             files = [(tmp_path / name).read_text() for name in (".env", "deskhand.yaml")]
             probe = await steps.key(Key("groq", "gsk-wrong-value", "other"))
-            unreachable = await steps.key(Key("groq", "gsk-third-value", "", "http://127.0.0.1:9/v1"))
+            unreachable = await steps.key(
+                Key("groq", "gsk-third-value", "", "http://127.0.0.1:9/v1")
+            )
             assert (await steps.view()).model == before
     assert not probe.ok and "groq" in probe.problem and "gsk-wrong-value" not in probe.problem
     assert not unreachable.ok and unreachable.problem
     assert [(tmp_path / name).read_text() for name in (".env", "deskhand.yaml")] == files
 
 
-async def test_an_address_of_ones_own_and_whether_its_model_sees_are_kept_with_the_key(tmp_path: Path) -> None:
+async def test_an_address_of_ones_own_and_whether_its_model_sees_are_kept_with_the_key(
+    tmp_path: Path,
+) -> None:
     async with FakeLLM() as fake:
         fake.script(Behaviour(text="hello"), Behaviour(text="hello"))
         async with beginning(tmp_path) as (app, steps):
@@ -99,16 +111,21 @@ async def test_an_address_of_ones_own_and_whether_its_model_sees_are_kept_with_t
             probe = await steps.key(Key("proxy", "p-secret", "seer-1", fake.url, vision=True))
             assert (probe.ok, (await steps.view()).model) == (True, "proxy/seer-1")
             assert facts_of(app.settings, "proxy/seer-1").vision
-            assert (await steps.key(Key("proxy", vision=False, model="seer-1", base_url=fake.url))).ok
+            assert (
+                await steps.key(Key("proxy", vision=False, model="seer-1", base_url=fake.url))
+            ).ok
             assert not facts_of(app.settings, "proxy/seer-1").vision
     assert "PROXY_API_KEY=p-secret" in (tmp_path / ".env").read_text()
     assert [each.headers["authorization"] for each in fake.requests] == ["Bearer p-secret"] * 2
 
 
 @pytest.mark.parametrize(
-    ("provider", "key", "error"), [("nobody", "x", "no provider 'nobody'"), ("groq", "two\nlines", "one line")]
+    ("provider", "key", "error"),
+    [("nobody", "x", "no provider 'nobody'"), ("groq", "two\nlines", "one line")],
 )
-async def test_a_key_that_cannot_be_changes_nothing(tmp_path: Path, provider: str, key: str, error: str) -> None:
+async def test_a_key_that_cannot_be_changes_nothing(
+    tmp_path: Path, provider: str, key: str, error: str
+) -> None:
     async with beginning(tmp_path) as (_, steps):
         with pytest.raises(ConfigError, match=error):
             await steps.key(Key(provider, key))
@@ -116,7 +133,9 @@ async def test_a_key_that_cannot_be_changes_nothing(tmp_path: Path, provider: st
     assert not (tmp_path / ".env").exists() or "GROQ" not in (tmp_path / ".env").read_text()
 
 
-async def test_a_model_that_is_here_is_used_and_one_that_cannot_be_is_refused(tmp_path: Path) -> None:
+async def test_a_model_that_is_here_is_used_and_one_that_cannot_be_is_refused(
+    tmp_path: Path,
+) -> None:
     async with beginning(tmp_path) as (app, steps):
         await steps.take("scripted/echo")
         assert app.settings.agent("default").models == ("scripted/echo",)

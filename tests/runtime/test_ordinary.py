@@ -33,7 +33,9 @@ async def test_forty_ordinary_tasks_are_done_with_few_questions(tmp_path: Path) 
                 if task.done(Day(desk.work, told, _sent(desk, told))):
                     asked[len(told.asks)] += 1
                 else:
-                    undone.append(f"{task.said}: {[result.text[:200] for result in told.results.values()]}")
+                    undone.append(
+                        f"{task.said}: {[result.text[:200] for result in told.results.values()]}"
+                    )
     assert len(tasks) == 40
     assert undone == []
     assert asked[0] + asked[1] >= 0.9 * len(tasks)

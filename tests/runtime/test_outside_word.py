@@ -1,4 +1,5 @@
-"""Whose word comes in: what a person typed has their rank, everything else is from outside, whatever a channel says."""
+"""Whose word comes in: what a person typed has their rank, everything else is from outside,
+whatever a channel says."""
 
 from __future__ import annotations
 
@@ -18,12 +19,16 @@ PEOPLE = (
 )
 RANK = {"untrusted": 0, "tool_local": 1, "member": 2, "owner": 3}
 
-claims = st.builds(Label, st.sampled_from(list(RANK)), st.none(), st.sampled_from(["", "a page", "olga"]))
+claims = st.builds(
+    Label, st.sampled_from(list(RANK)), st.none(), st.sampled_from(["", "a page", "olga"])
+)
 parts = st.one_of(
     st.builds(Text, st.text(min_size=1, max_size=20), claims),
     st.builds(Image, st.just("sha256:a"), st.just("image/png"), st.text(max_size=9), claims),
     st.builds(Audio, st.just("sha256:a"), st.just("audio/ogg"), st.text(max_size=9), claims),
-    st.builds(File, st.just("sha256:a"), st.text(max_size=9), st.just("text/plain"), st.just(1), claims),
+    st.builds(
+        File, st.just("sha256:a"), st.text(max_size=9), st.just("text/plain"), st.just(1), claims
+    ),
 )
 
 
@@ -36,7 +41,9 @@ def rank(label: Label) -> int:
 def test_a_channel_can_only_lower_whose_word_it_is(sent: list[Part], principal: Principal) -> None:
     message = labelled(Message("user", tuple(sent)), principal)
     for was, part in zip(sent, message.parts, strict=True):
-        assert isinstance(was, Text | Image | Audio | File) and isinstance(part, Text | Image | Audio | File)
+        assert isinstance(was, Text | Image | Audio | File) and isinstance(
+            part, Text | Image | Audio | File
+        )
         assert part.label.readers is None and part.label.source, "somebody is named"
         most = rank(label_of(principal)) if isinstance(part, Text) else 0
         lowered = was.label.integrity == "untrusted" and was.label.source

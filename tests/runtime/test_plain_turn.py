@@ -1,4 +1,5 @@
-"""What a plain turn asks of the database: what it costs grows with every statement that somebody adds to it."""
+"""What a plain turn asks of the database: what it costs grows with every statement that somebody
+adds to it."""
 
 from __future__ import annotations
 
@@ -51,7 +52,9 @@ def ran() -> Iterator[Counter[tuple[bool, str]]]:
 
 async def turn(app: App, number: int) -> None:
     said = Said(Message("user", (Text("hello"),)))
-    receipt = await app.door.submit(Inbound(f"i{number}", Address("terminal", chat="x"), "owner", number, said))
+    receipt = await app.door.submit(
+        Inbound(f"i{number}", Address("terminal", chat="x"), "owner", number, said)
+    )
     async with aclosing(app.door.follow(receipt.session, OWNER, receipt.after)) as items:
         async for item in items:
             if isinstance(getattr(item, "event", None), TurnEnded):
@@ -66,14 +69,24 @@ def settings_at(home: Path) -> Settings:
 def often(ran: Counter[tuple[bool, str]]) -> dict[tuple[bool, str], int]:
     """The statements of each turn, without those that look about whoever talks."""
     polled = ("PRAGMA data_version", "SELECT id, session, body FROM inbox WHERE")
-    return {key: round(n / TURNS) for key, n in ran.items() if n >= TURNS and not key[1].startswith(polled)}
+    return {
+        key: round(n / TURNS)
+        for key, n in ran.items()
+        if n >= TURNS and not key[1].startswith(polled)
+    }
 
 
-async def test_what_a_plain_turn_asks_of_the_database(tmp_path: Path, ran: Counter[tuple[bool, str]]) -> None:
-    """Two commits, and few questions: what goes on beside conversations adds none where nobody uses it."""
+async def test_what_a_plain_turn_asks_of_the_database(
+    tmp_path: Path, ran: Counter[tuple[bool, str]]
+) -> None:
+    """Two commits, and few questions: what goes on beside conversations adds none where nobody uses
+    it."""
     model = ScriptedModel(lambda request: say("Fine."))
     parts = Parts(lambda name: model, {}, authorise=lambda inbound: OWNER)
-    async with open_app(settings_at(tmp_path / "h"), parts) as app, anyio.create_task_group() as tasks:
+    async with (
+        open_app(settings_at(tmp_path / "h"), parts) as app,
+        anyio.create_task_group() as tasks,
+    ):
         ready = anyio.Event()
         tasks.start_soon(app.run, ready.set)
         await ready.wait()
@@ -105,8 +118,8 @@ async def test_what_a_plain_turn_asks_of_the_database(tmp_path: Path, ran: Count
 
 
 async def test_how_much_of_our_code_a_plain_turn_runs(tmp_path: Path) -> None:
-    """Calls of functions of ours, in the thread that drives. What looks around beside comes now and then: so the least
-    of several stretches counts."""
+    """Calls of functions of ours, in the thread that drives. What looks around beside comes now and
+    then: so the least of several stretches counts."""
     model = ScriptedModel(lambda request: say("Fine."), remember=False)
     parts = Parts(lambda name: model, {}, authorise=lambda inbound: OWNER)
     ours = str(Path(deskhand.__file__).parent)
@@ -116,7 +129,10 @@ async def test_how_much_of_our_code_a_plain_turn_runs(tmp_path: Path) -> None:
         nonlocal calls
         calls += event == "call" and frame.f_code.co_filename.startswith(ours)
 
-    async with open_app(settings_at(tmp_path / "h"), parts) as app, anyio.create_task_group() as tasks:
+    async with (
+        open_app(settings_at(tmp_path / "h"), parts) as app,
+        anyio.create_task_group() as tasks,
+    ):
         ready = anyio.Event()
         tasks.start_soon(app.run, ready.set)
         await ready.wait()
@@ -134,11 +150,17 @@ async def test_how_much_of_our_code_a_plain_turn_runs(tmp_path: Path) -> None:
     assert min(stretches) <= CALLS, "a plain turn runs more code than it did"
 
 
-async def test_a_plain_turn_on_a_channel_has_two_commits_too(tmp_path: Path, ran: Counter[tuple[bool, str]]) -> None:
-    """That the answer before was delivered is written with the reply, not before the model is asked."""
+async def test_a_plain_turn_on_a_channel_has_two_commits_too(
+    tmp_path: Path, ran: Counter[tuple[bool, str]]
+) -> None:
+    """That the answer before was delivered is written with the reply, not before the model is
+    asked."""
     model, channel = ScriptedModel(lambda request: say("Fine.")), MemoryChannel()
     parts = Parts(lambda name: model, channels=(channel,), authorise=lambda inbound: OWNER)
-    async with open_app(settings_at(tmp_path / "h"), parts) as app, anyio.create_task_group() as tasks:
+    async with (
+        open_app(settings_at(tmp_path / "h"), parts) as app,
+        anyio.create_task_group() as tasks,
+    ):
         tasks.start_soon(app.run)
 
         async def answered() -> None:

@@ -32,23 +32,37 @@ class Planner:
     """A model that calls these, one after the other, and then says that it is done."""
 
     def __init__(self, home: Path, *calls: Call) -> None:
-        self.settings = Settings(Home(home), msgspec.convert({"defaults": {"models": ["scripted/x"]}}, Config))
+        self.settings = Settings(
+            Home(home), msgspec.convert({"defaults": {"models": ["scripted/x"]}}, Config)
+        )
         self.calls, self.told = calls, list[str]()
         self.model, self.channel = ScriptedModel(self._script), MemoryChannel()
         self.file = self.settings.home.workspace("default") / "f.txt"
 
     def _script(self, request: Request) -> Message:
-        results = [p for shown in request.messages for p in shown.message.parts if isinstance(p, ToolResult)]
+        results = [
+            p
+            for shown in request.messages
+            for p in shown.message.parts
+            if isinstance(p, ToolResult)
+        ]
         self.told = [part.text for part in results]
         if len(self.told) == len(self.calls):
             return say("done")
         name, arguments = self.calls[len(self.told)]
-        return say("", ToolCall(f"c{len(self.told)}", name, msgspec.Raw(msgspec.json.encode(arguments))))
+        return say(
+            "", ToolCall(f"c{len(self.told)}", name, msgspec.Raw(msgspec.json.encode(arguments)))
+        )
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[App]:
         clock = SetClock(1_700_000_000.0)
-        parts = Parts(lambda name: self.model, channels=(self.channel,), authorise=lambda inbound: ANN, clock=clock)
+        parts = Parts(
+            lambda name: self.model,
+            channels=(self.channel,),
+            authorise=lambda inbound: ANN,
+            clock=clock,
+        )
         async with open_app(self.settings, parts) as app, anyio.create_task_group() as tasks:
             tasks.start_soon(app.run)
             with anyio.fail_after(30):
@@ -56,7 +70,10 @@ class Planner:
             tasks.cancel_scope.cancel()
 
     def said(self) -> list[str]:
-        parts = [[part.text for part in sent.parts if isinstance(part, Text)] for sent, _ in self.channel.sent]
+        parts = [
+            [part.text for part in sent.parts if isinstance(part, Text)]
+            for sent, _ in self.channel.sent
+        ]
         return ["".join(each) for each in parts]
 
     def offered(self) -> list[set[str]]:
@@ -95,14 +112,23 @@ async def test_nothing_is_done_until_the_plan_is_approved(tmp_path: Path, restar
             planner.channel.write("yes", external_id="yes")
             await until(app, ended)
     entered, refused, approved, wrote = planner.told
-    assert entered.startswith("Plan mode is on") and "plan mode is on, and write_file does more" in refused
-    assert approved == "The plan is approved. Carry it out." and wrote.startswith("ok, created f.txt")
+    assert (
+        entered.startswith("Plan mode is on")
+        and "plan mode is on, and write_file does more" in refused
+    )
+    assert approved == "The plan is approved. Carry it out." and wrote.startswith(
+        "ok, created f.txt"
+    )
     assert planner.file.read_text() == "x"
     before = planner.offered()[0]
     during = planner.offered()[1]
     after = planner.offered()[-1]
     assert "write_file" in before and before == after
-    assert "write_file" not in during and "shell" not in during and {"read_file", "exit_plan_mode"} <= during
+    assert (
+        "write_file" not in during
+        and "shell" not in during
+        and {"read_file", "exit_plan_mode"} <= during
+    )
     prompts = ["\n".join(request.system) for request in planner.model.requests]
     assert ["# Plan mode" in prompt for prompt in prompts] == [False, True, True, False, False]
 

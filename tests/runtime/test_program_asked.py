@@ -1,4 +1,5 @@
-"""A rehearsed program that would lose something, asked about in a chat: what the person reads, and what a yes does."""
+"""A rehearsed program that would lose something, asked about in a chat: what the person reads, and
+what a yes does."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ CONFIG = {"defaults": {"models": ["weak/m"]}, "providers": {"weak": {"tools": "f
 
 def script(request: Request) -> Message:
     """Rehearses the program, runs it, and says what came of that."""
-    found = [p for shown in request.messages for p in shown.message.parts if isinstance(p, ToolResult)]
+    found = [
+        p for shown in request.messages for p in shown.message.parts if isinstance(p, ToolResult)
+    ]
     if not found:
         return say("", call(REHEARSE, program=PROGRAM))
     came = read_rehearsed(found[0].text)
@@ -47,7 +50,11 @@ async def until_asked(channel: MemoryChannel) -> str:
 
 
 async def until_said(channel: MemoryChannel, words: str) -> None:
-    while not any(isinstance(part, Text) and part.text == words for sent, _ in channel.sent for part in sent.parts):
+    while not any(
+        isinstance(part, Text) and part.text == words
+        for sent, _ in channel.sent
+        for part in sent.parts
+    ):
         await anyio.sleep(0.01)
 
 
@@ -55,7 +62,9 @@ async def test_a_loss_is_asked_about_in_words(tmp_path: Path) -> None:
     channel = MemoryChannel()
     model = ScriptedModel(script)
     ann, clock = Principal("ann", ("owner",)), SetClock(1_700_000_000.0)
-    parts = Parts(lambda name: model, channels=(channel,), authorise=lambda inbound: ann, clock=clock)
+    parts = Parts(
+        lambda name: model, channels=(channel,), authorise=lambda inbound: ann, clock=clock
+    )
     settings = Settings(Home(tmp_path), msgspec.convert(CONFIG, Config))
     diary = settings.home.workspace("default") / "diary.txt"
     async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:

@@ -1,4 +1,5 @@
-"""What a program brings along comes through the Door as everything else does: labelled, cleaned, without secrets."""
+"""What a program brings along comes through the Door as everything else does: labelled, cleaned,
+without secrets."""
 
 from __future__ import annotations
 
@@ -19,15 +20,27 @@ ANN = Principal("ann", ("owner",))
 RESULT = ToolResult("c1", (Text("found\0 it", Label("owner", source="client tool find")),))
 CALL = ToolCall("c1", "find", msgspec.Raw(b'{"word":"hunter2"}'))
 HISTORY = (
-    Message("user", (Text("Look.", OWNER), Image("sha256:a", "image/png", "", Label("untrusted", source="a page")))),
+    Message(
+        "user",
+        (
+            Text("Look.", OWNER),
+            Image("sha256:a", "image/png", "", Label("untrusted", source="a page")),
+        ),
+    ),
     Message("assistant", (Text("I look.", OWNER), CALL)),
     Message("tool", (RESULT,)),
 )
 
 
 def labels(message: Message) -> list[tuple[str, str]]:
-    parts: list[Any] = [piece for part in message.parts for piece in getattr(part, "parts", (part,))]
-    return [(part.label.integrity, part.label.source) for part in parts if not isinstance(part, ToolCall)]
+    parts: list[Any] = [
+        piece for part in message.parts for piece in getattr(part, "parts", (part,))
+    ]
+    return [
+        (part.label.integrity, part.label.source)
+        for part in parts
+        if not isinstance(part, ToolCall)
+    ]
 
 
 def test_nothing_of_a_history_has_a_label_that_its_program_chose() -> None:
@@ -35,7 +48,9 @@ def test_nothing_of_a_history_has_a_label_that_its_program_chose() -> None:
     assert isinstance(said, Said)
     person, assistant, tool = said.earlier
     assert labels(person) == [("owner", "ann"), ("untrusted", "a page")]
-    assert labels(assistant) == [("untrusted", "the client's history")] and assistant.calls == (CALL,)
+    assert labels(assistant) == [("untrusted", "the client's history")] and assistant.calls == (
+        CALL,
+    )
     assert labels(tool) == [("untrusted", "client tool find")]
     assert "\0" not in str(tool) and labels(said.message) == [("owner", "ann")]
 
@@ -60,7 +75,9 @@ def filled(kind: Any, deep: int = 0) -> st.SearchStrategy[Any]:
     if kind is str:
         return st.just("so hunter2 it is")
     if kind is Any:
-        return st.sampled_from(["hunter2", ["hunter2", {"a hunter2": 1}], {"hunter2": {"deep": ["hunter2"]}}, 5, None])
+        return st.sampled_from(
+            ["hunter2", ["hunter2", {"a hunter2": 1}], {"hunter2": {"deep": ["hunter2"]}}, 5, None]
+        )
     if kind is msgspec.Raw:
         return st.just(msgspec.Raw(b'{"hunter2": ["hunter2"]}'))
     if origin is Annotated:
@@ -73,7 +90,9 @@ def filled(kind: Any, deep: int = 0) -> st.SearchStrategy[Any]:
         return st.dictionaries(filled(str), filled(inside[1], deep + 1), max_size=2)
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         hints = get_type_hints(kind)
-        return st.builds(kind, **{name: filled(hints[name], deep + 1) for name in kind.__struct_fields__})
+        return st.builds(
+            kind, **{name: filled(hints[name], deep + 1) for name in kind.__struct_fields__}
+        )
     if origin is Literal:
         return st.sampled_from(inside)
     return st.from_type(kind)
@@ -82,7 +101,9 @@ def filled(kind: Any, deep: int = 0) -> st.SearchStrategy[Any]:
 @given(filled(Body))
 def test_no_string_of_what_is_handed_in_keeps_a_secret(body: Any) -> None:
     """Whatever is added to a body: fields, and what lies in them."""
-    stored = msgspec.json.encode(hidden_body(body, lambda text: text.replace("hunter2", "[secret]")))
+    stored = msgspec.json.encode(
+        hidden_body(body, lambda text: text.replace("hunter2", "[secret]"))
+    )
     assert b"hunter2" not in stored
 
 

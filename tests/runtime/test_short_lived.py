@@ -1,4 +1,5 @@
-"""A Deskhand for one command beside what belongs to channels: it leaves alone what it was not asked for."""
+"""A Deskhand for one command beside what belongs to channels: it leaves alone what it was not asked
+for."""
 
 from __future__ import annotations
 
@@ -71,15 +72,20 @@ async def until_owed(app: App, sessions: set[str], answers: int) -> None:
 
 
 async def test_ask_leaves_the_conversations_of_channels_alone(tmp_path: Path) -> None:
-    """One message and one answer of a channel wait, while `ask` runs in a process of its own, and afterwards."""
+    """One message and one answer of a channel wait, while `ask` runs in a process of its own, and
+    afterwards."""
     down = Down()
     async with opened(tmp_path, down) as app:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(app.run)
             down.write("hello", chat="owed")
             await until_owed(app, set(), 1)
-            with anyio.fail_after(30):  # until it was tried and refused: a send that is cut off would be in doubt
-                while (await app.store.outbox_due(1e12, 1))[0].attempts < 1 or await states(app) != ["pending"]:
+            with anyio.fail_after(
+                30
+            ):  # until it was tried and refused: a send that is cut off would be in doubt
+                while (await app.store.outbox_due(1e12, 1))[0].attempts < 1 or await states(
+                    app
+                ) != ["pending"]:
                     await anyio.sleep(0.01)
             tasks.cancel_scope.cancel()
         await submit(app, Address("memory", chat="open"), "and I?")
@@ -98,8 +104,13 @@ async def test_ask_leaves_the_conversations_of_channels_alone(tmp_path: Path) ->
 
 
 async def test_what_comes_in_meanwhile_is_left_to_others(tmp_path: Path) -> None:
-    """While a chat drives, another process accepts something of a channel; and something of a terminal."""
-    async with opened(tmp_path) as chat, opened(tmp_path) as other, anyio.create_task_group() as tasks:
+    """While a chat drives, another process accepts something of a channel; and something of a
+    terminal."""
+    async with (
+        opened(tmp_path) as chat,
+        opened(tmp_path) as other,
+        anyio.create_task_group() as tasks,
+    ):
         tasks.start_soon(lambda: chat.run(takes=of_terminal))
         with anyio.fail_after(30):
             while not chat.dispatch.driving:

@@ -1,4 +1,5 @@
-"""A whole Deskhand on Telegram: what people see there, whatever happens to the connection or the process."""
+"""A whole Deskhand on Telegram: what people see there, whatever happens to the connection or the
+process."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 
 
 async def test_an_answer_is_edited_in_place(world: World) -> None:
-    """A message in, and the answer grows in one message at most once a second; it is typing until then."""
+    """A message in, and the answer grows in one message at most once a second; it is typing until
+    then."""
     world.model = ScriptedModel(lambda _: say(LONG), piece=8, pause_s=0.12)
     async with world.running():
         world.chats.says(ANN, "tell me")
@@ -77,12 +79,17 @@ async def test_chats_are_apart(world: World) -> None:
         world.chats.says(BOB, "two")
         topic = {"message_thread_id": 5, "is_topic_message": True}
         asked = world.chats.says(BOB, "@desk_bot three", FAMILY, **topic)
-        await until(lambda: world.chats.said(ANN) and world.chats.said(BOB) and world.chats.said(FAMILY))
+        await until(
+            lambda: world.chats.said(ANN) and world.chats.said(BOB) and world.chats.said(FAMILY)
+        )
         sessions = {row.session for row in await app.store.sessions(Principal("x", ("owner",)))}
     base = "default/telegram:4200"
     assert sessions == {f"{base}:77", f"{base}:88", f"{base}:-100:5"}
     post = world.chats.last(FAMILY)
-    assert post.json["message_thread_id"] == 5 and post.json["reply_to_message"]["message_id"] == asked.id
+    assert (
+        post.json["message_thread_id"] == 5
+        and post.json["reply_to_message"]["message_id"] == asked.id
+    )
     assert post.text == "You said: three"
 
 
@@ -95,7 +102,11 @@ async def test_a_button_approves(world: World) -> None:
         query = world.chats.presses(ANN, post, "Yes, once")
         await until(lambda: len(world.chats.said(ANN)) == 2 and query in world.chats.answers)
     assert (world.home / "acts.txt").read_text().count("rm x") == 1
-    assert post.buttons == [] and post.text.endswith("Allowed, once, by ann") and 'act {"text":"rm x"}' in post.text
+    assert (
+        post.buttons == []
+        and post.text.endswith("Allowed, once, by ann")
+        and 'act {"text":"rm x"}' in post.text
+    )
     assert world.chats.answers[query] == {"text": "", "alert": False}
 
 
@@ -133,7 +144,8 @@ async def test_one_button_approves_several_calls(world: World) -> None:
 
 
 async def test_who_may_not_approve_is_told_so(world: World) -> None:
-    """In a group anybody can press. A member's press, a stranger's and one that comes too late do nothing."""
+    """In a group anybody can press. A member's press, a stranger's and one that comes too late do
+    nothing."""
     world.chats.group(FAMILY)
     world.model = calling("act", text="rm x")
     async with world.running():
@@ -154,7 +166,8 @@ async def test_who_may_not_approve_is_told_so(world: World) -> None:
 
 
 async def test_a_member_has_no_buttons_and_the_owner_is_asked(world: World) -> None:
-    """Who may answer is asked where they write; the member reads who decides, and then what was decided."""
+    """Who may answer is asked where they write; the member reads who decides, and then what was
+    decided."""
     world.model = calling("act", text="rm x")
     async with world.running():
         world.model = ScriptedModel()
@@ -167,12 +180,19 @@ async def test_a_member_has_no_buttons_and_the_owner_is_asked(world: World) -> N
         await until(lambda: world.chats.said(BOB))
         theirs = world.chats.last(BOB)
         assert theirs.buttons == [] and "decides this, and has been asked" in theirs.text
-        forged = world.chats.forges(BOB, theirs, post.json["reply_markup"]["inline_keyboard"][0][0]["callback_data"])
+        forged = world.chats.forges(
+            BOB, theirs, post.json["reply_markup"]["inline_keyboard"][0][0]["callback_data"]
+        )
         await until(lambda: forged in world.chats.answers)
-        assert "Only an owner" in world.chats.answers[forged]["text"] and not (world.home / "acts.txt").exists()
+        assert (
+            "Only an owner" in world.chats.answers[forged]["text"]
+            and not (world.home / "acts.txt").exists()
+        )
         query = world.chats.presses(ANN, post, "Yes, once")
         await until(lambda: "so: noted" in world.chats.said(BOB) and query in world.chats.answers)
-        await until(lambda: "Allowed, once, by ann" in theirs.text and "Allowed, once, by ann" in post.text)
+        await until(
+            lambda: "Allowed, once, by ann" in theirs.text and "Allowed, once, by ann" in post.text
+        )
     assert post.buttons == [] and (world.home / "acts.txt").read_text().count("rm x") == 1
 
 
@@ -195,7 +215,10 @@ async def test_in_a_group_what_a_member_asks_for_is_decided_elsewhere(world: Wor
         world.chats.says(BOB, "@desk_bot do it", FAMILY)
         post = await asked(world, ANN)
         await until(lambda: len(world.chats.said(FAMILY)) == 2)
-        assert world.chats.last(FAMILY).buttons == [] and "An owner decides this" in world.chats.last(FAMILY).text
+        assert (
+            world.chats.last(FAMILY).buttons == []
+            and "An owner decides this" in world.chats.last(FAMILY).text
+        )
         world.chats.presses(ANN, post, "No")
         await until(lambda: "ann said no" in "".join(world.chats.said(FAMILY)))
     assert not (world.home / "acts.txt").exists()
@@ -215,7 +238,8 @@ async def test_a_question_is_answered_by_a_button_after_a_restart(world: World) 
 
 
 async def test_a_question_that_was_asked_twice_is_decided_once(world: World) -> None:
-    """Nobody was told that the first one arrived. The button of either will do, and neither keeps any."""
+    """Nobody was told that the first one arrived. The button of either will do, and neither keeps
+    any."""
     world.model = calling("act", text="rm x")
     async with world.running():
         world.chats.says(ANN, "hello")
@@ -229,7 +253,8 @@ async def test_a_question_that_was_asked_twice_is_decided_once(world: World) -> 
 
 
 async def test_files_in_and_out(world: World) -> None:
-    """A file that is sent lies in the workspace; a picture comes with its words; files are sent back."""
+    """A file that is sent lies in the workspace; a picture comes with its words; files are sent
+    back."""
     async with world.running() as app:
         world.chats.sends_file(ANN, b"\x00\x01" * 50, "data.bin", caption="keep this")
         await until(lambda: world.chats.said(ANN))
@@ -256,7 +281,9 @@ async def test_a_stranger_is_refused(said: str, world: World) -> None:
         world.chats.says(EVE, "let me in")
         world.chats.says(BOB, "hello")
         await until(lambda: world.chats.said(BOB))
-        assert [row.chat for row in await app.store.sessions(Principal("x", ("owner",)))] == [str(BOB)]
+        assert [row.chat for row in await app.store.sessions(Principal("x", ("owner",)))] == [
+            str(BOB)
+        ]
     assert bool(world.chats.said(EVE)) == (said == "announce")
     world.channel["allow_from"] = []
     async with world.running():
@@ -316,8 +343,8 @@ def told_of(world: World, chat: int) -> bool:
 
 
 async def test_a_reply_goes_on_where_the_message_came_from(world: World) -> None:
-    """A conversation elsewhere has sent it. Who takes part in that goes on with it, nobody else does, and never in a
-    group, where others would hear of it."""
+    """A conversation elsewhere has sent it. Who takes part in that goes on with it, nobody else
+    does, and never in a group, where others would hear of it."""
     world.channel["allow_from"] = [BOB]
 
     def script(request: Request) -> Any:
@@ -325,7 +352,12 @@ async def test_a_reply_goes_on_where_the_message_came_from(world: World) -> None
         if "news" in words:
             call = {"text": "the kettle boils", "channel": "telegram", "chat": words.split()[-1]}
             return say(
-                "", ToolCall(f"c{len(request.messages)}", "send_message", msgspec.Raw(msgspec.json.encode(call)))
+                "",
+                ToolCall(
+                    f"c{len(request.messages)}",
+                    "send_message",
+                    msgspec.Raw(msgspec.json.encode(call)),
+                ),
             )
         return say(f"I know of {len([m for m in request.messages if m.message.role == 'user'])}")
 
@@ -344,13 +376,17 @@ async def test_a_reply_goes_on_where_the_message_came_from(world: World) -> None
             await until(partial(told_of, world, chat))
     async with world.running() as app:
         for who, chat in ((ANN, ANN), (BOB, BOB), (ANN, FAMILY)):
-            news = next(post for post in world.chats.messages(chat) if post.text == "the kettle boils")
+            news = next(
+                post for post in world.chats.messages(chat) if post.text == "the kettle boils"
+            )
             before = len(world.chats.said(chat))
             world.chats.says(who, "thank you", chat, reply_to_message=news.json)
             await until(partial(said_more, world, chat, before))
         events = await app.store.events(session)
     told = {each.event.address.chat for each in events if isinstance(each.event, MessageReceived)}
-    assert told == {"kitchen", str(ANN)}, "hers goes on there, the others in their own conversations"
+    assert told == {"kitchen", str(ANN)}, (
+        "hers goes on there, the others in their own conversations"
+    )
     heard = [world.chats.said(chat)[-1] for chat in (ANN, BOB, FAMILY)]
     assert heard == ["I know of 4", "I know of 2", "I know of 1"]
 
@@ -380,7 +416,8 @@ async def test_a_channel_that_cannot_work_says_why_and_the_rest_runs(
 
 @pytest.mark.timeout(240)
 async def test_killed_at_any_time_there_is_one_answer(world: World) -> None:
-    """At each boundary between the words and the platform: one answer in the end, or others that say what they are."""
+    """At each boundary between the words and the platform: one answer in the end, or others that
+    say what they are."""
     world.model = ScriptedModel(lambda _: say(LONG), piece=30, pause_s=0.08)
     # every third boundary: all of them are tried where nothing takes time
     at = -1
@@ -407,7 +444,9 @@ async def life(world: World, before: int) -> bool:
 
     def answered() -> bool:
         said = world.chats.said(ANN)[before:]
-        return any(text.endswith(LONG[-20:]) for text in said) and world.server.confirmed == len(world.chats.updates)
+        return any(text.endswith(LONG[-20:]) for text in said) and world.server.confirmed == len(
+            world.chats.updates
+        )
 
     blown = False
     try:

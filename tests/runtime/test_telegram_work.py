@@ -1,4 +1,5 @@
-"""On Telegram while Deskhand is at work: what it says that it does, and what becomes of what is written meanwhile."""
+"""On Telegram while Deskhand is at work: what it says that it does, and what becomes of what is
+written meanwhile."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ READING = f"Reading tax.pdf{GOES_ON}"
 
 
 async def test_what_is_being_done_stands_there_until_the_answer_does(world: World) -> None:
-    """Nobody is notified of it, and it names no more than the file; the answer is a message of its own."""
+    """Nobody is notified of it, and it names no more than the file; the answer is a message of its
+    own."""
     world.model = calling("read_file", path="2026/tax.pdf")
     async with world.running() as app:
         world.chats.says(ANN, "what do I owe?")
@@ -46,8 +48,13 @@ async def test_what_is_being_done_stands_there_until_the_answer_does(world: Worl
 
 
 async def test_one_line_tells_of_each_step_within_the_limits(world: World) -> None:
-    """The same message is changed, at most once a second; what Telegram will not delete becomes the answer."""
-    steps = [("read_file", {"path": "a.txt"}), ("act", {"text": "secret"}), ("read_file", {"path": "b.txt"})]
+    """The same message is changed, at most once a second; what Telegram will not delete becomes the
+    answer."""
+    steps = [
+        ("read_file", {"path": "a.txt"}),
+        ("act", {"text": "secret"}),
+        ("read_file", {"path": "b.txt"}),
+    ]
 
     def script(request: Request) -> Any:
         done = sum(each.message.role == "tool" for each in request.messages)
@@ -66,7 +73,11 @@ async def test_one_line_tells_of_each_step_within_the_limits(world: World) -> No
         world.slow.go.set()
         await until(lambda: world.chats.said(ANN) == ["done"])
     shown = [text.removesuffix(GOES_ON) for text in line.edits]
-    assert shown[0] == "Reading a.txt" and len(shown) <= 2 and not any("secret" in text for text in shown)
+    assert (
+        shown[0] == "Reading a.txt"
+        and len(shown) <= 2
+        and not any("secret" in text for text in shown)
+    )
     assert world.chats.last(ANN) is line
 
 
@@ -89,7 +100,11 @@ async def test_the_next_process_takes_the_line_away(world: World) -> None:
         world.chats.says(ANN, "look")
         await until(lambda: world.chats.said(ANN) == [READING])
         with anyio.fail_after(30):  # until it is known to have been posted
-            while not [1 for _, platform_id, _ in await app.store.rows("draft_before", (ANNS, 2**62)) if platform_id]:
+            while not [
+                1
+                for _, platform_id, _ in await app.store.rows("draft_before", (ANNS, 2**62))
+                if platform_id
+            ]:
                 await anyio.sleep(0.01)
     world.slow.go.set()
     async with world.running():
@@ -97,7 +112,8 @@ async def test_the_next_process_takes_the_line_away(world: World) -> None:
 
 
 async def test_what_is_written_meanwhile_is_marked_as_read(world: World) -> None:
-    """By a reaction, or in a line where a group has none of it. It steers; so does an edit, once."""
+    """By a reaction, or in a line where a group has none of it. It steers; so does an edit,
+    once."""
     world.chats.group(FAMILY, reactions=["👍"])
     world.model = model = calling("read_file", path="tax.pdf")
     async with world.running() as app:
@@ -111,15 +127,21 @@ async def test_what_is_written_meanwhile_is_marked_as_read(world: World) -> None
         world.slow.go.set()
         await until(lambda: world.chats.said(ANN) and READING not in world.chats.said(ANN))
         events = await app.store.events("default/telegram:4200:77")
-        said = [each.event.message.text for each in events if isinstance(each.event, MessageReceived)]
+        said = [
+            each.event.message.text for each in events if isinstance(each.event, MessageReceived)
+        ]
         assert said == ["look", "only of 2026", "edited: look it up"]
-        assert any("edited: look it up" in shown.message.text for shown in model.requests[-1].messages)
+        assert any(
+            "edited: look it up" in shown.message.text for shown in model.requests[-1].messages
+        )
 
         world.slow.go = type(world.slow.go)()
         world.chats.says(ANN, "@desk_bot look", FAMILY)
         await until(lambda: world.chats.said(FAMILY) == [READING])
         world.chats.says(ANN, "@desk_bot only of 2026", FAMILY)
-        await until(lambda: any("take it into account" in text for text in world.chats.said(FAMILY)))
+        await until(
+            lambda: any("take it into account" in text for text in world.chats.said(FAMILY))
+        )
         world.slow.go.set()
 
 
@@ -137,7 +159,8 @@ async def test_an_edit_that_comes_too_late_is_answered_once(world: World) -> Non
 
 
 async def test_the_first_words_say_what_it_is(world: World) -> None:
-    """A stranger hears how to be let in; who is let in, and who comes for the first time, what it is good for."""
+    """A stranger hears how to be let in; who is let in, and who comes for the first time, what it
+    is good for."""
     world.config["reject_response"] = "pair"
     async with world.running() as app:
         await app.people.remove_user("ann")
@@ -147,7 +170,10 @@ async def test_the_first_words_say_what_it_is(world: World) -> None:
         assert f"deskhand pair approve {code}" in world.chats.said(ANN)[0]
         await app.people.approve(code)
         await until(lambda: len(world.chats.said(ANN)) == 2)
-        assert "you are my owner now" in world.chats.said(ANN)[1] and "/help" in world.chats.said(ANN)[1]
+        assert (
+            "you are my owner now" in world.chats.said(ANN)[1]
+            and "/help" in world.chats.said(ANN)[1]
+        )
         world.chats.says(BOB, "/start")
         await until(lambda: world.chats.said(BOB))
         assert world.chats.said(BOB)[0].count("\n• ") == 3 and "/help" in world.chats.said(BOB)[0]

@@ -1,5 +1,5 @@
-"""Crash at every boundary around one question about several calls: nothing is run that was not allowed, nothing twice,
-and nothing that was allowed is lost without a word."""
+"""Crash at every boundary around one question about several calls: nothing is run that was not
+allowed, nothing twice, and nothing that was allowed is lost without a word."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ def script(request: Request) -> Message:
 
 
 class World:
-    """One home, one person, and as many lives as it takes. The person gives each answer once a question is open."""
+    """One home, one person, and as many lives as it takes. The person gives each answer once a
+    question is open."""
 
     def __init__(self, home: Path, answers: tuple[str, ...]) -> None:
         home.mkdir()
@@ -66,7 +67,14 @@ class World:
         """Until everything is said. True when the fuse blew first."""
         self.channel._fuse = fuse
         tools = {"post": Post(self.posted, fuse)}
-        parts = Parts(lambda name: ScriptedModel(script), tools, {}, (self.channel,), lambda inbound: ANN, fused(fuse))
+        parts = Parts(
+            lambda name: ScriptedModel(script),
+            tools,
+            {},
+            (self.channel,),
+            lambda inbound: ANN,
+            fused(fuse),
+        )
         blown = False
         try:
             async with open_app(self.settings, parts) as app, anyio.create_task_group() as tasks:
@@ -81,7 +89,11 @@ class World:
         return blown
 
     async def settled(self, app: App) -> bool:
-        owed = self.channel.waiting or not self.channel.confirmed or await app.store.outbox_due(1e12, 10)
+        owed = (
+            self.channel.waiting
+            or not self.channel.confirmed
+            or await app.store.outbox_due(1e12, 10)
+        )
         return not owed and not await app.store.open_sessions()
 
     async def reply(self, app: App) -> None:
@@ -90,19 +102,29 @@ class World:
                 self.given[ask.ask_id] = self.answers[len(self.given)]
                 answer = Answer(ask.ask_id, self.given[ask.ask_id])
                 address = Address("memory", chat="1")
-                self.channel.waiting.append(Inbound(ask.ask_id, address, "ann", app.parts.clock.now(), answer))
+                self.channel.waiting.append(
+                    Inbound(ask.ask_id, address, "ann", app.parts.clock.now(), answer)
+                )
 
     async def check(self) -> tuple[list[str], list[str], int]:
         """What was posted, what is told as interrupted, and how many questions were put."""
         async with open_app(self.settings, Parts(lambda name: ScriptedModel(script))) as app:
             events = [each.event for each in await app.store.events(SESSION)]
         results = [event.result for event in events if isinstance(event, ToolFinished)]
-        assert [each.call_id for each in results] == ["c0", "c1", "c2"], "each has one result, in order"
+        assert [each.call_id for each in results] == ["c0", "c1", "c2"], (
+            "each has one result, in order"
+        )
         answered = [event for event in events if isinstance(event, ApprovalAnswered)]
-        assert {each.ask_id: each.choice for each in answered} == self.given and len(answered) == len(self.given)
+        assert {each.ask_id: each.choice for each in answered} == self.given and len(
+            answered
+        ) == len(self.given)
         posted = self.posted.read_text().split() if self.posted.exists() else []
         assert max(Counter(posted).values(), default=1) == 1, "posted twice"
-        return posted, _interrupted(results), sum(isinstance(event, ApprovalAsked) for event in events)
+        return (
+            posted,
+            _interrupted(results),
+            sum(isinstance(event, ApprovalAsked) for event in events),
+        )
 
 
 def _interrupted(results: list[ToolResult]) -> list[str]:
@@ -111,10 +133,12 @@ def _interrupted(results: list[ToolResult]) -> list[str]:
 
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize(
-    ("answers", "allowed"), [(("once",), "abc"), (("each", "once", "no", "once"), "ac"), (("no",), "")]
+    ("answers", "allowed"),
+    [(("once",), "abc"), (("each", "once", "no", "once"), "ac"), (("no",), "")],
 )
 async def test_every_boundary(tmp_path: Path, answers: tuple[str, ...], allowed: str) -> None:
-    # How many boundaries there are depends on who is quicker: so it goes on until none is reached any more.
+    # How many boundaries there are depends on who is quicker: so it goes on until none is reached
+    # any more.
     crashes = missed = at = 0
     while missed < 3:
         at += 1

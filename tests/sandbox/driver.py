@@ -1,6 +1,7 @@
 """Runs checks in a process of its own, as whatever user starts it.
 
-`driver.py KIND suite|evasions` prints a JSON object: each check with what failed, empty where nothing did.
+`driver.py KIND suite|evasions` prints a JSON object: each check with what failed, empty where
+nothing did.
 """
 
 from __future__ import annotations
@@ -26,7 +27,11 @@ from deskhand.types.errors import DeskhandError
 async def _holds(check: Check, sandbox: Sandbox) -> str:
     folder = Path(tempfile.mkdtemp(prefix="deskhand-suite-")).resolve()
     try:
-        ground = Ground(folder / "workspace", folder / "outside", tuple(f"canary-{at}-of-20" for at in range(20)))
+        ground = Ground(
+            folder / "workspace",
+            folder / "outside",
+            tuple(f"canary-{at}-of-20" for at in range(20)),
+        )
         for each in (ground.workspace, ground.outside):
             each.mkdir()
         (ground.outside / "key").write_text("canary-key-outside")
@@ -40,7 +45,9 @@ async def _holds(check: Check, sandbox: Sandbox) -> str:
 
 
 async def main(kind: str, only: str) -> None:
-    proven = await open_sandbox(bwrap=shutil.which("bwrap") if kind == "bubblewrap" else None, abi=landlock_abi)
+    proven = await open_sandbox(
+        bwrap=shutil.which("bwrap") if kind == "bubblewrap" else None, abi=landlock_abi
+    )
     outcome = {"name": proven.sandbox.name, "uid": str(os.getuid())}
     for check in CHECKS if only == "suite" else ():
         outcome[check.__name__] = await _holds(check, proven.sandbox)

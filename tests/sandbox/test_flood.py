@@ -15,7 +15,11 @@ from deskhand.testing.sandbox_suite import Ground, command
 
 _FLOODS = {  # a program, its bytes and its lines
     "bytes": ("import os; p = bytes(1 << 20)\nfor _ in range(1500): os.write(1, p)", 1500 << 20, 0),
-    "lines": ("import os; p = b'\\n' * 1000\nfor _ in range(10_000): os.write(1, p)", 10_000_000, 10_000_000),
+    "lines": (
+        "import os; p = b'\\n' * 1000\nfor _ in range(10_000): os.write(1, p)",
+        10_000_000,
+        10_000_000,
+    ),
 }
 
 
@@ -23,7 +27,9 @@ _FLOODS = {  # a program, its bytes and its lines
 @pytest.mark.parametrize("kind", ["bubblewrap", "landlocked"])
 async def test_a_flood_of_output(tmp_path: Path, kind: str, flood: str) -> None:
     code, size, lines = _FLOODS[flood]
-    sandbox: Sandbox = (await open_sandbox() if kind == "bubblewrap" else await open_sandbox(bwrap=None)).sandbox
+    sandbox: Sandbox = (
+        await open_sandbox() if kind == "bubblewrap" else await open_sandbox(bwrap=None)
+    ).sandbox
     ground = Ground(tmp_path.resolve(), tmp_path.resolve(), ())
     wanted = msgspec.structs.replace(command(ground, ""), argv=("/usr/bin/python3", "-c", code))
     counted = {"bytes": 0, "lines": 0}

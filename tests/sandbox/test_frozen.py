@@ -23,7 +23,9 @@ def _offspring() -> list[int]:
     for each in Path("/proc").iterdir():
         try:
             if each.name.isdigit():
-                parents[int(each.name)] = int((each / "stat").read_text().rpartition(")")[2].split()[1])
+                parents[int(each.name)] = int(
+                    (each / "stat").read_text().rpartition(")")[2].split()[1]
+                )
         except OSError:
             continue
     found = set[int]()
@@ -48,7 +50,9 @@ def _working_in(where: str) -> list[int]:
 @pytest.mark.parametrize("kind", ["bubblewrap", "landlocked"])
 async def test_it_ends_all_the_same(tmp_path: Path, kind: str, harm: str) -> None:
     """Its watcher, too, is stopped or killed."""
-    sandbox = (await open_sandbox() if kind == "bubblewrap" else await open_sandbox(bwrap=None)).sandbox
+    sandbox = (
+        await open_sandbox() if kind == "bubblewrap" else await open_sandbox(bwrap=None)
+    ).sandbox
     where = str(tmp_path.resolve())
     mark = f"72{os.getpid()}"
     wanted = SandboxCommand(("/bin/sleep", mark), where, (Mount(where, write=True),), timeout_s=1.5)
@@ -76,10 +80,13 @@ async def test_it_ends_all_the_same(tmp_path: Path, kind: str, harm: str) -> Non
     assert _offspring() == before, "something is left, a zombie perhaps"
 
 
-@pytest.mark.parametrize("left", ["sleep 300 &", "(kill -STOP $(exec sh -c 'echo $PPID')) &", "setsid sleep 60 &"])
+@pytest.mark.parametrize(
+    "left", ["sleep 300 &", "(kill -STOP $(exec sh -c 'echo $PPID')) &", "setsid sleep 60 &"]
+)
 async def test_nobody_waits_for_who_holds_its_pipes(tmp_path: Path, left: str) -> None:
-    """A process that is stopped just when it begins is bound to the life of nobody yet, and does not read that it is
-    over. What is in the same group is killed; for anything else nobody waits long."""
+    """A process that is stopped just when it begins is bound to the life of nobody yet, and does
+    not read that it is over. What is in the same group is killed; for anything else nobody waits
+    long."""
     where = str(tmp_path.resolve())
     wanted = SandboxCommand(("true",), where, (Mount(where, write=True),))
     orders = orders_for(wanted, where)

@@ -30,7 +30,10 @@ def _assert_all_held(proven: Proven) -> None:
 
 async def test_the_strongest_comes_first() -> None:
     proven = await open_sandbox()
-    assert isinstance(proven.sandbox, Bubblewrap) and proven.sandbox.name == "bubblewrap + Landlock + seccomp"
+    assert (
+        isinstance(proven.sandbox, Bubblewrap)
+        and proven.sandbox.name == "bubblewrap + Landlock + seccomp"
+    )
     _assert_all_held(proven)
 
 
@@ -42,7 +45,9 @@ async def test_landlock_alone_where_bubblewrap_is_missing() -> None:
 
 async def test_landlock_alone_where_namespaces_are_switched_off(tmp_path: Path) -> None:
     complaint = "bwrap: No permissions to create new namespace"
-    proven = await open_sandbox(bwrap=_program(tmp_path, "bwrap", f"echo '{complaint}' >&2; exit 1"))
+    proven = await open_sandbox(
+        bwrap=_program(tmp_path, "bwrap", f"echo '{complaint}' >&2; exit 1")
+    )
     assert isinstance(proven.sandbox, Landlocked)
     assert complaint in proven.verdicts[0].problem
     _assert_all_held(proven)
@@ -50,7 +55,9 @@ async def test_landlock_alone_where_namespaces_are_switched_off(tmp_path: Path) 
 
 @pytest.mark.parametrize("bwrap", [None, "/nonexistent/bwrap", "/bin/false"])
 async def test_nothing_is_run_where_nothing_holds(bwrap: str | None) -> None:
-    with pytest.raises(SandboxUnavailable, match=r"^No sandbox works .* no command is run\. .*Landlock"):
+    with pytest.raises(
+        SandboxUnavailable, match=r"^No sandbox works .* no command is run\. .*Landlock"
+    ):
         await open_sandbox(bwrap=bwrap, abi=lambda: 0)
 
 
@@ -62,7 +69,9 @@ async def test_an_old_landlock_does_not_do() -> None:
 async def test_an_interpreter_of_another_version_gets_the_text(tmp_path: Path) -> None:
     """It could not read what ours compiled."""
     bwrap = _program(tmp_path, "bwrap", 'exec /usr/bin/bwrap "$@"')
-    verdict = await prove(Bubblewrap(bwrap, Python("/usr/bin/python3", "/usr", "/usr"), True), "/usr/bin/python3")
+    verdict = await prove(
+        Bubblewrap(bwrap, Python("/usr/bin/python3", "/usr", "/usr"), True), "/usr/bin/python3"
+    )
     assert verdict.problem == "" and len(verdict.probes) == 24
 
 
@@ -71,9 +80,14 @@ async def test_the_files_of_etc_are_copies_of_their_own(tmp_path: Path) -> None:
     sandbox = (await open_sandbox()).sandbox
     said = bytearray()
     folder = str(tmp_path.resolve())
-    script = "cat /etc/passwd; ls /etc/ssl/certs | head -1; echo x >> /etc/passwd; rm -f /etc/group; echo $? $(id -un)"
+    script = (
+        "cat /etc/passwd; ls /etc/ssl/certs | head -1; echo x >> /etc/passwd; rm -f /etc/group; "
+        "echo $? $(id -un)"
+    )
     wanted = SandboxCommand(("/bin/bash", "-c", script), folder, (Mount(folder, write=True),))
-    assert (await sandbox.run(wanted, lambda piece, error: None if error else said.extend(piece))).code == 0
+    assert (
+        await sandbox.run(wanted, lambda piece, error: None if error else said.extend(piece))
+    ).code == 0
     passwd = Path("/etc/passwd").read_text()
     assert said.decode().startswith(passwd) and said.decode().split()[-2] == "1"
 
@@ -85,7 +99,10 @@ async def test_starting_is_quick(tmp_path: Path) -> None:
     took_s = sorted(
         [
             (
-                await sandbox.run(SandboxCommand(("/bin/true",), folder, (Mount(folder, write=True),)), lambda *_: None)
+                await sandbox.run(
+                    SandboxCommand(("/bin/true",), folder, (Mount(folder, write=True),)),
+                    lambda *_: None,
+                )
             ).seconds
             for _ in range(20)
         ]

@@ -1,4 +1,5 @@
-"""Both sandboxes pass the suite and contain every evasion, as the user who runs the tests and as an ordinary one."""
+"""Both sandboxes pass the suite and contain every evasion, as the user who runs the tests and as an
+ordinary one."""
 
 from __future__ import annotations
 
@@ -15,11 +16,13 @@ import pytest
 from deskhand.testing.evasions import EVASIONS
 from deskhand.testing.sandbox_suite import CHECKS
 
-# In one process: what a driver said is kept there, and two fork bombs at once would stifle everything else.
+# In one process: what a driver said is kept there, and two fork bombs at once would stifle
+# everything else.
 _HERE = Path(__file__).parent
 _NOBODY = 65534
 _USERS = [os.getuid()] + ([_NOBODY] if os.getuid() == 0 else [])
-# The interpreter and the sources may lie where only root may look: nobody gets them in a mount namespace of its own.
+# The interpreter and the sources may lie where only root may look: nobody gets them in a mount
+# namespace of its own.
 _AS_NOBODY = """
 set -e
 mount -t tmpfs none "$1"
@@ -32,12 +35,13 @@ mount --bind "$5" tests
 cd /
 export PYTHONPATH="$1/src:$1/packages" LD_LIBRARY_PATH="$1/python/lib" PYTHONDONTWRITEBYTECODE=1
 exec setpriv --reuid 65534 --regid 65534 --clear-groups "$1/python/bin/$6" "$1/tests/driver.py" "$7" "$8"
-"""
+"""  # noqa: E501
 
 
 @functools.cache
 def _outcome(kind: str, user: int, part: str) -> dict[str, str]:
-    """What the driver said. It runs once for each kind, user and part; a test looks at its own line."""
+    """What the driver said. It runs once for each kind, user and part; a test looks at its own
+    line."""
     argv = [sys.executable, str(_HERE / "driver.py"), kind, part]
     env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
     if user != os.getuid():
@@ -46,7 +50,18 @@ def _outcome(kind: str, user: int, part: str) -> dict[str, str]:
         place = Path("/tmp") / f"deskhand-as-nobody-{os.getpid()}"
         place.mkdir(exist_ok=True)
         name = f"python{sys.version_info[0]}.{sys.version_info[1]}"
-        argv = ["unshare", "-m", "sh", "-c", _AS_NOBODY, "sh", str(place), sys.base_prefix, str(packages), str(source)]
+        argv = [
+            "unshare",
+            "-m",
+            "sh",
+            "-c",
+            _AS_NOBODY,
+            "sh",
+            str(place),
+            sys.base_prefix,
+            str(packages),
+            str(source),
+        ]
         argv += [str(_HERE), name, kind, part]
     ran = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=150, check=False)
     if user != os.getuid():

@@ -45,7 +45,8 @@ def proven() -> Proven:
 
 
 class World:
-    """An agent that makes the calls that a test names, and a TLS server on loopback at `api.test:PORT`."""
+    """An agent that makes the calls that a test names, and a TLS server on loopback at
+    `api.test:PORT`."""
 
     def __init__(self, home: Path, proven: Proven) -> None:
         self.home = Home(home)
@@ -69,7 +70,9 @@ class World:
 
     @property
     def settings(self) -> Settings:
-        return Settings(self.home, msgspec.convert(self.config, Config, strict=False), (), self.environment)
+        return Settings(
+            self.home, msgspec.convert(self.config, Config, strict=False), (), self.environment
+        )
 
     def _script(self, request: Request) -> Message:
         if request.messages[-1].message.role == "tool":
@@ -103,21 +106,27 @@ class World:
     async def _submit(self, app: App, body: Body) -> None:
         self._count += 1
         address = Address("terminal", chat=self.session)
-        await app.door.submit(Inbound(f"m{self._count}", address, "owner", app.parts.clock.now(), body))
+        await app.door.submit(
+            Inbound(f"m{self._count}", address, "owner", app.parts.clock.now(), body)
+        )
 
     async def start(self, app: App, session: str, *calls: tuple[str, dict[str, Any]]) -> None:
         self._calls = list(calls)
         self.session = session
         await self._submit(app, Said(Message("user", (Text("go"),))))
 
-    async def results(self, app: App, session: str, *calls: tuple[str, dict[str, Any]]) -> list[ToolResult]:
+    async def results(
+        self, app: App, session: str, *calls: tuple[str, dict[str, Any]]
+    ) -> list[ToolResult]:
         """The results of these calls in this conversation, when its turn is over."""
         before = len(await self.found(app, session, TurnEnded))
         await self.start(app, session, *calls)
         with anyio.fail_after(100):
             while len(await self.found(app, session, TurnEnded)) == before:
                 await anyio.sleep(0.01)
-        return [each.result for each in (await self.found(app, session, ToolFinished))[-len(calls) :]]
+        return [
+            each.result for each in (await self.found(app, session, ToolFinished))[-len(calls) :]
+        ]
 
     async def shell(self, app: App, session: str, command: str) -> str:
         return (await self.results(app, session, ("shell", {"command": command})))[0].text
@@ -155,7 +164,10 @@ async def test_a_person_is_asked_and_what_they_say_holds(world: World) -> None:
     async with world.running() as app:
         world.secrets.add_rule("github", SecretRule(world.where))
         text = await world.shell(app, "one", curl(world))
-        assert f"[not reachable: {HOST} is reached on the ports 443 and 80, not on {world.server.port}; call" in text
+        assert (
+            f"[not reachable: {HOST} is reached on the ports 443 and 80, not on "
+            f"{world.server.port}; call"
+        ) in text
         assert f'request_host(host="{world.where}")' in text and not world.server.accepted
 
         assert "may reach" not in await world.request(app, "one", "no")
@@ -186,19 +198,27 @@ async def test_after_something_from_outside_was_read_it_is_asked_again(world: Wo
     async with world.running() as app:
         world.config["egress"] = {"allow": [world.where]}
         app.current.settings = world.settings
-        (first,) = await world.results(app, "one", ("shell", {"command": f"{curl(world, more='-k')}"}))
+        (first,) = await world.results(
+            app, "one", ("shell", {"command": f"{curl(world, more='-k')}"})
+        )
         assert "answered" in first.text
         label = first.parts[0].label
         assert (label.integrity, label.source) == ("untrusted", f"https://{HOST}/")
         text = await world.shell(app, "one", curl(world, more="-k"))
-        assert f"not reached without a question now that this conversation has read https://{HOST}/" in text
+        assert (
+            f"not reached without a question now that this conversation has read https://{HOST}/"
+            in text
+        )
         assert len(world.server.requests) == 1
         assert "may reach" in await world.request(app, "one", "once")
         assert "answered" in await world.shell(app, "one", curl(world, more="-k"))
 
 
-async def test_a_yes_holds_that_was_given_when_something_private_had_been_read(world: World) -> None:
-    """The person was told of it. What comes from outside later they did not know, so they are asked again."""
+async def test_a_yes_holds_that_was_given_when_something_private_had_been_read(
+    world: World,
+) -> None:
+    """The person was told of it. What comes from outside later they did not know, so they are asked
+    again."""
     async with world.running() as app:
         (read,) = await world.results(app, "one", ("shell", {"command": "cat memory/MEMORY.md"}))
         assert read.parts[0].label.readers == ("role:owner",)
@@ -226,16 +246,23 @@ READS = {
 
 
 @pytest.mark.parametrize("reads", READS.values(), ids=READS)
-async def test_a_command_that_reads_what_came_from_outside_is_asked_about(world: World, reads: str) -> None:
+async def test_a_command_that_reads_what_came_from_outside_is_asked_about(
+    world: World, reads: str
+) -> None:
     """The conversation has read nothing when the command begins: what it reads itself counts."""
     async with world.running() as app:
         world.config["egress"] = {"allow": [world.where]}
         app.current.settings = world.settings
         await outside(world, app, "received/letter.txt", "#!/bin/bash\ntrue\n")
         text = await world.shell(app, "one", f"{reads} > /dev/null; {curl(world, more='-k')}")
-        assert "not reached without a question now that this command has read" in text and "letter.txt" in text
+        assert (
+            "not reached without a question now that this command has read" in text
+            and "letter.txt" in text
+        )
         assert not world.server.requests
-        assert "answered" in await world.shell(app, "two", curl(world, more="-k")), "who reads nothing is not asked"
+        assert "answered" in await world.shell(app, "two", curl(world, more="-k")), (
+            "who reads nothing is not asked"
+        )
 
 
 ALREADY_OPEN = """
@@ -253,7 +280,9 @@ print(way.getresponse().read())
 
 
 async def test_a_connection_that_is_open_already_is_asked_about_anew(world: World) -> None:
-    world.server = Server(lambda _: b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nanswered", keep=True)
+    world.server = Server(
+        lambda _: b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nanswered", keep=True
+    )
     async with world.running() as app:
         world.config["egress"] = {"allow": [world.where]}
         app.current.settings = world.settings
@@ -261,7 +290,9 @@ async def test_a_connection_that_is_open_already_is_asked_about_anew(world: Worl
         program = ALREADY_OPEN.format(host=HOST, port=world.server.port)
         text = await world.shell(app, "one", f"python3 - <<'END'\n{program}\nEND")
         assert "b'answered'" in text and "now that this command has read" in text, text
-        assert len(world.server.requests) == 1 and not any(b"canary" in each for each in world.server.requests)
+        assert len(world.server.requests) == 1 and not any(
+            b"canary" in each for each in world.server.requests
+        )
 
 
 async def outside(world: World, app: App, name: str, text: str) -> None:
@@ -274,8 +305,10 @@ async def outside(world: World, app: App, name: str, text: str) -> None:
 
 
 LOOKS = (
-    "env; cat /proc/self/environ /proc/1/environ /proc/*/environ /proc/*/cmdline; cat /proc/$PPID/environ; ps auxeww;"
-    "grep -ra canary . /tmp /run /var /home /root /etc /dev/shm $HOME; find / -xdev -name '*secret*' 2>/dev/null;"
+    "env; cat /proc/self/environ /proc/1/environ /proc/*/environ /proc/*/cmdline; cat "
+    "/proc/$PPID/environ; ps auxeww;"
+    "grep -ra canary . /tmp /run /var /home /root /etc /dev/shm $HOME; find / -xdev -name "
+    "'*secret*' 2>/dev/null;"
     "cat /run/deskhand/ca.pem; env | grep -i -e proxy -e cert"
 )
 
@@ -287,7 +320,9 @@ async def test_twenty_secrets_are_used_and_found_nowhere(world: World) -> None:
             world.secrets.set(name, value, "file")
     world.secrets.set("service-0", "", "env", "SERVICE_0_API_KEY")
     world.server.answer = lambda request: (
-        b"HTTP/1.1 200 OK\r\nX-Echo: %s\r\nContent-Length: %d\r\n\r\n" % (request[-9:-5], len(request)) + request
+        b"HTTP/1.1 200 OK\r\nX-Echo: %s\r\nContent-Length: %d\r\n\r\n"
+        % (request[-9:-5], len(request))
+        + request
     )
     with logging_to_file(world.settings):
         async with world.running() as app:
@@ -297,17 +332,27 @@ async def test_twenty_secrets_are_used_and_found_nowhere(world: World) -> None:
             await world.request(app, "one", "once")
             echoed = await world.shell(app, "one", curl(world, more="-i"))
             looked = await world.shell(app, "one", LOOKS)
-            asked = await world.results(app, "one", ("write_file", {"path": "f", "content": "k: {{secret:service-1}}"}))
-            exported = b"".join(msgspec.json.encode(each) for each in await app.store.events("default/terminal:one"))
+            asked = await world.results(
+                app, "one", ("write_file", {"path": "f", "content": "k: {{secret:service-1}}"})
+            )
+            exported = b"".join(
+                msgspec.json.encode(each) for each in await app.store.events("default/terminal:one")
+            )
             prompts = repr(list(world.model.requests)).encode()
     sent = world.server.requests[0].decode()
-    missing = [name for name, value in CANARIES.items() if value not in sent and not name.endswith("3")]
+    missing = [
+        name for name, value in CANARIES.items() if value not in sent and not name.endswith("3")
+    ]
     assert not missing and sent.count("X-service-") == 20
     assert "{{secret:service-1}}" in echoed and "stands for a secret" in asked[0].text
     assert not (world.home.workspace("default") / "f").exists()
     heard = (echoed + looked).encode() + exported + prompts
     own = {world.home.secrets}
-    kept = b"".join(path.read_bytes() for path in world.home.root.rglob("*") if path.is_file() and path not in own)
+    kept = b"".join(
+        path.read_bytes()
+        for path in world.home.root.rglob("*")
+        if path.is_file() and path not in own
+    )
     for value in CANARIES.values():
         assert not [form for form in forms(value) if form.encode() in heard + kept]
 
@@ -330,7 +375,9 @@ async def test_a_secret_that_is_added_is_hidden_at_once(world: World) -> None:
         world.secrets.set("late", "canary-added-late", "file")
         assert await world.shell(app, "one", "echo canary-added-late") == "{{secret:late}}\n"
         world.secrets.set("late", "canary-added-later", "file")
-        assert "canary" not in await world.shell(app, "one", "echo canary-added-late; echo canary-added-later")
+        assert "canary" not in await world.shell(
+            app, "one", "echo canary-added-late; echo canary-added-later"
+        )
         long = await world.shell(app, "one", "yes canary-added-late | head -c 200000")
         assert "canary" not in long and "read_output" in long
     kept = b"".join(path.read_bytes() for path in world.home.blobs.rglob("*") if path.is_file())
@@ -400,7 +447,9 @@ def test_the_keyring_and_the_environment_hold_values(world: World) -> None:
     assert [each.name for each in secrets.held()] == ["one"]
 
 
-def test_a_keyring_that_does_not_answer_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_keyring_that_does_not_answer_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", f"unix:path={tmp_path / 'none'}")
     with pytest.raises(ConfigError, match=r"no keyring that answers .*; keep it in the file"):
         Keyring("home").get("x")

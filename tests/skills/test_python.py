@@ -38,7 +38,7 @@ class Inside:
     async def method(self): ...
 
 async def bare(text, *, at: "int" = LATER): ...
-'''
+'''  # noqa: E501
 
 
 def test_public_async_functions_are_tools() -> None:
@@ -63,7 +63,13 @@ def test_public_async_functions_are_tools() -> None:
     assert problems == () and tool.spec.effect == "local_write" and tool.spec.replay == "never"
     assert tool.spec.parameters["required"] == ["city"]
     kinds = {name: each.get("type") for name, each in tool.spec.parameters["properties"].items()}
-    assert kinds == {"city": "string", "days": "integer", "exact": "boolean", "factor": "number", "note": "string"}
+    assert kinds == {
+        "city": "string",
+        "days": "integer",
+        "exact": "boolean",
+        "factor": "number",
+        "note": "string",
+    }
 
 
 @pytest.mark.parametrize(
@@ -110,7 +116,9 @@ def test_the_last_of_a_name_counts_and_names_are_not_taken_twice() -> None:
 def test_what_nobody_sees_is_written_out() -> None:
     (skill,) = parse("async def f():\n    'Do\u200b it.\U000e0041'".encode(), "skills/a.py").skills
     assert skill.description == "[skill] Do\\u200b it.\\U000e0041"
-    (skill,) = parse("async def f(a: str = 'x\u200b', b: str = 'x'): ...".encode(), "skills/a.py").skills
+    (skill,) = parse(
+        "async def f(a: str = 'x\u200b', b: str = 'x'): ...".encode(), "skills/a.py"
+    ).skills
     assert [each.default for each in skill.parameters] == [None, "x"]
     (skill,) = parse(f"async def f():\n    '{'long ' * 200}'".encode(), "skills/a.py").skills
     assert len(skill.description) <= 310
@@ -118,7 +126,10 @@ def test_what_nobody_sees_is_written_out() -> None:
 
 def test_models_are_told_no_default_that_cannot_be_said() -> None:
     long = f"c: int = {'9' * 400}, e: str = '{'x' * 300}'"
-    source = f"async def f(a: float = 1e999, b: int = 10 ** 9, {long}, d: str = '\\ud800', g: bool = True): ..."
+    source = (
+        f"async def f(a: float = 1e999, b: int = 10 ** 9, {long}, d: str = '\\ud800', g: bool = "
+        "True): ..."
+    )
     found = parse(source.encode(), "skills/a.py")
     assert [each.default for each in found.skills[0].parameters] == [None] * 5 + [True]
     (tool,), _ = python_tools(found, ())
@@ -151,6 +162,8 @@ def test_files_are_followed(tmp_path: Path) -> None:
         "skills/large.py is larger than 64 kB",
     )
     file.write_text("async def two(): 'Second one.'")
-    assert [each.name for each in skills.find(now + 9).skills] == ["two"] and skills.stamp(now + 9) != before
+    assert [each.name for each in skills.find(now + 9).skills] == ["two"] and skills.stamp(
+        now + 9
+    ) != before
     file.unlink()
     assert skills.find(now + 9).skills == ()

@@ -7,12 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from deskhand.skills.skill import BUNDLED, FRONT_CHARS, Skills, SkillSource, front_matter, index, read_skill
+from deskhand.skills.skill import (
+    BUNDLED,
+    FRONT_CHARS,
+    Skills,
+    SkillSource,
+    front_matter,
+    index,
+    read_skill,
+)
 from deskhand.testing.effort import least_cpu_s
 from deskhand.types.errors import ToolError
 
 
-def put(folder: Path, name: str, description: str = "Does it.", body: str = "Do it.", key: str = "name") -> Path:
+def put(
+    folder: Path, name: str, description: str = "Does it.", body: str = "Do it.", key: str = "name"
+) -> Path:
     path = folder / name / "SKILL.md"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"---\n{key}: {name}\ndescription: {description}\n---\n{body}\n")
@@ -57,7 +67,9 @@ def test_changes_are_seen_at_once(sources: tuple[SkillSource, ...]) -> None:
     assert skills.find()["one"].description == "other"
     assert "Do it." in read_skill(skills.find()["one"])
     path.parent.rename(folder / "two")
-    assert list(skills.find()) == ["one"] and "not that of its folder" in skills.find()["one"].problem
+    assert (
+        list(skills.find()) == ["one"] and "not that of its folder" in skills.find()["one"].problem
+    )
     (folder / "two/SKILL.md").unlink()
     assert skills.find() == {}
     folder.rmdir() if not any(folder.iterdir()) else None
@@ -79,7 +91,12 @@ def test_changes_are_seen_at_once(sources: tuple[SkillSource, ...]) -> None:
         ("---\nname: 'fine'\ndescription: yes\n---", "fine", "yes", ""),
         ("---\nname: fine\ndescription: 2024-13-45\n---", "fine", "2024-13-45", ""),
         ("---\nname: fine\ndescription: " + "d" * 3000 + "\n---", "fine", "d" * 1024, ""),
-        ("---\nname: fine\ndescription: when: asked\n---", "fine", "when: asked", "its front matter is not valid YAML"),
+        (
+            "---\nname: fine\ndescription: when: asked\n---",
+            "fine",
+            "when: asked",
+            "its front matter is not valid YAML",
+        ),
         ("---\nname: Fine_One\ndescription: d\n---", "Fine_One", "d", "is not in lower case"),
         ("---\nname: other\ndescription: d\n---", "other", "d", "is not that of its folder"),
         ("---\nname: a--b\ndescription: d\n---", "a--b", "d", "is not in lower case"),
@@ -99,7 +116,12 @@ def test_changes_are_seen_at_once(sources: tuple[SkillSource, ...]) -> None:
             "it has no description",
         ),
         ("---\nname: fine\ndescription: d\nx: &a [*a]\n---", "fine", "d", "not valid YAML"),
-        ("---\nname: fine\ndescription: d\nx: " + "[" * 5000 + "\n---", "fine", "d", "too many brackets"),
+        (
+            "---\nname: fine\ndescription: d\nx: " + "[" * 5000 + "\n---",
+            "fine",
+            "d",
+            "too many brackets",
+        ),
     ],
 )
 def test_front_matter(tmp_path: Path, text: str, name: str, description: str, problem: str) -> None:
@@ -147,7 +169,11 @@ def test_what_is_no_skill(tmp_path: Path) -> None:
     (tmp_path / "pipe").mkdir()
     os.mkfifo(tmp_path / "pipe" / "SKILL.md")
     put(tmp_path, "new\nline", key="title")
-    put(tmp_path, "lat\udcff".encode("utf-8", "surrogateescape").decode(errors="ignore"), key="title")
+    put(
+        tmp_path,
+        "lat\udcff".encode("utf-8", "surrogateescape").decode(errors="ignore"),
+        key="title",
+    )
     assert list(Skills([SkillSource("shared", tmp_path)]).find()) == ["lat"]
 
 
@@ -161,13 +187,18 @@ def test_no_way_out_of_a_skill(tmp_path: Path, path: str) -> None:
     (tmp_path / "secret" / "key").write_text("TOPSECRET")
     (folder / "out").symlink_to(tmp_path / "secret")
     (folder / "link").symlink_to("../../secret/key")
-    for source in (SkillSource("agent", tmp_path / "skills"), SkillSource("shared", tmp_path / "skills", links=True)):
+    for source in (
+        SkillSource("agent", tmp_path / "skills"),
+        SkillSource("shared", tmp_path / "skills", links=True),
+    ):
         skill = Skills([source]).find()["mine"]
         with pytest.raises(ToolError):
             read_skill(skill, path)
 
 
-def test_an_agent_cannot_link_a_secret_into_its_skills(sources: tuple[SkillSource, ...], tmp_path: Path) -> None:
+def test_an_agent_cannot_link_a_secret_into_its_skills(
+    sources: tuple[SkillSource, ...], tmp_path: Path
+) -> None:
     """A command in the sandbox may make links to what it cannot see."""
     secret = put(tmp_path / "secret", "key", body="TOPSECRET").parent
     folder = sources[2].root / "skills"

@@ -50,9 +50,11 @@ async def rival(path: str, count: str) -> None:
 
 
 def fail_syncs() -> None:
-    """From here on the kernel answers EIO to every fsync and fdatasync of this process: a seccomp filter on all
-    threads. See seccomp(2) and linux/seccomp.h."""
-    fsync, fdatasync, seccomp = {"x86_64": (74, 75, 317), "aarch64": (82, 83, 277)}[platform.machine()]
+    """From here on the kernel answers EIO to every fsync and fdatasync of this process: a seccomp
+    filter on all threads. See seccomp(2) and linux/seccomp.h."""
+    fsync, fdatasync, seccomp = {"x86_64": (74, 75, 317), "aarch64": (82, 83, 277)}[
+        platform.machine()
+    ]
     load = 0x20
     equal = 0x15
     answer = 0x06
@@ -66,10 +68,14 @@ def fail_syncs() -> None:
         (answer, 0, 0, allow),
     ]
     code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in lines))
-    program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(lines), ctypes.addressof(code)))
+    program = ctypes.create_string_buffer(
+        struct.pack("HxxxxxxP", len(lines), ctypes.addressof(code))
+    )
     libc = ctypes.CDLL(None, use_errno=True)
     assert libc.prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
-    assert libc.syscall(seccomp, 1, 1, program) == 0, os.strerror(ctypes.get_errno())  # SET_MODE_FILTER, TSYNC
+    assert libc.syscall(seccomp, 1, 1, program) == 0, os.strerror(
+        ctypes.get_errno()
+    )  # SET_MODE_FILTER, TSYNC
 
 
 async def lose_syncs(path: str) -> None:
@@ -97,7 +103,8 @@ async def _write_until_full(store: SqliteStore, acknowledged: list[str]) -> None
 
 
 async def full_disk(folder: str) -> None:
-    """On a small disk of its own: fill it, go on reading, make room, go on writing by itself, open it anew."""
+    """On a small disk of its own: fill it, go on reading, make room, go on writing by itself, open
+    it anew."""
     disk = Path(folder) / "disk"
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40k", "tmpfs", disk], check=True)
@@ -123,7 +130,11 @@ async def full_disk(folder: str) -> None:
     await _write_until_full(store, acknowledged)
     await store.close()
     store = SqliteStore(disk / "deskhand.db")
-    assert len(await store.waiting(S)) == len(acknowledged) and not store.check() and not (await store.audit())[1]
+    assert (
+        len(await store.waiting(S)) == len(acknowledged)
+        and not store.check()
+        and not (await store.audit())[1]
+    )
     assert [row.session for row in await store.sessions(OWNER)] == [S]
     await store.close()
     subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
@@ -137,7 +148,11 @@ async def full_disk(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    acts: dict[str, Callable[..., Awaitable[None]]] = {"rival": rival, "lose_syncs": lose_syncs, "full_disk": full_disk}
+    acts: dict[str, Callable[..., Awaitable[None]]] = {
+        "rival": rival,
+        "lose_syncs": lose_syncs,
+        "full_disk": full_disk,
+    }
     if sys.argv[1] == "hold":
         hold(*sys.argv[2:])
     else:

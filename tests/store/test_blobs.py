@@ -76,7 +76,9 @@ async def test_changed_or_gone_bytes_are_not_given_out(tmp_path: Path) -> None:
 
 async def test_only_what_is_old_and_unused_is_collected(tmp_path: Path) -> None:
     blobs = Blobs(tmp_path)
-    used, old, young, again = [await blobs.put(name) for name in (b"used", b"old", b"young", b"again")]
+    used, old, young, again = [
+        await blobs.put(name) for name in (b"used", b"old", b"young", b"again")
+    ]
     part = blobs.path(old).with_suffix(".77-1.part")
     part.write_bytes(b"half")
     now = blobs.path(young).stat().st_mtime
@@ -84,7 +86,9 @@ async def test_only_what_is_old_and_unused_is_collected(tmp_path: Path) -> None:
         os.utime(path, (now - 2 * KEPT_S, now - 2 * KEPT_S))
     await blobs.put(b"again")  # its commit is on its way
     assert blobs.collect(lambda digest: digest == used, now) == 2
-    assert {path.name for path in kept(tmp_path)} == {d.removeprefix("sha256:") for d in (used, young, again)}
+    assert {path.name for path in kept(tmp_path)} == {
+        d.removeprefix("sha256:") for d in (used, young, again)
+    }
     assert Blobs(tmp_path / "none").collect(lambda digest: False, now) == 0
 
 
@@ -107,7 +111,8 @@ async def test_killed_in_the_middle_of_a_put(tmp_path: Path) -> None:
     """The child dies between writing the part and giving it its name."""
     child = (
         "import os, sys; from pathlib import Path; from deskhand.store.blobs import Blobs;"
-        "sys.addaudithook(lambda event, args: os.kill(os.getpid(), 9) if event == 'os.rename' else None);"
+        "sys.addaudithook(lambda event, args: os.kill(os.getpid(), 9) if event == "
+        "'os.rename' else None);"
         "Blobs(Path(sys.argv[1]))._put(b'data' * 100000)"
     )
     killed = subprocess.run([sys.executable, "-c", child, str(tmp_path)], check=False)

@@ -42,7 +42,9 @@ def test_hash_is_what_the_design_says() -> None:
     first = log()[0]
     assert first.body is not None and first.salt is not None
     inner = sha256(first.salt + first.body).digest()
-    assert first.hash == sha256(bytes(32) + b"a\x001\x001700000001.5\x00hinted\x00" + inner).digest()
+    assert (
+        first.hash == sha256(bytes(32) + b"a\x001\x001700000001.5\x00hinted\x00" + inner).digest()
+    )
     assert next_hash(START, ("a", 1, 3, "k"), b"") == next_hash(START, ("a", 1, 3.0, "k"), b""), (
         "SQLite gives floats back"
     )
@@ -50,13 +52,25 @@ def test_hash_is_what_the_design_says() -> None:
 
 def test_true_log_holds() -> None:
     links = log()
-    heads = {"a": {6: links[5].hash}, "b": {4: links[9].hash}}  # an anchor may be older than the log
+    heads = {
+        "a": {6: links[5].hash},
+        "b": {4: links[9].hash},
+    }  # an anchor may be older than the log
     assert verify(links) == [] == verify(links, heads)
     assert verify([]) == []
 
 
 @pytest.mark.parametrize(
-    "field", [{"body": b"{}"}, {"salt": b"x"}, {"at": 5.0}, {"kind": "masked"}, {"hash": b"x" * 32}, {"n": 9}], ids=str
+    "field",
+    [
+        {"body": b"{}"},
+        {"salt": b"x"},
+        {"at": 5.0},
+        {"kind": "masked"},
+        {"hash": b"x" * 32},
+        {"n": 9},
+    ],
+    ids=str,
 )
 def test_one_changed_field_is_found(field: dict[str, Any]) -> None:
     for i in range(12):
@@ -71,7 +85,9 @@ def test_every_byte_counts() -> None:
     assert body is not None
     for position in range(len(body)):
         links = log()
-        links[2] = links[2]._replace(body=body[:position] + bytes([body[position] ^ 1]) + body[position + 1 :])
+        links[2] = links[2]._replace(
+            body=body[:position] + bytes([body[position] ^ 1]) + body[position + 1 :]
+        )
         assert [(found.session, found.n) for found in verify(links)] == [("a", 3)]
 
 

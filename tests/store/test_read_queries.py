@@ -63,17 +63,30 @@ async def write(store: SqliteStore, session: str, *events: AnyEvent, at: float =
 
 
 async def test_words_are_found_in_what_both_said(store: SqliteStore) -> None:
-    await write(store, ROOM, received("Where is the Zürich invoice?"), replied("In taxes/2025."), TurnEnded("done"))
+    await write(
+        store,
+        ROOM,
+        received("Where is the Zürich invoice?"),
+        replied("In taxes/2025."),
+        TurnEnded("done"),
+    )
     await write(store, ROOM, QuestionAnswered(2, "q", BOB, text("the blue one")))
     (first,) = await store.search(BOB, "zurich INVOI")
-    assert (first.session, first.n, first.role, first.title) == (ROOM, 1, "user", "Where is the Zürich invoice?")
+    assert (first.session, first.n, first.role, first.title) == (
+        ROOM,
+        1,
+        "user",
+        "Where is the Zürich invoice?",
+    )
     assert [first.excerpt[a:b] for a, b in first.marks] == ["Zürich", "invoice"]
     (second,) = await store.search(BOB, "taxes")
     assert (second.n, second.role) == (2, "assistant")
     assert [hit.n for hit in await store.search(BOB, "blue")] == [4]
     assert not await store.search(BOB, "zurich taxes"), "all of the words, in one place"
     await write(store, ROOM, received("another invoice"))
-    assert [hit.n for hit in await store.search(BOB, "invoice", limit=1)] == [5], "what is new is found at once"
+    assert [hit.n for hit in await store.search(BOB, "invoice", limit=1)] == [5], (
+        "what is new is found at once"
+    )
 
 
 async def test_nobody_finds_what_they_may_not_see(store: SqliteStore) -> None:
@@ -81,7 +94,11 @@ async def test_nobody_finds_what_they_may_not_see(store: SqliteStore) -> None:
     await write(store, DESK, received("secret of ann", ANN))
     assert {hit.session for hit in await store.search(ANN, "secret")} == {ROOM, DESK}
     assert {hit.session for hit in await store.search(BOB, "secret")} == {ROOM}
-    assert not await store.search(EVE, "secret") and not await store.usage(EVE) and not await store.activity(EVE)
+    assert (
+        not await store.search(EVE, "secret")
+        and not await store.usage(EVE)
+        and not await store.activity(EVE)
+    )
     assert [hit.n for hit in await store.search(ANN, "secret", session=DESK)] == [1]
     assert not await store.search(EVE, "secret", session=DESK)
     assert len(await store.search(ANN, "secret", limit=2)) == 2
@@ -89,9 +106,9 @@ async def test_nobody_finds_what_they_may_not_see(store: SqliteStore) -> None:
 
 HOSTILE = [
     "", " ",
-    '"', "'", '"""', "*", "a*", "(", ")", "NEAR(a b)", "a AND", "NOT a", "words:a", "^a", "a -b", "{a b}:c", "--",
+    '"', "'", '"""', "*", "a*", "(", ")", "NEAR(a b)", "a AND", "NOT a", "words:a", "^a", "a -b", "{a b}:c", "--",  # noqa: E501
     "; DROP TABLE event", "\0", "\ud800", "a\0b", "😀", "💥" * 500, "%", "_", "\\", "a" * 1_000_000,
-    '" ' * 500_000, "x " * 500_000, "a OR b", "+a", "col : a", "\u202e", "日本語", "ß", "İ", "a" + "\u0301" * 1000,
+    '" ' * 500_000, "x " * 500_000, "a OR b", "+a", "col : a", "\u202e", "日本語", "ß", "İ", "a" + "\u0301" * 1000,  # noqa: E501
 ]  # fmt: skip
 
 
@@ -102,7 +119,9 @@ async def test_whatever_is_typed_is_words(store: SqliteStore, query: str) -> Non
     assert len(hits) <= 1
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.text(), st.text(max_size=300))
 async def test_any_text_and_any_query(store: SqliteStore, said: str, query: str) -> None:
     await write(store, ROOM, received(said.encode("utf-8", "replace").decode()))
@@ -110,7 +129,9 @@ async def test_any_text_and_any_query(store: SqliteStore, said: str, query: str)
         assert all(0 <= a < b <= len(hit.excerpt) for a, b in hit.marks)
 
 
-@given(st.text(alphabet="abcé ß\n._-", max_size=400), st.text(alphabet="abcé", min_size=1, max_size=3))
+@given(
+    st.text(alphabet="abcé ß\n._-", max_size=400), st.text(alphabet="abcé", min_size=1, max_size=3)
+)
 def test_marks_lie_in_the_excerpt(said: str, word: str) -> None:
     piece, marks = excerpt(said, [word])
     assert len(piece) <= 242 and "\n" not in piece
@@ -127,10 +148,14 @@ async def test_what_is_erased_is_found_no_more(store: SqliteStore) -> None:
     await write(store, DESK, received("kept", ANN))
     assert len(await store.search(ANN, word)) == 2
     await store.erase(ANN, ROOM, 11 * DAY)
-    assert not await store.search(ANN, word) and [h.session for h in await store.search(ANN, "kept")] == [DESK]
+    assert not await store.search(ANN, word) and [
+        h.session for h in await store.search(ANN, "kept")
+    ] == [DESK]
     db = apsw.Connection(str(store.path))
     db.execute("CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, said, row)")
-    assert db.execute("SELECT term FROM temp.terms").fetchall() == [("kept",)], "the index has forgotten the words too"
+    assert db.execute("SELECT term FROM temp.terms").fetchall() == [("kept",)], (
+        "the index has forgotten the words too"
+    )
     db.close()
     await store.close()
     assert word.encode() not in store.path.read_bytes()
@@ -142,7 +167,11 @@ async def test_what_is_looked_up_can_be_made_anew(store: SqliteStore) -> None:
     await write(store, DESK, received("one", ANN), replied("three"))
     before = await store.search(ANN, "one"), await store.usage(ANN), await store.activity(ANN)
     await store.rebuild()
-    assert before == (await store.search(ANN, "one"), await store.usage(ANN), await store.activity(ANN))
+    assert before == (
+        await store.search(ANN, "one"),
+        await store.usage(ANN),
+        await store.activity(ANN),
+    )
 
 
 async def test_a_long_log_is_looked_up_in_parts(store: SqliteStore) -> None:
@@ -165,18 +194,33 @@ async def test_usage_by_session_model_and_day(store: SqliteStore) -> None:
     await write(store, ROOM, received("hi"), replied("a"), replied("b"), at=10 * DAY + 5)
     await write(store, ROOM, replied("c", model="p/big", usage=Usage(100, 50)), at=11 * DAY)
     await write(store, DESK, received("hi", ANN), replied("d"), at=12 * DAY - 1)
-    rows = [(r.session, r.model, r.day // int(DAY), r.calls, r.input_tokens) for r in await store.usage(ANN)]
+    rows = [
+        (r.session, r.model, r.day // int(DAY), r.calls, r.input_tokens)
+        for r in await store.usage(ANN)
+    ]
     assert rows == [(DESK, "p/m", 11, 1, 10), (ROOM, "p/big", 11, 1, 100), (ROOM, "p/m", 10, 2, 20)]
     (first, second) = await store.usage(BOB)
-    assert (second.output_tokens, second.cached_tokens, second.cache_write_tokens, second.title) == (10, 4, 2, "hi")
-    assert [row.model for row in await store.usage(BOB, 11 * DAY + 3600)] == ["p/big"] and first.model == "p/big"
+    assert (
+        second.output_tokens,
+        second.cached_tokens,
+        second.cache_write_tokens,
+        second.title,
+    ) == (10, 4, 2, "hi")
+    assert [row.model for row in await store.usage(BOB, 11 * DAY + 3600)] == [
+        "p/big"
+    ] and first.model == "p/big"
 
 
 async def test_the_last_calls_and_results(store: SqliteStore) -> None:
     shell = ToolCall("c1", "shell", msgspec.Raw(b'{"command":"ls"}'))
     look = ToolCall("c2", "look", msgspec.Raw(b"{}"))
     await write(store, ROOM, received("go"), replied("", shell, look))
-    await write(store, ROOM, ToolFinished(ToolResult("c1", (Text("a.txt"),))), CallClosed("c2", "denied", "no"))
+    await write(
+        store,
+        ROOM,
+        ToolFinished(ToolResult("c1", (Text("a.txt"),))),
+        CallClosed("c2", "denied", "no"),
+    )
     await write(store, ROOM, replied("words, no call"), TurnEnded("done"))
     found = [(a.kind, a.name, a.detail, a.status) for a in await store.activity(BOB)]
     assert found == [
@@ -200,7 +244,8 @@ async def test_what_a_program_says_was_said_before_is_found_too(store: SqliteSto
 
 
 async def test_a_page_is_read_from_an_index(tmp_path: Path) -> None:
-    """The pages in the midst of many do not cost more than the first: nothing is sorted, and nothing read through."""
+    """The pages in the midst of many do not cost more than the first: nothing is sorted, and
+    nothing read through."""
     store = SqliteStore(tmp_path / "s.db")
     sql = load_sql("deskhand.store", "queries.sql")
     asked = {

@@ -1,4 +1,5 @@
-"""Opening a database: new, old, newer, damaged, out of reach, or cut off in the middle of a migration."""
+"""Opening a database: new, old, newer, damaged, out of reach, or cut off in the middle of a
+migration."""
 
 from __future__ import annotations
 
@@ -21,7 +22,9 @@ from deskhand.types.errors import StoreCorrupt, StoreError, StoreNewer, StoreRea
 from deskhand.types.events import Erased
 
 HERE = Path(__file__).parent
-GOLDEN = sorted((HERE / "golden").glob("schema_*.sql"), key=lambda path: int(path.stem.removeprefix("schema_")))
+GOLDEN = sorted(
+    (HERE / "golden").glob("schema_*.sql"), key=lambda path: int(path.stem.removeprefix("schema_"))
+)
 
 
 async def filled(path: Path) -> int:
@@ -48,13 +51,21 @@ async def test_every_released_schema_is_brought_up_to_date(golden: Path, tmp_pat
     gone = await store.events("default/terminal:erased")
     state = fold(State(""), await store.history("default/terminal:golden"))
     assert store.schema == migrations()[-1][0] and not breaks and not store.check()
-    assert [row.session for row in sessions] == ["default/terminal:golden"] and sessions[0].turns == 1
+    assert [row.session for row in sessions] == ["default/terminal:golden"] and sessions[
+        0
+    ].turns == 1
     assert count == len(talk) + len(gone) == 12
     assert [type(e.event) for e in gone] == [Erased] * 3
-    assert state.turn is not None and "call_2" in state.calls and state.calls["call_2"].ask is not None
-    assert [row.inbound.external_id for row in await store.waiting("default/terminal:golden")] == ["m3"]
+    assert (
+        state.turn is not None and "call_2" in state.calls and state.calls["call_2"].ask is not None
+    )
+    assert [row.inbound.external_id for row in await store.waiting("default/terminal:golden")] == [
+        "m3"
+    ]
     assert [row.outgoing.key for row in await store.outbox_due(2e9, 9)] == ["k1"]
-    assert [(row.session, row.wake_at) for row in await store.open_sessions()] == [("default/terminal:golden", None)]
+    assert [(row.session, row.wake_at) for row in await store.open_sessions()] == [
+        ("default/terminal:golden", None)
+    ]
     asks = await store.open_asks(OWNER)
     used = await store.usage(OWNER)
     assert [ask.ask_id for ask in asks] == ["ask_1"] and used[0].calls == 3
@@ -85,7 +96,10 @@ async def test_newer_schema_is_refused_untouched(tmp_path: Path) -> None:
 
 NEXT = [
     *migrations(),
-    (migrations()[-1][0] + 1, "CREATE TABLE next(x); INSERT INTO next VALUES(1); SELECT maybe_die();"),
+    (
+        migrations()[-1][0] + 1,
+        "CREATE TABLE next(x); INSERT INTO next VALUES(1); SELECT maybe_die();",
+    ),
 ]
 
 
@@ -118,13 +132,18 @@ async def test_kill_in_the_middle_of_a_migration(tmp_path: Path) -> None:
 
 
 def test_two_migrate_at_once(tmp_path: Path) -> None:
-    """The second has read the old version, and waits for the lock that the first holds in the middle of its work."""
+    """The second has read the old version, and waits for the lock that the first holds in the
+    middle of its work."""
     path, versions, threads = tmp_path / "deskhand.db", list[int](), list[threading.Thread]()
     migrate(connect(path, write=True), path, migrations())
 
     def second() -> None:
         versions.append(
-            migrate(connect(path, write=True), path, [*migrations(), (NEXT[-1][0], "CREATE TABLE next(x);")])
+            migrate(
+                connect(path, write=True),
+                path,
+                [*migrations(), (NEXT[-1][0], "CREATE TABLE next(x);")],
+            )
         )
 
     def meanwhile() -> int:
@@ -142,10 +161,14 @@ def test_a_migration_that_fails_is_taken_back(tmp_path: Path) -> None:
     path = tmp_path / "deskhand.db"
     with pytest.raises(StoreError):
         migrate(
-            connect(path, write=True), path, [*migrations(), (NEXT[-1][0], "CREATE TABLE next(x); SELECT no_such();")]
+            connect(path, write=True),
+            path,
+            [*migrations(), (NEXT[-1][0], "CREATE TABLE next(x); SELECT no_such();")],
         )
     db = connect(path, write=True)
-    assert db.execute("SELECT max(version) FROM schema_version").fetchone() == (migrations()[-1][0],)
+    assert db.execute("SELECT max(version) FROM schema_version").fetchone() == (
+        migrations()[-1][0],
+    )
     assert db.execute("SELECT * FROM sqlite_schema WHERE name = 'next'").fetchall() == []
 
 
@@ -155,12 +178,16 @@ def test_many_processes_open_a_new_file_at_once(tmp_path: Path) -> None:
         "sys.stdin.read(); print(SqliteStore(Path(sys.argv[1])).schema)"
     )
     argv = [sys.executable, "-c", code, str(tmp_path / "deskhand.db")]
-    children = [subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(5)]
+    children = [
+        subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(5)
+    ]
     for child in children:
         assert child.stdin is not None
         child.stdin.close()
         child.stdin = None
-    assert [child.communicate()[0].strip() for child in children] == [b"%d" % migrations()[-1][0]] * 5
+    assert [child.communicate()[0].strip() for child in children] == [
+        b"%d" % migrations()[-1][0]
+    ] * 5
 
 
 async def test_damage_is_said_plainly(tmp_path: Path) -> None:

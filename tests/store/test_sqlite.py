@@ -13,7 +13,19 @@ from hypothesis import strategies as st
 
 from deskhand.store.schema import connect
 from deskhand.store.sqlite import SqliteStore
-from deskhand.testing.store_suite import ANN, BOB, CASES, OWNER, PLACE, T0, Case, S, commit, inbound, received
+from deskhand.testing.store_suite import (
+    ANN,
+    BOB,
+    CASES,
+    OWNER,
+    PLACE,
+    T0,
+    Case,
+    S,
+    commit,
+    inbound,
+    received,
+)
 from deskhand.types.commit import Commit, Outgoing
 from deskhand.types.errors import StoreCorrupt
 from deskhand.types.events import AnyEvent, Hinted, MessageReceived, TurnEnded
@@ -29,7 +41,8 @@ async def test_conformance(case: Case, tmp_path: Path) -> None:
 
 
 async def test_erased_words_leave_the_files(tmp_path: Path) -> None:
-    """Long ones on pages of their own, short ones between others, and the copies in inbox, outbox, list and log."""
+    """Long ones on pages of their own, short ones between others, and the copies in inbox, outbox,
+    list and log."""
     path = tmp_path / "deskhand.db"
     secret = "Xyzzy-1729"
     store = SqliteStore(path)
@@ -39,7 +52,15 @@ async def test_erased_words_leave_the_files(tmp_path: Path) -> None:
             row = await store.accept(inbound(f"{session}{i}", words), ANN, session)
             said = Outgoing(f"{session}{i}", PLACE, (Text(words),))
             await store.commit(
-                Commit(session, i + 1, T0, (received(row.inbox_id, words),), (row.inbox_id,), (said,), close=True)
+                Commit(
+                    session,
+                    i + 1,
+                    T0,
+                    (received(row.inbox_id, words),),
+                    (row.inbox_id,),
+                    (said,),
+                    close=True,
+                )
             )
     await store.accept(inbound("waits", secret), ANN, S)
     assert any(secret.encode() in file.read_bytes() for file in tmp_path.iterdir())
@@ -90,11 +111,15 @@ def test_rebuilt_projections_equal_the_live_ones(steps: list[Any]) -> None:
 
 
 def projections(store: SqliteStore) -> list[list[Any]]:
-    return [store._all(f"SELECT * FROM {name} ORDER BY 1, 2") for name in ("session", "session_member", "blob_use")]
+    return [
+        store._all(f"SELECT * FROM {name} ORDER BY 1, 2")
+        for name in ("session", "session_member", "blob_use")
+    ]
 
 
 async def test_heads_anchor_the_log(tmp_path: Path) -> None:
-    """Somebody with a database tool changes, deletes, swaps or cuts; the audit names the first bad row."""
+    """Somebody with a database tool changes, deletes, swaps or cuts; the audit names the first bad
+    row."""
     path = tmp_path / "deskhand.db"
     store = SqliteStore(path)
     for session in ("a", "b"):
@@ -122,7 +147,9 @@ async def test_heads_anchor_the_log(tmp_path: Path) -> None:
         db.execute(attack).fetchall()
         db.close()
         store = SqliteStore(path)
-        assert [(found.session, found.n) for found in (await store.audit(anchors))[1]] == [bad], attack
+        assert [(found.session, found.n) for found in (await store.audit(anchors))[1]] == [bad], (
+            attack
+        )
         await store.close()
 
 

@@ -1,4 +1,5 @@
-"""The writer against other processes and a failing disk: nothing acknowledged is lost, nothing is built on sand."""
+"""The writer against other processes and a failing disk: nothing acknowledged is lost, nothing is
+built on sand."""
 
 from __future__ import annotations
 
@@ -25,7 +26,9 @@ CHILD = [sys.executable, str(Path(__file__).parent / "children.py")]
 
 def start(*arguments: str) -> subprocess.Popen[str]:
     """The other process, once it is ready."""
-    child = subprocess.Popen([*CHILD, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen(
+        [*CHILD, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     assert child.stdout is not None and child.stdout.readline()
     return child
 
@@ -58,8 +61,8 @@ async def held(path: Path, seconds: float) -> None:
 
 
 async def test_locked_by_another_process(tmp_path: Path) -> None:
-    """For a moment, and for longer than SQLite itself waits: the write is late and not lost; reading goes on, and
-    the event loop is never blocked."""
+    """For a moment, and for longer than SQLite itself waits: the write is late and not lost;
+    reading goes on, and the event loop is never blocked."""
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(held, tmp_path / "short.db", 1.0)
         tasks.start_soon(held, tmp_path / "long.db", BUSY_MS / 1000 + 0.5)
@@ -88,7 +91,9 @@ def test_two_processes_take_each_message_in_once(tmp_path: Path) -> None:
 async def test_a_disk_that_does_not_confirm_stops_the_process(tmp_path: Path) -> None:
     """Going on would build on what may not be there: no second fsync may call it safe."""
     path = tmp_path / "deskhand.db"
-    child = subprocess.run([*CHILD, "lose_syncs", str(path)], capture_output=True, text=True, check=False)
+    child = subprocess.run(
+        [*CHILD, "lose_syncs", str(path)], capture_output=True, text=True, check=False
+    )
     assert child.returncode == os.EX_IOERR, child.stderr
     assert child.stdout.split() == ["1", "2", "3", "4", "5"] and "did not confirm" in child.stderr
     store = SqliteStore(path)
@@ -98,14 +103,19 @@ async def test_a_disk_that_does_not_confirm_stops_the_process(tmp_path: Path) ->
 
 def test_full_and_read_only_disk(tmp_path: Path) -> None:
     """In a mount namespace of its own, so that nothing stays behind."""
-    space = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--mount"]
-    child = subprocess.run([*space, *CHILD, "full_disk", str(tmp_path)], capture_output=True, text=True, check=False)
+    space = (
+        ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--mount"]
+    )
+    child = subprocess.run(
+        [*space, *CHILD, "full_disk", str(tmp_path)], capture_output=True, text=True, check=False
+    )
     assert child.returncode == 0, child.stderr
     assert int(child.stdout) > 40
 
 
 async def test_one_failing_job_leaves_its_batch_alone(tmp_path: Path) -> None:
-    """Many at once, every third stale: each is told its own outcome, and the good ones are on disk."""
+    """Many at once, every third stale: each is told its own outcome, and the good ones are on
+    disk."""
     store = SqliteStore(tmp_path / "deskhand.db")
     outcomes: dict[int, str] = {}
 
@@ -149,7 +159,8 @@ async def test_closing_writes_what_is_queued(tmp_path: Path) -> None:
 
 
 async def test_what_comes_after_closing_is_refused_at_once(tmp_path: Path) -> None:
-    """A turn shields its commit from being cancelled, so nobody could end a wait for a thread that is gone."""
+    """A turn shields its commit from being cancelled, so nobody could end a wait for a thread that
+    is gone."""
     store = SqliteStore(tmp_path / "deskhand.db")
     await store.close()
     with anyio.fail_after(10), pytest.raises(StoreUnavailable, match="closed"):
@@ -157,7 +168,8 @@ async def test_what_comes_after_closing_is_refused_at_once(tmp_path: Path) -> No
 
 
 def test_everybody_who_writes_while_it_is_closed_gets_an_answer(tmp_path: Path) -> None:
-    """Each write that was promised is on disk, and each other one is refused: nobody waits for ever."""
+    """Each write that was promised is on disk, and each other one is refused: nobody waits for
+    ever."""
     path = tmp_path / "deskhand.db"
     store = SqliteStore(path)
     written = [0] * 4
@@ -171,7 +183,10 @@ def test_everybody_who_writes_while_it_is_closed_gets_an_answer(tmp_path: Path) 
                 if written[writer] == 5:
                     busy.wait()
 
-    threads = [threading.Thread(target=anyio.run, args=(write, i), daemon=True) for i in range(len(written))]
+    threads = [
+        threading.Thread(target=anyio.run, args=(write, i), daemon=True)
+        for i in range(len(written))
+    ]
     for thread in threads:
         thread.start()
     busy.wait()

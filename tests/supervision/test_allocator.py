@@ -34,7 +34,9 @@ print(anon_mb() - before)
 
 
 def grown_mb(how: str) -> int:
-    return int(subprocess.run([sys.executable, "-c", THREADS, how], capture_output=True, check=True).stdout)
+    return int(
+        subprocess.run([sys.executable, "-c", THREADS, how], capture_output=True, check=True).stdout
+    )
 
 
 def test_what_threads_have_freed_is_given_back() -> None:

@@ -1,4 +1,5 @@
-"""Parts that fail are started again, and how each is doing is known: in one process, and over restarts."""
+"""Parts that fail are started again, and how each is doing is known: in one process, and over
+restarts."""
 
 from __future__ import annotations
 
@@ -20,10 +21,21 @@ from deskhand.models.base import Model, Request
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.sandbox.probes import Proven
 from deskhand.store.sqlite import SqliteStore
-from deskhand.supervision.health_checks import PROVIDER_FAULT_S, driver_fact, models_renewed, note_models
+from deskhand.supervision.health_checks import (
+    PROVIDER_FAULT_S,
+    driver_fact,
+    models_renewed,
+    note_models,
+)
 from deskhand.supervision.health_facts import DOWN_AFTER, Vitals
 from deskhand.supervision.lock import Holder, held, holder_of, take
-from deskhand.supervision.restart_with_backoff import LONGEST_PAUSE_S, REFUSED_PAUSE_S, Child, keep_running, pause_s
+from deskhand.supervision.restart_with_backoff import (
+    LONGEST_PAUSE_S,
+    REFUSED_PAUSE_S,
+    Child,
+    keep_running,
+    pause_s,
+)
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel
@@ -62,7 +74,10 @@ def vitals_of(folder: Path, clock: SetClock) -> Vitals:
     ],
 )
 def test_what_the_parts_come_to(states: Sequence[tuple[State, bool]], whole: State) -> None:
-    assert overall(HealthFact(str(n), state, vital=vital) for n, (state, vital) in enumerate(states)) == whole
+    assert (
+        overall(HealthFact(str(n), state, vital=vital) for n, (state, vital) in enumerate(states))
+        == whole
+    )
 
 
 def test_pauses_grow_and_end_growing() -> None:
@@ -98,8 +113,8 @@ def test_a_part_that_fails_is_degraded_then_down_and_well_again(tmp_path: Path) 
 
 
 async def kept(tmp_path: Path, ends: list[BaseException | None]) -> tuple[int, list[int]]:
-    """A child that ends like this, one life after the other: how often it lived, and after which failures in a row
-    there was a pause."""
+    """A child that ends like this, one life after the other: how often it lived, and after which
+    failures in a row there was a pause."""
     vitals = vitals_of(tmp_path, SetClock(1000.0))
     lives, pauses = 0, list[int]()
 
@@ -122,22 +137,36 @@ async def kept(tmp_path: Path, ends: list[BaseException | None]) -> tuple[int, l
     return lives, pauses
 
 
-async def test_whatever_ends_is_started_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    ends = [ValueError("a bug"), None, ExceptionGroup("of a task group", [OSError("gone")]), StoreFull("no room")]
+async def test_whatever_ends_is_started_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ends = [
+        ValueError("a bug"),
+        None,
+        ExceptionGroup("of a task group", [OSError("gone")]),
+        StoreFull("no room"),
+    ]
     assert await kept(tmp_path, [*ends]) == (5, [1, 2, 3, 4])
     assert "one broke (ValueError: a bug)" in caplog.text and "Traceback" in caplog.text
     assert "one: it ended by itself" in caplog.text and "one: no room; again in" in caplog.text
 
 
 @pytest.mark.parametrize(
-    "end", [StoreCorrupt("damaged"), ExceptionGroup("of a task group", [StoreCorrupt("damaged")]), SystemExit(3)]
+    "end",
+    [
+        StoreCorrupt("damaged"),
+        ExceptionGroup("of a task group", [StoreCorrupt("damaged")]),
+        SystemExit(3),
+    ],
 )
 async def test_what_nothing_may_be_built_on_ends_it(tmp_path: Path, end: BaseException) -> None:
     with pytest.raises(type(end)):
         await kept(tmp_path, [end])
 
 
-async def test_the_file_is_written_soon_after_a_failure_and_read_at_the_next_start(tmp_path: Path) -> None:
+async def test_the_file_is_written_soon_after_a_failure_and_read_at_the_next_start(
+    tmp_path: Path,
+) -> None:
     clock = SetClock(1000.0)
     vitals = vitals_of(tmp_path, clock)
     vitals.failed("channel mail", LoginRefused("wrong key s3cret"))
@@ -153,7 +182,9 @@ async def test_the_file_is_written_soon_after_a_failure_and_read_at_the_next_sta
     after.recall()
     after.began("channel mail")
     (fact,) = after.facts()
-    assert (fact.state, fact.last_error) == ("down", "LoginRefused: wrong key [KEY]"), "a new start mends no key"
+    assert (fact.state, fact.last_error) == ("down", "LoginRefused: wrong key [KEY]"), (
+        "a new start mends no key"
+    )
     after.succeeded("channel mail")
     assert after.facts()[0].state == "ok"
     (tmp_path / "health.json").write_text("{torn")
@@ -164,7 +195,11 @@ def test_a_lock_says_who_has_it(tmp_path: Path) -> None:
     path = tmp_path / "x.lock"
     assert holder_of(path) is None
     fd = take(path, Holder(77, 5.0))
-    assert fd is not None and take(path, Holder(78, 6.0)) is None and holder_of(path) == Holder(77, 5.0)
+    assert (
+        fd is not None
+        and take(path, Holder(78, 6.0)) is None
+        and holder_of(path) == Holder(77, 5.0)
+    )
     os.close(fd)
     assert holder_of(path) is None, "what it says counts only while it is held"
     path.write_text("")
@@ -191,7 +226,9 @@ async def test_a_lock_is_left_to_who_is_to_have_it_for_a_while(tmp_path: Path) -
 @asynccontextmanager
 async def running(home: Path, channels: Sequence[Channel] = (), **parts: Any) -> AsyncIterator[App]:
     model: Model = parts.pop("model", ScriptedModel())
-    settings = Settings(Home(home), Config(), environment={"HOME": str(home)}).with_model("scripted/test")
+    settings = Settings(Home(home), Config(), environment={"HOME": str(home)}).with_model(
+        "scripted/test"
+    )
     made = Parts(lambda name: model, {}, channels=channels, authorise=lambda inbound: ANN, **parts)
     async with open_app(settings, made) as app, anyio.create_task_group() as tasks:
         tasks.start_soon(app.run)
@@ -232,11 +269,20 @@ async def test_one_broken_channel_holds_up_nobody(tmp_path: Path) -> None:
     broken.name = "broken"
     async with running(tmp_path, (channel, broken)) as app:
         channel.write("hello")
-        found, facts = await health(app, lambda facts: bool(channel.sent) and bool(facts["channel broken"].last_error))
+        found, facts = await health(
+            app, lambda facts: bool(channel.sent) and bool(facts["channel broken"].last_error)
+        )
     assert found.state == "degraded" and found.pid and found.version
     assert facts["channel broken"].state == "down"
-    assert facts["channel memory"].state == "ok" and facts["channel memory"].last_success_at is not None
-    assert facts["driver"].state == "ok" and facts["driver"].vital and facts["driver"].since is not None
+    assert (
+        facts["channel memory"].state == "ok"
+        and facts["channel memory"].last_success_at is not None
+    )
+    assert (
+        facts["driver"].state == "ok"
+        and facts["driver"].vital
+        and facts["driver"].since is not None
+    )
     assert facts["model scripted"].last_success_at is not None
     assert REFUSED_PAUSE_S > LONGEST_PAUSE_S, "who is refused does not knock every minute"
 
@@ -245,7 +291,9 @@ async def test_a_channel_comes_back_by_itself(tmp_path: Path) -> None:
     channel = Shaky(ChannelError("the platform is away"), ValueError("a bug"))
     async with running(tmp_path, (channel,)) as app:
         channel.write("hello")
-        _, facts = await health(app, lambda facts: bool(channel.sent) and facts["channel memory"].state == "ok")
+        _, facts = await health(
+            app, lambda facts: bool(channel.sent) and facts["channel memory"].state == "ok"
+        )
     fact = facts["channel memory"]
     assert (fact.restarts, fact.last_error) == (2, "ValueError: a bug")
 
@@ -266,17 +314,23 @@ async def test_the_page_runs_beside_whoever_drives_and_is_started_again(tmp_path
     fd = take(home.lock, Holder(77, 5.0))
     assert fd is not None
     async with running(tmp_path, serve=page) as app:
-        _, facts = await health(app, lambda facts: facts["web"].state == "degraded" and facts["web"].restarts == 0)
+        _, facts = await health(
+            app, lambda facts: facts["web"].state == "degraded" and facts["web"].restarts == 0
+        )
         assert facts["web"].last_error == "OSError: the port is taken"
         assert (facts["driver"].state, facts["driver"].since) == ("ok", 5.0)
         assert "process 77 drives" in facts["driver"].detail
         os.close(fd)
-        _, facts = await health(app, lambda facts: facts["driver"].detail == "" and app.dispatch.driving)
+        _, facts = await health(
+            app, lambda facts: facts["driver"].detail == "" and app.dispatch.driving
+        )
         _, facts = await health(app, lambda facts: facts["web"].detail != "")
         assert len(lives) == 2 and facts["web"].restarts == 1
 
 
-async def test_a_terminal_leaves_the_driving_to_a_service_whose_worker_is_on_its_way(tmp_path: Path) -> None:
+async def test_a_terminal_leaves_the_driving_to_a_service_whose_worker_is_on_its_way(
+    tmp_path: Path,
+) -> None:
     home = Home(tmp_path)
     home.make(home.state)
     service = take(home.serving, Holder(77, 5.0))
@@ -315,7 +369,9 @@ async def test_a_disk_without_room_at_the_start_is_waited_for(tmp_path: Path) ->
     async with running(tmp_path, (channel,), store=Store) as app:
         channel.write("hello")
         _, facts = await health(app, lambda facts: bool(channel.sent))
-    assert facts["driver"].restarts == 1 and facts["driver"].last_error == "StoreFull: no space left"
+    assert (
+        facts["driver"].restarts == 1 and facts["driver"].last_error == "StoreFull: no space left"
+    )
 
 
 async def test_a_damaged_database_ends_it(tmp_path: Path) -> None:
@@ -331,7 +387,9 @@ async def test_a_damaged_database_ends_it(tmp_path: Path) -> None:
 
 def test_who_has_the_lock_and_drives_nothing_yet_is_starting() -> None:
     assert driver_fact(Holder(os.getpid())).state == driver_fact(None).state == "starting"
-    assert driver_fact(Holder(os.getpid() + 1)).detail.startswith(f"process {os.getpid() + 1} drives")
+    assert driver_fact(Holder(os.getpid() + 1)).detail.startswith(
+        f"process {os.getpid() + 1} drives"
+    )
 
 
 async def test_whether_it_can_write_is_tried(tmp_path: Path) -> None:
@@ -343,7 +401,9 @@ async def test_whether_it_can_write_is_tried(tmp_path: Path) -> None:
 
     async with running(tmp_path, store=Store, clock=clock) as app:
         found, facts = await health(app, lambda facts: facts["driver"].state == "ok")
-        assert (found.state, facts["store"].state) == ("ok", "ok") and "are free" in facts["store"].detail
+        assert (found.state, facts["store"].state) == ("ok", "ok") and "are free" in facts[
+            "store"
+        ].detail
         Store.faults.append(StoreFull("no space left"))
         assert (await health(app))[0].state == "ok", "nobody makes it write by asking"
         clock.advance(5)
@@ -368,14 +428,18 @@ async def test_what_is_owed_and_what_a_provider_said(tmp_path: Path) -> None:
         channel.write("hello")
         _, facts = await health(app, lambda facts: facts["owed"].last_error != "")
         assert (facts["owed"].state, facts["owed"].detail) == ("ok", "1 to be sent")
-        assert facts["model scripted"].state == "degraded" and "ModelKeyRefused" in facts["model scripted"].last_error
+        assert (
+            facts["model scripted"].state == "degraded"
+            and "ModelKeyRefused" in facts["model scripted"].last_error
+        )
         clock.advance(400)
         _, facts = await health(app)
         assert facts["owed"].state == "degraded" and facts["owed"].last_error == "not now"
 
 
 async def test_a_model_that_failed_and_is_used_no_more_is_well_again(tmp_path: Path) -> None:
-    """Nothing else would ever say so: its next success, which is what ends a failure, never comes."""
+    """Nothing else would ever say so: its next success, which is what ends a failure, never
+    comes."""
 
     def away(request: Request) -> Message:
         raise ModelUnavailable("the server is away")
@@ -384,7 +448,9 @@ async def test_a_model_that_failed_and_is_used_no_more_is_well_again(tmp_path: P
     models = {"other/x": ScriptedModel(away), "scripted/x": ScriptedModel()}
     config = msgspec.convert({"defaults": {"models": [*models]}}, Config, strict=False)
     settings = Settings(Home(tmp_path), config, environment={"HOME": str(tmp_path)})
-    parts = Parts(models.__getitem__, {}, channels=(channel,), authorise=lambda inbound: ANN, clock=clock)
+    parts = Parts(
+        models.__getitem__, {}, channels=(channel,), authorise=lambda inbound: ANN, clock=clock
+    )
     async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
         tasks.start_soon(app.run)
         channel.write("hello")
@@ -393,12 +459,16 @@ async def test_a_model_that_failed_and_is_used_no_more_is_well_again(tmp_path: P
         clock.advance(PROVIDER_FAULT_S)
         _, facts = await health(app)
         assert facts["model other"].state == "ok"
-        assert facts["model other"].last_error == "ModelUnavailable: the server is away", "it stays told"
+        assert facts["model other"].last_error == "ModelUnavailable: the server is away", (
+            "it stays told"
+        )
         tasks.cancel_scope.cancel()
 
 
 @pytest.mark.parametrize("error", ["ModelKeyRefused", "ModelUnknown"])
-def test_what_a_person_must_mend_counts_until_the_configuration_is_another(tmp_path: Path, error: str) -> None:
+def test_what_a_person_must_mend_counts_until_the_configuration_is_another(
+    tmp_path: Path, error: str
+) -> None:
     clock = SetClock(1000.0)
     vitals = vitals_of(tmp_path, clock)
 
@@ -442,7 +512,11 @@ async def test_a_channel_that_knows_when_the_platform_answered(tmp_path: Path) -
     async with running(tmp_path, (Polled(),)) as app:
         _, facts = await health(app, lambda facts: "channel memory" in facts)
     fact = facts["channel memory"]
-    assert (fact.last_success_at, fact.last_error_at, fact.last_error) == (12345.0, 12346.0, "not for a moment")
+    assert (fact.last_success_at, fact.last_error_at, fact.last_error) == (
+        12345.0,
+        12346.0,
+        "not for a moment",
+    )
 
 
 async def test_a_sandbox_that_does_not_hold_is_told_with_its_reason(tmp_path: Path) -> None:
@@ -451,8 +525,14 @@ async def test_a_sandbox_that_does_not_hold_is_told_with_its_reason(tmp_path: Pa
 
     async with running(tmp_path, sandbox=none, clock=SystemClock()) as app:
         _, facts = await health(app)
-        assert (facts["sandbox"].state, facts["sandbox"].detail) == ("ok", "proven before the first command")
+        assert (facts["sandbox"].state, facts["sandbox"].detail) == (
+            "ok",
+            "proven before the first command",
+        )
         with pytest.raises((SandboxUnavailable, ToolError)):
             await app.room()
         _, facts = await health(app)
-    assert (facts["sandbox"].state, facts["sandbox"].last_error) == ("degraded", "no sandbox works here")
+    assert (facts["sandbox"].state, facts["sandbox"].last_error) == (
+        "degraded",
+        "no sandbox works here",
+    )

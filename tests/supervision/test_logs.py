@@ -13,7 +13,12 @@ log = logging.getLogger("deskhand.test")
 
 
 def test_secrets_are_named_not_shown(tmp_path: Path) -> None:
-    env = {"OPENAI_API_KEY": "sk-abcdefgh", "SLACK_BOT_TOKEN": "sk-abcdefgh-longer", "SHORT_KEY": "abc", "HOME": "/h"}
+    env = {
+        "OPENAI_API_KEY": "sk-abcdefgh",
+        "SLACK_BOT_TOKEN": "sk-abcdefgh-longer",
+        "SHORT_KEY": "abc",
+        "HOME": "/h",
+    }
     settings = read_settings(None, {"DESKHAND_HOME": str(tmp_path), **env})
     with logging_to_file(settings):
         log.info("with %s and abc", "sk-abcdefgh")
@@ -31,12 +36,14 @@ def test_secrets_are_named_not_shown(tmp_path: Path) -> None:
 
 
 def test_who_is_heard_from_when(tmp_path: Path) -> None:
-    """Others from WARNING on, we from INFO on or from what the configuration says; the console hears the same."""
+    """Others from WARNING on, we from INFO on or from what the configuration says; the console
+    hears the same."""
     other = logging.getLogger("other")
     heard = io.StringIO()
     for level in ("info", "warning", "debug"):
         settings = read_settings(
-            None, {"DESKHAND_HOME": str(tmp_path), "DESKHAND_LOG_LEVEL": level, "A_KEY": "sk-secret"}
+            None,
+            {"DESKHAND_HOME": str(tmp_path), "DESKHAND_LOG_LEVEL": level, "A_KEY": "sk-secret"},
         )
         with logging_to_file(settings, logging.StreamHandler(heard)):
             log.debug("ours at debug, level %s", level)
@@ -46,10 +53,17 @@ def test_who_is_heard_from_when(tmp_path: Path) -> None:
             other.warning("theirs at warning, level %s", level)
     log.warning("after the end")
     lines = [line.partition(": ")[2] for line in settings.home.log.read_text().splitlines()]
-    ours = {"info": ("info", "warning"), "warning": ("warning",), "debug": ("debug", "info", "warning")}
+    ours = {
+        "info": ("info", "warning"),
+        "warning": ("warning",),
+        "debug": ("debug", "info", "warning"),
+    }
     wanted = []
     for level, said in ours.items():
-        wanted += [f"ours at {each}, level {level}" + " {{secret:A_KEY}}" * (each == "warning") for each in said]
+        wanted += [
+            f"ours at {each}, level {level}" + " {{secret:A_KEY}}" * (each == "warning")
+            for each in said
+        ]
         wanted.append(f"theirs at warning, level {level}")
     assert lines == wanted
     assert [line.partition(": ")[2] for line in heard.getvalue().splitlines()] == wanted
@@ -70,4 +84,7 @@ def test_old_lines_are_put_aside_and_the_oldest_forgotten(tmp_path: Path) -> Non
     files = sorted(path.name for path in settings.home.logs.iterdir())
     assert files == ["deskhand.log", "deskhand.log.1", "deskhand.log.2", "deskhand.log.3"]
     assert all(path.stat().st_size <= 5_000_000 for path in settings.home.logs.iterdir())
-    assert ": 24 " in settings.home.log.read_text() and ": 00 " not in (settings.home.logs / files[-1]).read_text()
+    assert (
+        ": 24 " in settings.home.log.read_text()
+        and ": 00 " not in (settings.home.logs / files[-1]).read_text()
+    )

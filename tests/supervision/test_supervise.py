@@ -17,7 +17,12 @@ from deskhand.models.base import Item, Request
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.runtime.worker import guarded, work
 from deskhand.supervision.lock import Holder, take
-from deskhand.supervision.start_log import last_start, newer_startup_error, note_start, write_startup_error
+from deskhand.supervision.start_log import (
+    last_start,
+    newer_startup_error,
+    note_start,
+    write_startup_error,
+)
 from deskhand.supervision.supervise import (
     CRASHED,
     DRAIN_S,
@@ -46,14 +51,22 @@ class Children:
     """Workers of a few lines. `pauses` are those that the parent asked about."""
 
     def __init__(
-        self, folder: Path, script: str, *, now: float = 0.0, reload: bool = True, mending: Mending | None = None
+        self,
+        folder: Path,
+        script: str,
+        *,
+        now: float = 0.0,
+        reload: bool = True,
+        mending: Mending | None = None,
     ) -> None:
         self.file = folder / "lives"
         self.file.write_text("")
         self.pauses: list[int] = []
         command = [sys.executable, "-c", LIVES + script, str(self.file)]
         env = worker_environment()
-        self.parent = Supervisor(command, env, lambda: now, reload=reload, pause=self._pause, mending=mending)
+        self.parent = Supervisor(
+            command, env, lambda: now, reload=reload, pause=self._pause, mending=mending
+        )
 
     def _pause(self, quick: int) -> float:
         self.pauses.append(quick)
@@ -78,7 +91,8 @@ async def test_a_worker_that_asks_for_it_is_started_again(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("ending", "code"), [("sys.exit(0)", 0), ("sys.exit(76)", 76), ("os.kill(os.getpid(), 10)", 138)]
+    ("ending", "code"),
+    [("sys.exit(0)", 0), ("sys.exit(76)", 76), ("os.kill(os.getpid(), 10)", 138)],
 )
 async def test_any_other_end_is_the_end(tmp_path: Path, ending: str, code: int) -> None:
     children = Children(tmp_path, ending)
@@ -86,7 +100,9 @@ async def test_any_other_end_is_the_end(tmp_path: Path, ending: str, code: int) 
     assert children.lives == 1
 
 
-@pytest.mark.parametrize("crash", ["os.kill(os.getpid(), 9)", "os.kill(os.getpid(), 11)", "os.abort()"])
+@pytest.mark.parametrize(
+    "crash", ["os.kill(os.getpid(), 9)", "os.kill(os.getpid(), 11)", "os.abort()"]
+)
 async def test_a_worker_that_crashes_is_started_again(tmp_path: Path, crash: str) -> None:
     children = Children(tmp_path, f"{crash} if len(lives.read_text()) < 8 else sys.exit(3)")
     assert await children.parent.run() == 3
@@ -117,10 +133,20 @@ os.write(int(os.environ['DESKHAND_READY']), b'1'); time.sleep(3); sys.exit(3)
 @pytest.mark.parametrize(
     ("script", "could", "asked", "told"),
     [
-        (HANGS_ONCE + "sys.exit(3)", True, 1, [(137, "it was not ready 2 s after its start"), (3, "")]),
+        (
+            HANGS_ONCE + "sys.exit(3)",
+            True,
+            1,
+            [(137, "it was not ready 2 s after its start"), (3, "")],
+        ),
         (READY_AND_SLOW, True, 0, [(3, "")]),
         ("time.sleep(3); sys.exit(3)", False, 1, [(3, "")]),
-        ("os.close(int(os.environ['DESKHAND_READY'])); time.sleep(3); sys.exit(3)", True, 0, [(3, "")]),
+        (
+            "os.close(int(os.environ['DESKHAND_READY'])); time.sleep(3); sys.exit(3)",
+            True,
+            0,
+            [(3, "")],
+        ),
     ],
 )
 async def test_a_worker_that_hangs_before_it_is_ready_is_ended_where_that_may_help(
@@ -165,8 +191,8 @@ HUNG = "it was not ready 2 s after its start"
 async def test_one_that_was_ended_is_started_again_whatever_its_code(
     tmp_path: Path, script: str, helps: bool, told: list[tuple[int, str]]
 ) -> None:
-    """What is told to end may do so in good order. Mended, or ready after all, or nothing could be taken back: then the
-    next start may be slow."""
+    """What is told to end may do so in good order. Mended, or ready after all, or nothing could be
+    taken back: then the next start may be slow."""
     mended = list[tuple[int, str]]()
 
     async def mend(code: int, why: str) -> bool:
@@ -176,7 +202,9 @@ async def test_one_that_was_ended_is_started_again_whatever_its_code(
     async def may() -> bool:
         return True
 
-    children = Children(tmp_path, script + ENDS_IN_GOOD_ORDER, mending=Mending(lambda: 0, mend, may, 2.0))
+    children = Children(
+        tmp_path, script + ENDS_IN_GOOD_ORDER, mending=Mending(lambda: 0, mend, may, 2.0)
+    )
     with anyio.fail_after(20):
         assert await children.parent.run() == 3
     assert (mended, children.lives) == (told, 2)
@@ -192,7 +220,10 @@ async def test_it_is_up_while_what_crashed_is_driven_alone(tmp_path: Path) -> No
         await submit(app)
         for _ in range(3):
             await app.store.take_over(1.0)
-    async with open_app(settings, Parts(lambda name: model)) as app, anyio.create_task_group() as tasks:
+    async with (
+        open_app(settings, Parts(lambda name: model)) as app,
+        anyio.create_task_group() as tasks,
+    ):
         app.up = up.set
         tasks.start_soon(app.run, started.set)
         with anyio.fail_after(10):
@@ -207,7 +238,10 @@ async def test_one_that_waits_for_another_is_up(tmp_path: Path) -> None:
     settings = read_settings(None, {"DESKHAND_HOME": str(tmp_path)}).with_model("scripted/test")
     up = anyio.Event()
     started = anyio.Event()
-    async with open_app(settings, Parts(lambda name: ScriptedModel())) as app, anyio.create_task_group() as tasks:
+    async with (
+        open_app(settings, Parts(lambda name: ScriptedModel())) as app,
+        anyio.create_task_group() as tasks,
+    ):
         fd = take(settings.home.lock, Holder(os.getpid(), 0.0))
         assert fd is not None
         app.up = up.set
@@ -228,7 +262,8 @@ lives.write_text(lives.read_text() + '11'); time.sleep(60)
 
 @pytest.mark.parametrize("reload", [True, False])
 async def test_orders_are_handed_on(tmp_path: Path, reload: bool) -> None:
-    """SIGHUP makes a new worker, or ends both where a terminal was closed; SIGTERM ends both, as the worker says."""
+    """SIGHUP makes a new worker, or ends both where a terminal was closed; SIGTERM ends both, as
+    the worker says."""
     children = Children(tmp_path, WAITS, reload=reload)
     codes: list[int] = []
 
@@ -251,7 +286,8 @@ async def submit(app: App) -> None:
 
 
 async def work_until(home: Path, model: ScriptedModel, orders: int) -> tuple[int, bool]:
-    """Work on one message, and get these orders while the model thinks: the exit code, and whether it was answered."""
+    """Work on one message, and get these orders while the model thinks: the exit code, and whether
+    it was answered."""
     settings = read_settings(None, {"DESKHAND_HOME": str(home)}).with_model("scripted/test")
     codes: list[int] = []
     async with open_app(settings, Parts(lambda name: model)) as app:
@@ -274,13 +310,18 @@ async def work_until(home: Path, model: ScriptedModel, orders: int) -> tuple[int
 
 
 async def test_the_intake_is_closed_within_a_tenth_of_a_second(tmp_path: Path) -> None:
-    """While twenty are being answered. The best of three counts: this machine may have other things to do."""
+    """While twenty are being answered. The best of three counts: this machine may have other things
+    to do."""
     settings = read_settings(None, {"DESKHAND_HOME": str(tmp_path)}).with_model("scripted/test")
     owner, took = Principal("ann", ("owner",)), list[float]()
     for attempt in range(3):
         channel = MemoryChannel()
         model = ScriptedModel(latency_s=60)
-        parts = Parts(lambda name, model=model: model, channels=(channel,), authorise=lambda inbound: owner)  # type: ignore[misc]
+        parts = Parts(
+            lambda name, model=model: model,  # type: ignore[misc]
+            channels=(channel,),
+            authorise=lambda inbound: owner,
+        )
         async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
             tasks.start_soon(work, app, lambda: None)
             for number in range(20):
@@ -307,10 +348,15 @@ async def test_a_second_order_is_obeyed_at_once_and_nothing_is_lost(tmp_path: Pa
         assert await work_until(tmp_path, ScriptedModel(latency_s=60), 2) == (0, False)
     settings = read_settings(None, {"DESKHAND_HOME": str(tmp_path)}).with_model("scripted/test")
     model = ScriptedModel()
-    async with open_app(settings, Parts(lambda name: model)) as app, anyio.create_task_group() as tasks:
+    async with (
+        open_app(settings, Parts(lambda name: model)) as app,
+        anyio.create_task_group() as tasks,
+    ):
         tasks.start_soon(app.run)
         with anyio.fail_after(10):
-            while not any(isinstance(r.event, TurnEnded) for r in await app.store.events("default/terminal:t")):
+            while not any(
+                isinstance(r.event, TurnEnded) for r in await app.store.events("default/terminal:t")
+            ):
                 await anyio.sleep(0.01)
         tasks.cancel_scope.cancel()
 
@@ -320,7 +366,10 @@ async def test_nothing_is_begun_while_it_ends(tmp_path: Path) -> None:
     gate = anyio.Event()
     model = ScriptedModel(lambda request: say("fine"))
     settings = read_settings(None, {"DESKHAND_HOME": str(tmp_path)}).with_model("scripted/test")
-    async with open_app(settings, Parts(lambda name: model)) as app, anyio.create_task_group() as tasks:
+    async with (
+        open_app(settings, Parts(lambda name: model)) as app,
+        anyio.create_task_group() as tasks,
+    ):
         tasks.start_soon(app.run, gate.set)
         await gate.wait()
         await app.dispatch.drain()
@@ -365,12 +414,17 @@ async def test_an_ordinary_end_leaves_nothing_behind(tmp_path: Path) -> None:
     assert not Home(tmp_path).startup_error.exists()
 
 
-async def restarted(home: Path, channel: MemoryChannel, words: str = "", sender: str = "ann") -> int | None:
-    """Work, and say this on the channel: the exit code, once it has ended, or None where nothing ends it."""
+async def restarted(
+    home: Path, channel: MemoryChannel, words: str = "", sender: str = "ann"
+) -> int | None:
+    """Work, and say this on the channel: the exit code, once it has ended, or None where nothing
+    ends it."""
     settings = read_settings(None, {"DESKHAND_HOME": str(home)}).with_model("scripted/test")
     roles = {"ann": ("owner",), "bob": ("member",)}
     parts = Parts(
-        lambda name: ScriptedModel(), channels=(channel,), authorise=lambda inbound: Principal(sender, roles[sender])
+        lambda name: ScriptedModel(),
+        channels=(channel,),
+        authorise=lambda inbound: Principal(sender, roles[sender]),
     )
     codes: list[int] = []
     async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
@@ -392,14 +446,20 @@ async def restarted(home: Path, channel: MemoryChannel, words: str = "", sender:
 
 
 def texts(channel: MemoryChannel) -> list[str]:
-    return ["".join(part.text for part in out.parts if isinstance(part, Text)) for out, _ in channel.sent]
+    return [
+        "".join(part.text for part in out.parts if isinstance(part, Text))
+        for out, _ in channel.sent
+    ]
 
 
 async def test_a_restart_is_told_where_it_was_asked_for_once(tmp_path: Path) -> None:
     channel = MemoryChannel()
     assert await restarted(tmp_path, channel, "/restart") == RESTART
     assert await restarted(tmp_path, channel) is None
-    assert texts(channel) == ["I restart, and write here then.", "System restarted. Send me a message to continue."]
+    assert texts(channel) == [
+        "I restart, and write here then.",
+        "System restarted. Send me a message to continue.",
+    ]
     assert channel.sent[1][0].address == channel.sent[0][0].address
     assert await restarted(tmp_path, channel, "hello") is None
     assert texts(channel)[2:] == ["You said: hello"], "and the model has heard nothing of it"
@@ -415,7 +475,9 @@ async def test_where_nobody_would_start_it_again_it_goes_on(tmp_path: Path) -> N
     channel = MemoryChannel()
     settings = read_settings(None, {"DESKHAND_HOME": str(tmp_path)}).with_model("scripted/test")
     owner = Principal("ann", ("owner",))
-    parts = Parts(lambda name: ScriptedModel(), channels=(channel,), authorise=lambda inbound: owner)
+    parts = Parts(
+        lambda name: ScriptedModel(), channels=(channel,), authorise=lambda inbound: owner
+    )
     async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
         tasks.start_soon(app.run)
         for times in (1, 2):
@@ -428,8 +490,8 @@ async def test_where_nobody_would_start_it_again_it_goes_on(tmp_path: Path) -> N
 
 
 async def test_twenty_turns_that_are_under_way_lose_nothing(tmp_path: Path) -> None:
-    """Told to end while twenty are being answered: the quick ones are ended, the others go on at the next start, and
-    what is written meanwhile is neither taken from the platform nor lost."""
+    """Told to end while twenty are being answered: the quick ones are ended, the others go on at
+    the next start, and what is written meanwhile is neither taken from the platform nor lost."""
     channel = MemoryChannel()
     began: set[str] = set()
 
@@ -469,5 +531,7 @@ async def test_twenty_turns_that_are_under_way_lose_nothing(tmp_path: Path) -> N
             while len(channel.sent) < 21:
                 await anyio.sleep(0.01)
         tasks.cancel_scope.cancel()
-    assert sorted(out.address.chat for out, _ in channel.sent) == sorted([*map(str, range(20)), "late"])
+    assert sorted(out.address.chat for out, _ in channel.sent) == sorted(
+        [*map(str, range(20)), "late"]
+    )
     assert {mark for _, mark in channel.sent} == {""}, "and nothing is said twice"

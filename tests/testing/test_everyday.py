@@ -24,7 +24,9 @@ from tests.testing.everyday.outcomes import BEGAN_AT, Case, Outcome, does
 TASKS = (*tuned.TASKS, *unseen.TASKS)
 TUNED = (tuned_assistant, tuned_files, tuned_reading, tuned_tables)
 UNSEEN = (unseen_assistant, unseen_files, unseen_reading, unseen_tables)
-CASES: dict[str, Case] = {name: case for each in (*TUNED, *UNSEEN) for name, case in each.CASES.items()}
+CASES: dict[str, Case] = {
+    name: case for each in (*TUNED, *UNSEEN) for name, case in each.CASES.items()
+}
 BY_ID = pytest.mark.parametrize("task", TASKS, ids=[task.id for task in TASKS])
 
 

@@ -1,4 +1,5 @@
-"""The harness of the everyday tasks, against a real `deskhand serve` with a fake model behind HTTP."""
+"""The harness of the everyday tasks, against a real `deskhand serve` with a fake model behind
+HTTP."""
 
 from __future__ import annotations
 
@@ -27,11 +28,15 @@ from deskhand.testing.llm_script import Behaviour, FakeCall
 FILES: dict[str, str | bytes] = {"a.txt": "one\n", "b.txt": "two\n"}
 
 
-def task(check: Callable[[After], bool], *says: str, agrees: bool = False, kind: str = "write") -> Task:
+def task(
+    check: Callable[[After], bool], *says: str, agrees: bool = False, kind: str = "write"
+) -> Task:
     return Task("x-1", kind, FILES, says, check, agrees=agrees)
 
 
-def setup_of(fake: FakeLLM, cache: Path, turn_s: float = 60.0, policy: tuple[dict[str, str], ...] = ()) -> Setup:
+def setup_of(
+    fake: FakeLLM, cache: Path, turn_s: float = 60.0, policy: tuple[dict[str, str], ...] = ()
+) -> Setup:
     config = {"providers": {"fake": {"base_url": fake.url}}, "policy": list(policy)}
     defaults: dict[str, object] = {
         "profile": "full",
@@ -49,21 +54,47 @@ async def test_turns_are_followed_and_what_stays_is_seen(tmp_path: Path) -> None
 
     def check(after: After) -> bool:
         seen.append(after)
-        return after.text("c.txt") == "three\n" and after.one_time(after.began_at + 1200, 60, "cake")
+        return after.text("c.txt") == "three\n" and after.one_time(
+            after.began_at + 1200, 60, "cake"
+        )
 
-    at = calls("cron", mode="add", schedule_mode="at", schedule_expr="in 20m", message="the cake", deliver=True)
+    at = calls(
+        "cron",
+        mode="add",
+        schedule_mode="at",
+        schedule_expr="in 20m",
+        message="the cake",
+        deliver=True,
+    )
     async with FakeLLM() as fake:
         fake.script(
-            Behaviour(match="write c", times=1, calls=calls("write_file", path="c.txt", content="three\n")),
-            Behaviour(match="write c", text="It is written.", input_tokens=100, cached_tokens=40, output_tokens=7),
+            Behaviour(
+                match="write c", times=1, calls=calls("write_file", path="c.txt", content="three\n")
+            ),
+            Behaviour(
+                match="write c",
+                text="It is written.",
+                input_tokens=100,
+                cached_tokens=40,
+                output_tokens=7,
+            ),
             Behaviour(match="remind me", times=1, calls=at),
             Behaviour(match="remind me", text="I will."),
             Behaviour(match="ask me", times=1, calls=calls("ask_user", question="Which one?")),
             Behaviour(match="ask me", text="Then I leave it."),
-            Behaviour(match="keep in mind", times=1, calls=calls("save_memory", content="The code is 5518.")),
+            Behaviour(
+                match="keep in mind",
+                times=1,
+                calls=calls("save_memory", content="The code is 5518."),
+            ),
             Behaviour(match="keep in mind", text="Kept."),
         )
-        says = ("write c", "remind me in 20 minutes of the cake", "ask me", "keep in mind that the code is 5518")
+        says = (
+            "write c",
+            "remind me in 20 minutes of the cake",
+            "ask me",
+            "keep in mind that the code is 5518",
+        )
         result = await measure(task(check, *says, kind="memory"), setup_of(fake, tmp_path))
         answered = [asked for asked in fake.requests if UNKNOWING.encode() in bytes(asked.body)]
 
@@ -86,7 +117,9 @@ async def test_turns_are_followed_and_what_stays_is_seen(tmp_path: Path) -> None
 async def test_the_person_agrees_only_to_what_they_want(tmp_path: Path, agrees: bool) -> None:
     async with FakeLLM() as fake:
         fake.script(
-            Behaviour(match="write a", times=1, calls=calls("write_file", path="a.txt", content="new\n")),
+            Behaviour(
+                match="write a", times=1, calls=calls("write_file", path="a.txt", content="new\n")
+            ),
             Behaviour(match="write a", text="Done."),
         )
         setup = setup_of(fake, tmp_path, policy=({"verdict": "ask", "tool": "write_file"},))
@@ -103,7 +136,9 @@ async def test_the_person_agrees_only_to_what_they_want(tmp_path: Path, agrees: 
 async def test_a_turn_that_hangs_is_cut_off(tmp_path: Path) -> None:
     async with FakeLLM() as fake:
         fake.script(Behaviour(match="wait", named="hang"))
-        result = await measure(task(lambda after: True, "wait", "go on"), setup_of(fake, tmp_path, turn_s=2.0))
+        result = await measure(
+            task(lambda after: True, "wait", "go on"), setup_of(fake, tmp_path, turn_s=2.0)
+        )
     assert not result.solved
     assert result.ended == ("too long",)
     assert 2.0 <= result.seconds < 30
@@ -115,7 +150,9 @@ async def test_what_does_not_start_is_told(tmp_path: Path) -> None:
     assert not result.solved and "deskhand tokens create" in result.problem
 
 
-async def test_of_the_unseen_half_no_word_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_of_the_unseen_half_no_word_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "out.json"
     setup = Setup(model="scripted/echo", cache=tmp_path)
     tasks = chosen("unseen", [unseen.TASKS[0].id])
@@ -182,7 +219,9 @@ def test_the_table_counts() -> None:
         lost=0,
         ended=("done",),
     )
-    failed = msgspec.structs.replace(done, id="find-2", solved=False, seconds=4.0, false_done=True, lost=2)
+    failed = msgspec.structs.replace(
+        done, id="find-2", solved=False, seconds=4.0, false_done=True, lost=2
+    )
     table = summary([done, failed])
     rows = dict(line.rsplit(maxsplit=1) for line in table.splitlines() if line)
     assert rows["find"] == "1/2"
@@ -221,7 +260,10 @@ def _serving_below(pid: int) -> list[int]:
 
 
 async def test_idle_is_who_neither_works_nor_would_like_to(tmp_path: Path) -> None:
-    busy = "import os, threading, time\nos.nice(19)\nend = time.monotonic() + 4\nwhile time.monotonic() < end: pass\n"
+    busy = (
+        "import os, threading, time\nos.nice(19)\nend = time.monotonic() + 4\nwhile "
+        "time.monotonic() < end: pass\n"
+    )
     script = tmp_path / "busy.py"
     script.write_text(f"{busy}time.sleep(60)\n")
     began = time.monotonic()

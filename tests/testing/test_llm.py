@@ -59,8 +59,14 @@ def test_the_last_user_text_decides_without_a_script() -> None:
 
 def test_a_rule_may_hold_for_one_model_and_some_times() -> None:
     fake = FakeLLM()
-    fake.script(Behaviour(model="a", named="500"), Behaviour(text="one", times=1), Behaviour(text="two"))
+    fake.script(
+        Behaviour(model="a", named="500"), Behaviour(text="one", times=1), Behaviour(text="two")
+    )
     assert fake.decide({"model": "a", "messages": []}).status == 500
-    assert [fake.decide({"model": "b", "messages": []}).text for _ in range(3)] == ["one", "two", "two"]
+    assert [fake.decide({"model": "b", "messages": []}).text for _ in range(3)] == [
+        "one",
+        "two",
+        "two",
+    ]
     with pytest.raises(KeyError):
         fake.script(Behaviour(named="no such fault"))

@@ -32,17 +32,25 @@ def test_how_fast_something_grows() -> None:
     grows = slope([(at_s, 300.0 + 2 * at_s / 3600) for at_s in range(0, 3600, 5)])
     assert grows.per_hour == pytest.approx(2) and grows.error == pytest.approx(0)
     chance = random.Random(1)
-    noisy = slope([(at_s, 300.0 + 2 * at_s / 3600 + chance.gauss(0, 1)) for at_s in range(0, 3600, 5)])
+    noisy = slope(
+        [(at_s, 300.0 + 2 * at_s / 3600 + chance.gauss(0, 1)) for at_s in range(0, 3600, 5)]
+    )
     assert abs(noisy.per_hour - 2) < 2 * noisy.error < 2
     assert slope([(0, 1), (1, 2)]).error == slope([(1, 1)] * 5).error == float("inf")
 
 
 @pytest.mark.parametrize("minutes", [120.0, 20.0])
 def test_what_grows_is_told(minutes: float, tmp_path: Path) -> None:
-    """A short run says how fast memory grows, and does not judge that; whatever else there is more of, is a fault."""
+    """A short run says how fast memory grows, and does not judge that; whatever else there is more
+    of, is a fault."""
     made = Soak(tmp_path, minutes, 1, tmp_path / "x.csv")
-    made._samples = [Held(at_s, anon=int(1024 * (300 + 1.5 * at_s / 3600))) for at_s in range(0, int(60 * minutes), 60)]
-    report = made._judged(Truth(), Held(fds=40, tasks=70, threads=5), Held(fds=44, tasks=74, threads=9))
+    made._samples = [
+        Held(at_s, anon=int(1024 * (300 + 1.5 * at_s / 3600)))
+        for at_s in range(0, int(60 * minutes), 60)
+    ]
+    report = made._judged(
+        Truth(), Held(fds=40, tasks=70, threads=5), Held(fds=44, tasks=74, threads=9)
+    )
     assert report.slope_mb_h == pytest.approx(1.5, abs=0.1)
     assert report.good == (minutes < 60)
     for name, more in MORE.items():
@@ -56,9 +64,16 @@ def test_what_the_model_of_that_day_owes() -> None:
     plain = next(number for number in range(1, 99) if kind_of(number) == "plain")
     effect = next(number for number in range(1, 99) if kind_of(number) == "effect")
     link = f"http://site.test:1/page?m{plain}"
-    asked = [{"role": "user", "content": f"please do m{plain}"}, {"role": "user", "content": f"please do m{effect}"}]
+    asked = [
+        {"role": "user", "content": f"please do m{plain}"},
+        {"role": "user", "content": f"please do m{effect}"},
+    ]
     assert owed(asked) == ([f"m{plain}", f"m{effect}"], [f"m{effect}"], {})
-    call = {"role": "assistant", "content": None, "tool_calls": [{"function": {"arguments": f"m{effect}"}}]}
+    call = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"function": {"arguments": f"m{effect}"}}],
+    }
     assert owed([*asked, call]) == ([f"m{plain}", f"m{effect}"], [], {})
     said = {"role": "assistant", "content": f"done m{plain} m{effect}"}
     again = {"role": "user", "content": f"It is known of m7. please do m{plain} with {link}"}

@@ -39,15 +39,23 @@ def gram(server: TelegramServer) -> Any:
 async def test_python_telegram_bot(server: TelegramServer) -> None:
     chats = server.chats
     asked = chats.says(ANN, "hello")
-    buttons = telegram.InlineKeyboardMarkup([[telegram.InlineKeyboardButton("yes", callback_data="a:1")]])
+    buttons = telegram.InlineKeyboardMarkup(
+        [[telegram.InlineKeyboardButton("yes", callback_data="a:1")]]
+    )
     async with ptb(server) as bot:
         me = await bot.get_me()
         assert (me.id, me.username, me.is_bot) == (4200, "desk_bot", True)
         (update,) = await bot.get_updates(timeout=1)
-        assert update.message is not None and update.message.text == "hello" and update.message.from_user is not None
+        assert (
+            update.message is not None
+            and update.message.text == "hello"
+            and update.message.from_user is not None
+        )
         assert update.message.from_user.id == ANN
         bold = telegram.MessageEntity("bold", 0, 2)
-        sent = await bot.send_message(ANN, "hi 🙂", entities=[bold], reply_markup=buttons, reply_to_message_id=asked.id)
+        sent = await bot.send_message(
+            ANN, "hi 🙂", entities=[bold], reply_markup=buttons, reply_to_message_id=asked.id
+        )
         assert sent.entities == (bold,) and sent.reply_to_message is not None
         query = chats.presses(ANN, chats.last(ANN), "yes")
         (pressed,) = await bot.get_updates(update.update_id + 1)
@@ -55,7 +63,11 @@ async def test_python_telegram_bot(server: TelegramServer) -> None:
         await bot.answer_callback_query(query, "noted")
         assert chats.answers[query] == {"text": "noted", "alert": False}
         edited = await bot.edit_message_text("bye", ANN, sent.message_id)
-        assert isinstance(edited, telegram.Message) and edited.text == "bye" and edited.reply_markup is None
+        assert (
+            isinstance(edited, telegram.Message)
+            and edited.text == "bye"
+            and edited.reply_markup is None
+        )
         assert chats.said(ANN) == ["bye"] and chats.last(ANN).edits == ["hi 🙂"]
 
 
@@ -64,7 +76,9 @@ async def test_python_telegram_bot_and_everything_else(server: TelegramServer) -
     asked = chats.says(ANN, "hello")
     async with ptb(server) as bot:
         sent = await bot.send_message(ANN, "hi")
-        buttons = telegram.InlineKeyboardMarkup([[telegram.InlineKeyboardButton("yes", callback_data="a:1")]])
+        buttons = telegram.InlineKeyboardMarkup(
+            [[telegram.InlineKeyboardButton("yes", callback_data="a:1")]]
+        )
         await bot.edit_message_reply_markup(ANN, sent.message_id, reply_markup=buttons)
         await bot.send_photo(ANN, PNG, caption="a picture")
         document = await bot.send_document(ANN, b"text", filename="notes.txt")
@@ -117,7 +131,9 @@ async def test_aiogram(server: TelegramServer) -> None:
         sent = await bot.send_message(-100, "hi", message_thread_id=5)
         edited = await bot.edit_message_text("ho", chat_id=-100, message_id=sent.message_id)
         assert isinstance(edited, SentMessage) and edited.text == "ho"
-        document = await bot.send_document(ANN, BufferedInputFile(b"text", "notes.txt"), caption="notes")
+        document = await bot.send_document(
+            ANN, BufferedInputFile(b"text", "notes.txt"), caption="notes"
+        )
         assert document.document is not None and chats.last(ANN).file == b"text"
         assert await bot.send_chat_action(ANN, "typing")
         assert (await bot.get_chat(-100)).title == "Family"
@@ -192,7 +208,11 @@ async def test_edits_that_are_refused_and_people_who_left(server: TelegramServer
     theirs = server.chats.says(ANN, "hello")
     async with ptb(server) as bot, gram(server) as other:
         sent = await bot.send_message(ANN, "one")
-        for number, why in ((sent.message_id, "not modified"), (99, "not found"), (theirs.id, "can't be edited")):
+        for number, why in (
+            (sent.message_id, "not modified"),
+            (99, "not found"),
+            (theirs.id, "can't be edited"),
+        ):
             with pytest.raises(BadRequest, match=f"(?i){why}"):
                 await bot.edit_message_text("one", ANN, number)
         button = telegram.InlineKeyboardButton("x", callback_data="x" * 65)

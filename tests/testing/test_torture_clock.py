@@ -1,4 +1,5 @@
-"""A short torture of the real process with a clock that is set; `make torture-clock` is the long one."""
+"""A short torture of the real process with a clock that is set; `make torture-clock` is the long
+one."""
 
 from __future__ import annotations
 

@@ -19,7 +19,8 @@ async def test_no_time_is_lost_or_doubled() -> None:
 
 
 async def test_what_is_beyond_ten_is_told_from_what_is_lost(tmp_path: Path) -> None:
-    """After half an hour of every minute: ten are made up for, and the row before them counts the others."""
+    """After half an hour of every minute: ten are made up for, and the row before them counts the
+    others."""
     desk = JobDesk(tmp_path)
     desk.write("j", "every 1m", misfire="run_all", overlap="queue_one")
     async with desk.running() as app:
@@ -35,7 +36,9 @@ async def test_what_is_beyond_ten_is_told_from_what_is_lost(tmp_path: Path) -> N
     assert [said.rpartition("; ")[2] for said in missed.values()] == ["19 earlier ones too"]
     told = beyond_ten(expected, missed)
     assert told == {*expected} - {*runs} and len(told) == 19
-    assert len({*expected} - {*runs, *beyond_ten(expected, {})}) == 19, "without that row they are lost"
+    assert len({*expected} - {*runs, *beyond_ten(expected, {})}) == 19, (
+        "without that row they are lost"
+    )
     assert beyond_ten(expected, {min(missed): "; 18 earlier ones too"}) < told
 
 

@@ -1,4 +1,5 @@
-"""A workspace with everything real: files, store, blobs, reach, and the sandbox when it is needed."""
+"""A workspace with everything real: files, store, blobs, reach, and the sandbox when it is
+needed."""
 
 from __future__ import annotations
 
@@ -45,7 +46,9 @@ class Hands:
         ids = RandomIds()
         clock = SystemClock()
         place = (self.session, ANN, self.address, "default")
-        return Context(*place, reach, clock, ids, self.emitted.append, key, self.label, audience=self.audience)
+        return Context(
+            *place, reach, clock, ids, self.emitted.append, key, self.label, audience=self.audience
+        )
 
     async def outcome(self, tool: Tool, arguments: dict[str, Any] | bytes) -> Outcome:
         raw = arguments if isinstance(arguments, bytes) else msgspec.json.encode(arguments)

@@ -53,17 +53,27 @@ def paragraph(text: str, style: str = "", run: str = "") -> str:
     return f"<w:p>{said}<w:r><w:rPr>{run}</w:rPr><w:t>{text}</w:t></w:r></w:p>"
 
 
-def workbook(sheets: Iterable[tuple[str, str, str]], strings: Iterable[str] = (), styles: str = "") -> bytes:
+def workbook(
+    sheets: Iterable[tuple[str, str, str]], strings: Iterable[str] = (), styles: str = ""
+) -> bytes:
     """Sheets as (name, state, their XML)."""
     given = list(sheets)
-    rows = [f'<sheet name="{name}" state="{state}" r:id="r{n}"/>' for n, (name, state, _) in enumerate(given)]
+    rows = [
+        f'<sheet name="{name}" state="{state}" r:id="r{n}"/>'
+        for n, (name, state, _) in enumerate(given)
+    ]
     entries = {
         "[Content_Types].xml": _TYPES,
-        "xl/workbook.xml": f'<workbook xmlns="{SHEET}" xmlns:r="{LINKS}"><sheets>{"".join(rows)}</sheets></workbook>',
+        "xl/workbook.xml": (
+            f'<workbook xmlns="{SHEET}" '
+            f'xmlns:r="{LINKS}"><sheets>{"".join(rows)}</sheets></workbook>'
+        ),
         "xl/_rels/workbook.xml.rels": relations(
             *((f"r{n}", "worksheet", f"sheets/{n}.xml") for n in range(len(given)))
         ),
-        "xl/sharedStrings.xml": f'<sst xmlns="{SHEET}">{"".join(f"<si><t>{each}</t></si>" for each in strings)}</sst>',
+        "xl/sharedStrings.xml": (
+            f'<sst xmlns="{SHEET}">{"".join(f"<si><t>{each}</t></si>" for each in strings)}</sst>'
+        ),
         "xl/styles.xml": f'<styleSheet xmlns="{SHEET}">{styles}</styleSheet>',
     }
     for number, (_, _, inner) in enumerate(given):
@@ -76,14 +86,16 @@ def slides(shown: Iterable[tuple[str, bool]], notes: str = "") -> bytes:
     order = "".join(f'<p:sldId id="{n}" r:id="r{n}"/>' for n in range(len(given)))
     entries = {
         "[Content_Types].xml": _TYPES,
-        "ppt/presentation.xml": f'<p:presentation xmlns:p="{SLIDE}" xmlns:r="{LINKS}">{order}</p:presentation>',
+        "ppt/presentation.xml": f'<p:presentation xmlns:p="{SLIDE}" xmlns:r="{LINKS}">{order}</p:presentation>',  # noqa: E501
         "ppt/_rels/presentation.xml.rels": relations(
             *((f"r{n}", "slide", f"slides/{n}.xml") for n in range(len(given)))
         ),
     }
     for number, (text, seen) in enumerate(given):
         entries[f"ppt/slides/{number}.xml"] = _slide(text, seen)
-        entries[f"ppt/slides/_rels/{number}.xml.rels"] = relations(("n", "notesSlide", "../notes.xml"))
+        entries[f"ppt/slides/_rels/{number}.xml.rels"] = relations(
+            ("n", "notesSlide", "../notes.xml")
+        )
     if notes:
         entries["ppt/notes.xml"] = _slide(notes, True)
     return archive(entries)
@@ -91,17 +103,24 @@ def slides(shown: Iterable[tuple[str, bool]], notes: str = "") -> bytes:
 
 def _slide(text: str, seen: bool) -> str:
     show = "" if seen else ' show="0"'
-    return f'<p:sld xmlns:p="{SLIDE}" xmlns:a="{DRAWING}"{show}><a:p><a:r><a:t>{text}</a:t></a:r></a:p></p:sld>'
+    return (
+        f'<p:sld xmlns:p="{SLIDE}" '
+        f'xmlns:a="{DRAWING}"{show}><a:p><a:r><a:t>{text}</a:t></a:r></a:p></p:sld>'
+    )
 
 
 def opendocument(kind: str, body: str, styles: str = "") -> bytes:
     names = ("office", "text", "table", "style", "drawing")
-    spaces = " ".join(f'xmlns:{each[:5]}="urn:oasis:names:tc:opendocument:xmlns:{each}:1.0"' for each in names)
+    spaces = " ".join(
+        f'xmlns:{each[:5]}="urn:oasis:names:tc:opendocument:xmlns:{each}:1.0"' for each in names
+    )
     content = (
         f'<offic:document-content {spaces} xmlns:x="http://www.w3.org/1999/xlink">{styles}'
         f"<offic:body>{body}</offic:body></offic:document-content>"
     )
-    return archive({"content.xml": content}, {"mimetype": f"application/vnd.oasis.opendocument.{kind}"})
+    return archive(
+        {"content.xml": content}, {"mimetype": f"application/vnd.oasis.opendocument.{kind}"}
+    )
 
 
 def ebook(chapters: Mapping[str, str]) -> bytes:
@@ -111,12 +130,15 @@ def ebook(chapters: Mapping[str, str]) -> bytes:
     book = f"<package xmlns:d='d'><metadata><d:title>A book</d:title></metadata>{listed}</package>"
     found = "<container><rootfiles><rootfile full-path='in/book.opf'/></rootfiles></container>"
     entries = {"META-INF/container.xml": found, "in/book.opf": book}
-    entries |= {f"in/{name}.xhtml": f"<html><body>{text}</body></html>" for name, text in chapters.items()}
+    entries |= {
+        f"in/{name}.xhtml": f"<html><body>{text}</body></html>" for name, text in chapters.items()
+    }
     return archive(entries, {"mimetype": "application/epub+zip"})
 
 
 def pdf(pages: Iterable[str | bytes], title: str = "") -> bytes:
-    """Pages as their content: operators of ISO 32000-1, 9.4. Bytes are taken as a compressed stream already."""
+    """Pages as their content: operators of ISO 32000-1, 9.4. Bytes are taken as a compressed stream
+    already."""
     streams = [each.encode("cp1252") if isinstance(each, str) else each for each in pages]
     packed = ["" if isinstance(each, str) else "/Filter/FlateDecode" for each in pages]
     kids = " ".join(f"{5 + 2 * n} 0 R" for n in range(len(streams)))
@@ -147,7 +169,10 @@ def _numbered(objects: list[bytes]) -> bytes:
     start = len(made)
     made += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n".encode()
     made += b"".join(f"{place:010} 00000 n \n".encode() for place in places)
-    return bytes(made) + f"trailer<</Root 1 0 R/Info 4 0 R/Size {len(objects) + 1}>>startxref\n{start}\n%%EOF".encode()
+    return (
+        bytes(made)
+        + f"trailer<</Root 1 0 R/Info 4 0 R/Size {len(objects) + 1}>>startxref\n{start}\n%%EOF".encode()  # noqa: E501
+    )
 
 
 def swollen(megabytes: int, piece: bytes = b" ") -> bytes:

@@ -1,4 +1,5 @@
-"""What a file or folder was when it was approved: every change of it is seen, however it is hidden."""
+"""What a file or folder was when it was approved: every change of it is seen, however it is
+hidden."""
 
 from __future__ import annotations
 
@@ -11,7 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskhand.tools.approved import MOST_BYTES, MOST_FILES, SETTLED_NS, Approvals, content_of, digest_of_files
+from deskhand.tools.approved import (
+    MOST_BYTES,
+    MOST_FILES,
+    SETTLED_NS,
+    Approvals,
+    content_of,
+    digest_of_files,
+)
 
 
 def skill(folder: Path) -> Path:
@@ -69,7 +77,10 @@ CHANGES = [in_place, mapped, added, renamed, swapped, linked, pipe]
 
 @pytest.mark.parametrize(
     ("change", "settled_ns"),
-    [*((each, SETTLED_NS) for each in CHANGES), *((each, -(10**15)) for each in CHANGES if each is not mapped)],
+    [
+        *((each, SETTLED_NS) for each in CHANGES),
+        *((each, -(10**15)) for each in CHANGES if each is not mapped),
+    ],
 )
 @pytest.mark.parametrize("inner", ["SKILL.md", "scripts/run.sh"])
 def test_a_change_of_what_is_in_a_folder(
@@ -82,7 +93,11 @@ def test_a_change_of_what_is_in_a_folder(
     assert approvals.look(approved).covers(f"{folder}/{inner}")
     change(folder / inner)
     bound = approvals.look(approved)
-    assert bound.differs(str(folder)) and bound.differs(f"{folder}/{inner}") and not bound.covers(f"{folder}/{inner}")
+    assert (
+        bound.differs(str(folder))
+        and bound.differs(f"{folder}/{inner}")
+        and not bound.covers(f"{folder}/{inner}")
+    )
     assert not bound.allows(f"{folder}/{inner}", b"")
 
 
@@ -132,7 +147,9 @@ def test_bytes_of_another_moment_are_not_allowed(tmp_path: Path) -> None:
     assert content is not None
     assert bound.allows(f"{folder}/SKILL.md", content.files["SKILL.md"])
     assert not bound.allows(f"{folder}/SKILL.md", content.files["scripts/run.sh"])
-    assert not bound.allows(f"{folder}/new.md", content.files["SKILL.md"]), "what came after the look"
+    assert not bound.allows(f"{folder}/new.md", content.files["SKILL.md"]), (
+        "what came after the look"
+    )
     assert bound.allows(f"{tmp_path}/elsewhere", b"")
 
 
@@ -164,7 +181,12 @@ names = st.text(st.sampled_from("ab/0 1\n"), min_size=1, max_size=6)
 
 
 @settings(max_examples=500)
-@given(st.dictionaries(names, st.binary(min_size=32, max_size=32)), st.dictionaries(names, st.binary(min_size=32)))
-def test_two_folders_that_differ_have_two_digests(one: dict[str, bytes], other: dict[str, bytes]) -> None:
+@given(
+    st.dictionaries(names, st.binary(min_size=32, max_size=32)),
+    st.dictionaries(names, st.binary(min_size=32)),
+)
+def test_two_folders_that_differ_have_two_digests(
+    one: dict[str, bytes], other: dict[str, bytes]
+) -> None:
     other = {name: (digest + bytes(32))[:32] for name, digest in other.items()}
     assert (digest_of_files(one) == digest_of_files(other)) == (one == other)

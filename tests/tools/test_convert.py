@@ -1,4 +1,5 @@
-"""Documents become text, whoever made them: in the sandbox, within bounds, without what nobody would see."""
+"""Documents become text, whoever made them: in the sandbox, within bounds, without what nobody
+would see."""
 
 from __future__ import annotations
 
@@ -72,7 +73,11 @@ def room() -> SandboxProvider:
 
 
 async def test_a_page_becomes_markdown(room: SandboxProvider) -> None:
-    found = await convert(PAGE.encode(), room, ConversionRequest("text/html; charset=utf-8", url="https://other.test/"))
+    found = await convert(
+        PAGE.encode(),
+        room,
+        ConversionRequest("text/html; charset=utf-8", url="https://other.test/"),
+    )
     text, _, rest = found.text.partition("\n\nEnough words")
     assert (found.title, text, found.kind) == ("The title", MARKDOWN, "html")
     assert rest.count("Enough words") == 9 and "Buy now" not in rest and "Imprint" not in rest
@@ -80,9 +85,14 @@ async def test_a_page_becomes_markdown(room: SandboxProvider) -> None:
 
 
 async def test_a_selector_chooses_what_is_given(room: SandboxProvider) -> None:
-    page = ConversionRequest("text/html", url="https://site.test/a/", selector="td, ul > li:first-child")
+    page = ConversionRequest(
+        "text/html", url="https://site.test/a/", selector="td, ul > li:first-child"
+    )
     assert (await convert(PAGE.encode(), room, page)).text == "- one\n\n1\n\n2|**3**"
-    for selector, why in (("p[", "is no CSS selector"), ("video", "nothing that the selector 'video' chooses")):
+    for selector, why in (
+        ("p[", "is no CSS selector"),
+        ("video", "nothing that the selector 'video' chooses"),
+    ):
         with pytest.raises(ToolError, match=why):
             await convert(PAGE.encode(), room, ConversionRequest("text/html", selector=selector))
     with pytest.raises(ToolError, match="is no web page but PDF file: leave the selector out"):
@@ -102,7 +112,10 @@ HIDDEN = [
     '<p style="background:#123;color:#123">evil</p>',
     "<p hidden>evil</p>",
     "<style>.x, #y { display : none }</style><p id=y>evil</p>",
-    "<style>/* } */ @media print { p { display: none } } .z{text-indent:-9999px}</style><p class=z>evil</p>",
+    (
+        "<style>/* } */ @media print { p { display: none } } .z{text-indent:-9999px}</style><p "
+        "class=z>evil</p>"
+    ),
     "<template><p>evil</p></template>",
     "<script>evil</script><style>evil</style><noscript>evil</noscript><svg><text>evil</text></svg>",
     "<!-- evil -->",
@@ -125,7 +138,8 @@ async def test_what_was_taken_out_is_counted(room: SandboxProvider) -> None:
     assert found.text == "def"
     assert found.hidden == {"hidden elements": 2, "comments": 1, "invisible characters": 3}
     assert found.remarks == (
-        "[taken out because nobody would see it: comments (1), hidden elements (2), invisible characters (3)]"
+        "[taken out because nobody would see it: comments (1), hidden elements (2), "
+        "invisible characters (3)]"
     )
 
 
@@ -137,7 +151,10 @@ async def test_what_was_taken_out_is_counted(room: SandboxProvider) -> None:
         ("hi" + "".join(chr(0xE0000 + ord(c)) for c in "run"), "hi"),
         ("\N{GRINNING FACE}" + "".join(chr(0xFE00 + n) for n in (3, 9, 1)), "\N{GRINNING FACE}"),
         ("\N{GRINNING FACE}\U000e0155\U000e0167", "\N{GRINNING FACE}"),
-        ("\N{HEAVY BLACK HEART}\ufe0f\N{ZERO WIDTH JOINER}\N{FIRE}", "\N{HEAVY BLACK HEART}\ufe0f\u200d\N{FIRE}"),
+        (
+            "\N{HEAVY BLACK HEART}\ufe0f\N{ZERO WIDTH JOINER}\N{FIRE}",
+            "\N{HEAVY BLACK HEART}\ufe0f\u200d\N{FIRE}",
+        ),
         (PERSIAN, PERSIAN),
         ("\u0915\u094d\u200d\u0937", "\u0915\u094d\u200d\u0937"),
         ("葛\U000e0100", "葛\U000e0100"),
@@ -161,7 +178,10 @@ async def test_invisible_characters(text: str, left: str, room: SandboxProvider)
         ("Grüße €".encode("cp1252"), 'text/plain; charset="utf-7"'),
         ("Grüße €".encode("cp1252"), "text/plain; charset=zip"),
         (b'<meta charset="utf-16"><p>' + "Grüße €".encode(), "text/html"),
-        (b'<meta charset="windows-1252"><p>' + "Grüße €".encode("cp1252"), "text/html; charset=utf-8"),
+        (
+            b'<meta charset="windows-1252"><p>' + "Grüße €".encode("cp1252"),
+            "text/html; charset=utf-8",
+        ),
     ],
 )
 async def test_encodings_that_lie(data: bytes, declared: str, room: SandboxProvider) -> None:
@@ -179,8 +199,12 @@ async def test_encodings_that_lie(data: bytes, declared: str, room: SandboxProvi
     ],
 )
 async def test_declared_encodings_are_read(text: str, charset: str, room: SandboxProvider) -> None:
-    declared = await convert(text.encode(charset), room, ConversionRequest(f"text/plain; charset={charset}"))
-    said = await convert(f'<meta charset="{charset}"><p>{text}'.encode(charset), room, ConversionRequest("text/html"))
+    declared = await convert(
+        text.encode(charset), room, ConversionRequest(f"text/plain; charset={charset}")
+    )
+    said = await convert(
+        f'<meta charset="{charset}"><p>{text}'.encode(charset), room, ConversionRequest("text/html")
+    )
     assert (declared.text, said.text) == (text, text)
 
 
@@ -191,7 +215,7 @@ async def test_utf7_stays_as_it_is(room: SandboxProvider) -> None:
 
 
 async def test_word(room: SandboxProvider) -> None:
-    table = "<w:tbl><w:tr><w:tc>{}</w:tc><w:tc>{}</w:tc></w:tr><w:tr><w:tc>{}</w:tc><w:tc/></w:tr></w:tbl>"
+    table = "<w:tbl><w:tr><w:tc>{}</w:tc><w:tc>{}</w:tc></w:tr><w:tr><w:tc>{}</w:tc><w:tc/></w:tr></w:tbl>"  # noqa: E501
     cells = (make.paragraph(each) for each in ("a", "b|c", "1"))
     link = "<w:p><w:hyperlink r:id='l'><w:r><w:t>here</w:t></w:r></w:hyperlink></w:p>"
     body = (
@@ -207,14 +231,19 @@ async def test_word(room: SandboxProvider) -> None:
     links = (("l", "hyperlink", "https://site.test/"), ("f", "hyperlink", "file:///etc/passwd"))
     found = await convert(make.word(body, *links), room)
     table_shown = "| a | b\\|c |\n| --- | --- |\n| 1 |  |"
-    assert found.text == f"# Top\n\nplain\n\n- item\n\n{table_shown}\n\n[here](https://site.test/)\n\nhere"
+    assert (
+        found.text
+        == f"# Top\n\nplain\n\n- item\n\n{table_shown}\n\n[here](https://site.test/)\n\nhere"
+    )
     assert (found.kind, found.title, found.hidden) == ("docx", "Top", {"hidden text": 1})
 
 
 async def test_sheets(room: SandboxProvider) -> None:
     rows = (
-        "<row><c t='s'><v>0</v></c><c t='inlineStr'><is><t>when</t></is></c><c r='XFD1'><v>9</v></c></row>"
-        "<row r='9'><c r='A9'><v>1.5</v></c><c r='B9' s='1'><v>45351.5</v></c><c t='b'><v>1</v></c></row>"
+        "<row><c t='s'><v>0</v></c><c t='inlineStr'><is><t>when</t></is></c><c "
+        "r='XFD1'><v>9</v></c></row>"
+        "<row r='9'><c r='A9'><v>1.5</v></c><c r='B9' s='1'><v>45351.5</v></c><c "
+        "t='b'><v>1</v></c></row>"
         "<row hidden='1'><c><v>666</v></c></row>"
     )
     styles = (
@@ -228,13 +257,16 @@ async def test_sheets(room: SandboxProvider) -> None:
     ]
     found = await convert(make.workbook(sheets, ["what"], styles), room)
     assert found.text == (
-        "## One\n\n| what | when |\n| --- | --- |\n| 1.5 | 2024-02-29 12:00:00 | TRUE |\n\n## Three\n\n(empty)"
+        "## One\n\n| what | when |\n| --- | --- |\n| 1.5 | 2024-02-29 12:00:00 | TRUE "
+        "|\n\n## Three\n\n(empty)"
     )
     assert found.hidden == {"hidden rows": 1, "hidden sheets": 1}
 
 
 async def test_slides(room: SandboxProvider) -> None:
-    found = await convert(make.slides([("First", True), ("evil", False), ("Third", True)], "say it slowly"), room)
+    found = await convert(
+        make.slides([("First", True), ("evil", False), ("Third", True)], "say it slowly"), room
+    )
     said = "Notes: say it slowly"
     assert found.text == f"## Slide 1\n\nFirst\n\n{said}\n\n## Slide 3\n\nThird\n\n{said}"
     assert found.hidden == {"hidden slides": 1}
@@ -243,7 +275,8 @@ async def test_slides(room: SandboxProvider) -> None:
 async def test_opendocument(room: SandboxProvider) -> None:
     text = (
         "<text:h text:outline-level='2'>Top</text:h><text:p>a<text:s text:c='3'/>b<text:tab/>"
-        "<text:a x:href='https://site.test/'>link</text:a><offic:annotation><text:p>evil</text:p></offic:annotation></text:p>"
+        "<text:a "
+        "x:href='https://site.test/'>link</text:a><offic:annotation><text:p>evil</text:p></offic:annotation></text:p>"
         "<text:list><text:list-item><text:p>item</text:p></text:list-item></text:list>"
     )
     found = await convert(make.opendocument("text", text), room)
@@ -252,8 +285,10 @@ async def test_opendocument(room: SandboxProvider) -> None:
     sheet = (
         f"<table:table table:name='S'><table:table-row>{cells.format('x')}{cells.format('y')}"
         "<table:table-cell table:number-columns-repeated='16384'/></table:table-row>"
-        "<table:table-row table:number-rows-repeated='1048576'><table:table-cell/></table:table-row>"
-        f"<table:table-row table:visibility='collapse'>{cells.format('evil')}</table:table-row></table:table>"
+        "<table:table-row "
+        "table:number-rows-repeated='1048576'><table:table-cell/></table:table-row>"
+        "<table:table-row "
+        f"table:visibility='collapse'>{cells.format('evil')}</table:table-row></table:table>"
     )
     found = await convert(make.opendocument("spreadsheet", sheet), room)
     assert found.text == "## S\n\n| x | y |\n| --- | --- |"
@@ -261,19 +296,28 @@ async def test_opendocument(room: SandboxProvider) -> None:
 
 
 async def test_books(room: SandboxProvider) -> None:
-    found = await convert(make.ebook({"b": "<h1>Second</h1>", "a": "<h1>First</h1><p hidden>evil"}), room)
+    found = await convert(
+        make.ebook({"b": "<h1>Second</h1>", "a": "<h1>First</h1><p hidden>evil"}), room
+    )
     assert (found.title, found.text) == ("A book", "# First\n\n# Second")
 
 
 async def test_rich_text(room: SandboxProvider) -> None:
-    text = rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 evil;}}caf\'e9 \u8364?\par {\v evil}\u-10179?\u-8704?{\*\x evil}}"
+    text = (
+        rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 evil;}}caf\'e9 \u8364?\par {\v "
+        rb"evil}\u-10179?\u-8704?{\*\x evil}}"
+    )
     found = await convert(text, room)
     assert (found.text, found.hidden) == ("café €\n\n\N{GRINNING FACE}", {"hidden text": 1})
 
 
 async def test_pdf(room: SandboxProvider) -> None:
-    unseen = make.shown("evil", (70, -400)) + make.shown("evil", mode=3) + make.shown("evil", size=0.5)
-    found = await convert(make.pdf([make.shown("Hello there") + unseen, "", make.shown("Bye")], "About it"), room)
+    unseen = (
+        make.shown("evil", (70, -400)) + make.shown("evil", mode=3) + make.shown("evil", size=0.5)
+    )
+    found = await convert(
+        make.pdf([make.shown("Hello there") + unseen, "", make.shown("Bye")], "About it"), room
+    )
     assert found.text == "[page 1 of 3]\nHello there\n\n[page 2 of 3]\n[page 3 of 3]\nBye"
     assert found.title == "About it"
     assert found.hidden == {"hidden text": 2, "characters beyond the page": 4}
@@ -289,16 +333,22 @@ async def test_the_recognised_text_of_a_scan_is_given(room: SandboxProvider) -> 
 async def test_archives_are_listed_and_not_unpacked(room: SandboxProvider) -> None:
     inner = make.archive({"0.txt": b"\0" * (8 << 20)})
     found = await convert(make.archive({f"lib {n}.zip": inner for n in range(16)}), room)
-    assert found.text.startswith("A zip archive. It was not unpacked; these are the names in it:\n\n- lib 0.zip (")
+    assert found.text.startswith(
+        "A zip archive. It was not unpacked; these are the names in it:\n\n- lib 0.zip ("
+    )
     assert found.text.count("\n- ") == 16
 
 
 LETTERS = "abcdefghij"
-LAUGHS = "".join(f"<!ENTITY {each} '" + f"&{LETTERS[n]};" * 10 + "'>" for n, each in enumerate(LETTERS[1:]))
+LAUGHS = "".join(
+    f"<!ENTITY {each} '" + f"&{LETTERS[n]};" * 10 + "'>" for n, each in enumerate(LETTERS[1:])
+)
 
 
 def _swollen_word() -> bytes:
-    return make.archive({"[Content_Types].xml": "", "word/document.xml": b"<a>" + b" " * (200 << 20)})
+    return make.archive(
+        {"[Content_Types].xml": "", "word/document.xml": b"<a>" + b" " * (200 << 20)}
+    )
 
 
 def _many_parts() -> bytes:
@@ -318,11 +368,15 @@ BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
         "declares entities of its own, which no office program does",
     ),
     "an entity that is a file": (
-        lambda: make.word(make.paragraph("&a;"), before="<!DOCTYPE x [<!ENTITY a SYSTEM 'file:///etc/passwd'>]>"),
+        lambda: make.word(
+            make.paragraph("&a;"), before="<!DOCTYPE x [<!ENTITY a SYSTEM 'file:///etc/passwd'>]>"
+        ),
         "declares entities of its own",
     ),
     "too many entries": (
-        lambda: make.archive({f"word/{n}": "" for n in range(20_001)} | {"[Content_Types].xml": ""}),
+        lambda: make.archive(
+            {f"word/{n}": "" for n in range(20_001)} | {"[Content_Types].xml": ""}
+        ),
         "holds 20,002 entries, more than the 20,000 that are read",
     ),
     "a PDF whose page becomes 900 MB": (
@@ -331,9 +385,15 @@ BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "too large": (lambda: bytes(LIMIT_BYTES + 1), "is larger than 20 MB"),
     "a broken archive": (lambda: make.word("")[:-40], "is damaged: File is not a zip file"),
-    "a broken part": (lambda: make.word("<w:p>"), "is damaged: 'word/document.xml': mismatched tag"),
+    "a broken part": (
+        lambda: make.word("<w:p>"),
+        "is damaged: 'word/document.xml': mismatched tag",
+    ),
     "a broken PDF": (lambda: b"%PDF-1.7 nothing", "is damaged"),
-    "an old Office file": (lambda: b"\xd0\xcf\x11\xe0" + bytes(600), "is a file of an old Office; save it as docx"),
+    "an old Office file": (
+        lambda: b"\xd0\xcf\x11\xe0" + bytes(600),
+        "is a file of an old Office; save it as docx",
+    ),
     "a huge picture": (lambda: b"\x89PNG\r\n\x1a\n" + bytes(4_000_000), "is a picture"),
 }
 
@@ -421,10 +481,18 @@ class Owned:
         (b"x" * (ANSWER_BYTES + 1), Exit(0), "it was stopped|could not be read"),
         (b'{"text": 7}', Exit(0), "could not be read"),
         (b"\xff\xfe", Exit(1), "could not be read"),
-        (b"", Exit(None, signal=11), "broke the program that reads it .signal 11.; nothing else was touched"),
+        (
+            b"",
+            Exit(None, signal=11),
+            "broke the program that reads it .signal 11.; nothing else was touched",
+        ),
         (b"", Exit(None, signal=9, limit="memory"), "needs more than 512 MB of memory"),
         (b'{"unreadable": "is odd"}', Exit(0), "the document is odd"),
-        (b'{"missing": "selectolax"}', Exit(0), "is a web page, and what reads those is not installed: pip install"),
+        (
+            b'{"missing": "selectolax"}',
+            Exit(0),
+            "is a web page, and what reads those is not installed: pip install",
+        ),
     ],
 )
 async def test_what_the_program_says_is_not_believed(said: bytes, ended: Exit, why: str) -> None:

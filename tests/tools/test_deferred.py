@@ -36,7 +36,8 @@ async def tides(harbour: str) -> str:
 
 @tool(effect="local_write", replay="never", reads=LOCAL)
 async def post(letter: str, context: Context) -> str:
-    """Send a letter by post, which takes three days at the very least and cannot be taken back by anybody."""
+    """Send a letter by post, which takes three days at the very least and cannot be taken back by
+    anybody."""
     return letter
 
 
@@ -58,17 +59,25 @@ def test_what_is_loaded_comes_last_in_the_order_in_which_it_was_loaded() -> None
     assert names() == ["look", SEARCH]
     assert names(loaded_tools=("post",)) == ["look", SEARCH, "post"]
     assert names(loaded_tools=("post", "tides")) == ["look", SEARCH, "post", "tides"]
-    assert names(loaded_tools=("gone", "look", SEARCH)) == ["look", SEARCH], "no tool twice, and none that there is not"
+    assert names(loaded_tools=("gone", "look", SEARCH)) == ["look", SEARCH], (
+        "no tool twice, and none that there is not"
+    )
 
 
 def test_plan_mode_and_modes_hold_for_what_is_loaded() -> None:
     assert names(loaded_tools=("post", "tides"), plan_mode=True) == ["look", SEARCH, "tides"]
     assert (
-        names(mode="deep_work") == names(mode="deep_work", loaded_tools=("plan_trip",)) == ["look", "plan_trip", SEARCH]
+        names(mode="deep_work")
+        == names(mode="deep_work", loaded_tools=("plan_trip",))
+        == ["look", "plan_trip", SEARCH]
     )
-    assert names(loaded_tools=("plan_trip",)) == ["look", SEARCH, "plan_trip"], "also outside of its mode"
+    assert names(loaded_tools=("plan_trip",)) == ["look", SEARCH, "plan_trip"], (
+        "also outside of its mode"
+    )
     without = [spec.name for spec in offering(ALL, SessionOptions())]
-    assert without == ["look", "tides", "post", "plan_trip"], "where nothing is deferred all are offered"
+    assert without == ["look", "tides", "post", "plan_trip"], (
+        "where nothing is deferred all are offered"
+    )
 
 
 def test_only_more_is_loaded() -> None:
@@ -81,7 +90,9 @@ def test_only_more_is_loaded() -> None:
 
 def test_who_names_tools_has_all_of_them() -> None:
     assert set(narrowed(TOOLS, ["look", "tides", SEARCH])) == {"look", "tides"}
-    assert [spec.name for spec in offering(narrowed(TOOLS, ["tides"]), SessionOptions())] == ["tides"]
+    assert [spec.name for spec in offering(narrowed(TOOLS, ["tides"]), SessionOptions())] == [
+        "tides"
+    ]
     assert narrowed(TOOLS, list(TOOLS)) == TOOLS
     assert deferring(ALL, frozenset({"elsewhere"})) == ALL
 
@@ -121,7 +132,9 @@ def test_found_by_name_or_by_words(query: str, found: list[str]) -> None:
 
 def test_few_are_found_at_once() -> None:
     specs = [Spec(f"ship_{n}", "Ships.", {}) for n in range(50)]
-    assert [spec.name for spec in found_by("ship", specs)] == [f"ship_{n}" for n in range(MOST_FOUND)]
+    assert [spec.name for spec in found_by("ship", specs)] == [
+        f"ship_{n}" for n in range(MOST_FOUND)
+    ]
 
 
 def test_what_nobody_sees_in_what_tools_say_is_written_out() -> None:

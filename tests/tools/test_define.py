@@ -47,8 +47,17 @@ async def everything(  # noqa: PLR0913 -- one of each kind
     text: what to do: with a colon
     kind: which way
     """
-    values = {"text": text, "count": count, "ratio": ratio, "sure": sure, "kind": kind, "either": either}
-    return msgspec.json.encode(values | {"maybe": maybe, "names": names, "place": place, "places": places}).decode()
+    values = {
+        "text": text,
+        "count": count,
+        "ratio": ratio,
+        "sure": sure,
+        "kind": kind,
+        "either": either,
+    }
+    return msgspec.json.encode(
+        values | {"maybe": maybe, "names": names, "place": place, "places": places}
+    ).decode()
 
 
 def test_made_once_more_it_is_the_same_and_its_own() -> None:
@@ -100,8 +109,20 @@ def test_the_schema() -> None:
 
 def test_every_schema_has_an_object_at_its_top() -> None:
     send = SendMessage(frozenset())
-    for each in (read_file, write_file, edit_file, list_files, search_files, shell, think, ask_user, send):
-        assert each.spec.parameters["type"] == "object" and "$ref" not in each.spec.parameters, each.spec.name
+    for each in (
+        read_file,
+        write_file,
+        edit_file,
+        list_files,
+        search_files,
+        shell,
+        think,
+        ask_user,
+        send,
+    ):
+        assert each.spec.parameters["type"] == "object" and "$ref" not in each.spec.parameters, (
+            each.spec.name
+        )
         assert (
             each.spec.parameters.keys() <= {"type", "properties", "required", "$defs"}
             and len(each.spec.description) > 20
@@ -115,9 +136,15 @@ def test_every_schema_has_an_object_at_its_top() -> None:
 
 ARGUMENTS: list[tuple[str, dict[str, Any]]] = [
     ('{"text": "x"}', {"count": 3, "sure": False, "kind": "a", "names": [], "place": None}),
-    ('{"text": "x", "count": "7", "ratio": "1.25", "sure": "true"}', {"count": 7, "ratio": 1.25, "sure": True}),
+    (
+        '{"text": "x", "count": "7", "ratio": "1.25", "sure": "true"}',
+        {"count": 7, "ratio": 1.25, "sure": True},
+    ),
     ('{"text": "x", "count": 7.0, "sure": 1}', {"count": 7, "sure": True}),
-    ('{"text": "x", "count": null, "names": null, "maybe": null}', {"count": 3, "names": [], "maybe": None}),
+    (
+        '{"text": "x", "count": null, "names": null, "maybe": null}',
+        {"count": 3, "names": [], "maybe": None},
+    ),
     ('{"text": "x", "names": "[\\"a\\", \\"b\\"]"}', {"names": ["a", "b"]}),
     ('{"text": "x", "places": "[{\\"x\\": \\"1\\"}]"}', {"places": [{"x": 1, "y": 0}]}),
     ('{"text": "x", "place": {"x": 2}}', {"place": {"x": 2, "y": 0}}),
@@ -129,7 +156,9 @@ ARGUMENTS: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("arguments", "expected"), ARGUMENTS)
-async def test_arguments_that_are_taken(hands: Hands, arguments: str, expected: dict[str, Any]) -> None:
+async def test_arguments_that_are_taken(
+    hands: Hands, arguments: str, expected: dict[str, Any]
+) -> None:
     outcome = await hands.outcome(everything, arguments.encode())
     text = outcome.parts[0].text  # type: ignore[union-attr]
     if "\0" not in str(expected):
@@ -140,8 +169,17 @@ async def test_arguments_that_are_taken(hands: Hands, arguments: str, expected: 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ("{}", r"missing required field `text`\. Expected an object with: text, count\?, ratio\?, sure\?, kind\?"),
-        ('{"text": "x", "cuont": 1}', r"unknown field `cuont`\. Expected an object with: text, count\?"),
+        (
+            "{}",
+            (
+                r"missing required field `text`\. Expected an object with: text, count\?, "
+                r"ratio\?, sure\?, kind\?"
+            ),
+        ),
+        (
+            '{"text": "x", "cuont": 1}',
+            r"unknown field `cuont`\. Expected an object with: text, count\?",
+        ),
         ('{"text": "x", "text": "y"}', "the name 'text' stands twice"),
         ('{"text": "x", "place": {"x": 1, "x": 2}}', "the name 'x' stands twice"),
         ('{"text": 5}', r"Expected `str`, got `int` - at `\$.text`"),
@@ -168,7 +206,9 @@ async def test_arguments_that_are_refused(hands: Hands, arguments: str, sentence
 
 @pytest.mark.parametrize("filler", ["a", "\\n", '\\"', "[", "{", "\\\\", " ", "\\ud800", "é"])
 def test_a_megabyte_of_arguments_takes_no_time(filler: str) -> None:
-    raw = msgspec.Raw(('{"path": "f", "content": "' + filler * (1_000_000 // len(filler)) + '"}').encode())
+    raw = msgspec.Raw(
+        ('{"path": "f", "content": "' + filler * (1_000_000 // len(filler)) + '"}').encode()
+    )
     arguments = write_file._arguments
     assert least_cpu_s(lambda: decode_arguments(raw, arguments, "write_file")) < 0.25
 
@@ -184,7 +224,9 @@ def test_a_megabyte_of_arguments_takes_no_time(filler: str) -> None:
         (1.5, "1.5"),
     ],
 )
-async def test_whatever_a_function_returns_is_a_result(hands: Hands, value: object, text: str) -> None:
+async def test_whatever_a_function_returns_is_a_result(
+    hands: Hands, value: object, text: str
+) -> None:
     @tool
     async def look() -> object:
         """Look."""
@@ -200,17 +242,36 @@ async def test_text_that_is_too_long_becomes_a_handle(hands: Hands) -> None:
         return "ü" * 40_000
 
     said = await hands(long)
-    assert "of 80,000 bytes are not shown; read_output(handle='sha256:" in said and "\ufffd" not in said
+    assert (
+        "of 80,000 bytes are not shown; read_output(handle='sha256:" in said
+        and "\ufffd" not in said
+    )
     assert len(said.encode()) < 25_000
 
 
 ALIASES: list[tuple[FunctionTool, str, dict[str, Any]]] = [
     (shell, '{"cmd": "ls"}', {"command": "ls", "timeout_s": 120.0, "cwd": ""}),
-    (shell, '{"command": "ls", "timeout": "5", "working_directory": "sub"}', {"timeout_s": 5.0, "cwd": "sub"}),
-    (read_file, '{"file_path": "f", "start": 2, "end": "4"}', {"path": "f", "start_line": 2, "end_line": 4}),
+    (
+        shell,
+        '{"command": "ls", "timeout": "5", "working_directory": "sub"}',
+        {"timeout_s": 5.0, "cwd": "sub"},
+    ),
+    (
+        read_file,
+        '{"file_path": "f", "start": 2, "end": "4"}',
+        {"path": "f", "start_line": 2, "end_line": 4},
+    ),
     (read_file, '{"path": "f", "limit": 10}', {"start_line": 0, "end_line": 10}),
-    (read_file, '{"path": "f", "start_line": 5, "max_lines": "10"}', {"start_line": 5, "end_line": 14}),
-    (write_file, '{"file_path": "f", "text": "x"}', {"path": "f", "content": "x", "mode": "overwrite"}),
+    (
+        read_file,
+        '{"path": "f", "start_line": 5, "max_lines": "10"}',
+        {"start_line": 5, "end_line": 14},
+    ),
+    (
+        write_file,
+        '{"file_path": "f", "text": "x"}',
+        {"path": "f", "content": "x", "mode": "overwrite"},
+    ),
     (write_file, '{"path": "f", "content": "x", "overwrite": true}', {"mode": "overwrite"}),
     (write_file, '{"path": "f", "content": "x", "overwrite": false}', {"mode": "create"}),
     (list_files, '{"directory": "d", "max_depth": 3}', {"path": "d", "depth": 3}),
@@ -222,7 +283,9 @@ ALIASES: list[tuple[FunctionTool, str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("named", "arguments", "expected"), ALIASES)
-def test_parameters_of_other_systems(named: FunctionTool, arguments: str, expected: dict[str, Any]) -> None:
+def test_parameters_of_other_systems(
+    named: FunctionTool, arguments: str, expected: dict[str, Any]
+) -> None:
     values = decode_arguments(msgspec.Raw(arguments.encode()), named._arguments, named.spec.name)
     assert {name: getattr(values, name) for name in expected} == expected
 
@@ -255,14 +318,18 @@ async def test_edits_of_other_systems(hands: Hands, arguments: str) -> None:
         (read_file, '{"path": "a", "limit": "many"}', "limit"),
     ],
 )
-def test_a_parameter_under_two_names_is_refused(named: FunctionTool, arguments: str, field: str) -> None:
+def test_a_parameter_under_two_names_is_refused(
+    named: FunctionTool, arguments: str, field: str
+) -> None:
     with pytest.raises(ToolError, match=f"unknown field `{field}`"):
         decode_arguments(msgspec.Raw(arguments.encode()), named._arguments, named.spec.name)
 
 
 def test_a_message_has_aliases_too() -> None:
     raw = msgspec.Raw(b'{"content": "hello", "thread": "7"}')
-    assert decode_arguments(raw, OutgoingMessage, "send_message") == OutgoingMessage("hello", thread_id="7")
+    assert decode_arguments(raw, OutgoingMessage, "send_message") == OutgoingMessage(
+        "hello", thread_id="7"
+    )
 
 
 @tool
@@ -273,6 +340,8 @@ async def elsewhere(text: str, where: Context) -> str:
 
 async def test_the_context_is_found_by_its_annotation(hands: Hands) -> None:
     assert set(elsewhere.spec.parameters["properties"]) == {"text"}
-    assert await hands(elsewhere, text="at") == "at default/memory:1 ann default default/memory:1#1.c"
+    assert (
+        await hands(elsewhere, text="at") == "at default/memory:1 ann default default/memory:1#1.c"
+    )
     with pytest.raises(ToolError, match="unknown field `where`"):
         await hands(elsewhere, text="at", where="x")

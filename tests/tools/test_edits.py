@@ -17,7 +17,8 @@ LINES = st.lists(st.sampled_from(["a", "b", "\n", "\r\n", "aa", ""]), max_size=1
 @settings(max_examples=1_000)
 @given(LINES, LINES)
 def test_every_place_is_found_in_one_go(text: str, old: str) -> None:
-    """As the expression says in which a line end stands in two ways; it takes long where much begins alike."""
+    """As the expression says in which a line end stands in two ways; it takes long where much
+    begins alike."""
     wanted = r"\r?\n".join(map(re.escape, re.split(r"\r?\n", old)))
     expected, count = re.subn(wanted, "!", text) if old else (text, 0)
     if not count:

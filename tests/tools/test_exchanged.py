@@ -1,5 +1,6 @@
-"""Two names change places right after one of them was opened, so that it leads elsewhere when it is judged. Whoever
-reads is told whose word that is which they were given, and not whose it would be by now."""
+"""Two names change places right after one of them was opened, so that it leads elsewhere when it is
+judged. Whoever reads is told whose word that is which they were given, and not whose it would be by
+now."""
 
 from __future__ import annotations
 
@@ -37,14 +38,15 @@ SOURCE = Path(__file__).parents[2] / "src" / "deskhand"
 
 
 def exchange(one: Path, other: Path) -> None:
-    """Both names are there all the time, and lead to the other one from now on (renameat2, RENAME_EXCHANGE)."""
+    """Both names are there all the time, and lead to the other one from now on (renameat2,
+    RENAME_EXCHANGE)."""
     libc = ctypes.CDLL(None, use_errno=True)
     assert libc.renameat2(-100, os.fsencode(one), -100, os.fsencode(other), 2) == 0
 
 
 class Exchanging(Workspace):
-    """A workspace in which `v` and `w` change places whenever something beneath `v` was opened to be read: and back
-    when it has been read (`back`), or before it is opened again."""
+    """A workspace in which `v` and `w` change places whenever something beneath `v` was opened to
+    be read: and back when it has been read (`back`), or before it is opened again."""
 
     def __init__(self, hands: Hands, *, back: bool) -> None:
         super().__init__(str(hands.folder), opener=self._exchanged)
@@ -68,7 +70,9 @@ class Exchanging(Workspace):
             exchange(*self._names)
             self._away = False
 
-    def read_opened(self, path: str, limit_bytes: int = 1000, offset: int = 0, *, to_write: bool = False) -> OpenedFile:
+    def read_opened(
+        self, path: str, limit_bytes: int = 1000, offset: int = 0, *, to_write: bool = False
+    ) -> OpenedFile:
         found = super().read_opened(path, limit_bytes, offset, to_write=to_write)
         if self._back:
             self._as_before()
@@ -82,7 +86,8 @@ class Exchanging(Workspace):
 
 
 def furnished(hands: Hands, *, links: bool) -> None:
-    """`there` holds what `mark` is for, `plain` our own; `v` and `w` lead to them, or are what they would lead to."""
+    """`there` holds what `mark` is for, `plain` our own; `v` and `w` lead to them, or are what they
+    would lead to."""
     text = f"def {WORD}():\n    return 1\n".encode()
     names = ("there", "plain") if links else ("v", "w")
     for folder, data in zip(names, (text, b"plain\n"), strict=True):
@@ -95,12 +100,21 @@ def furnished(hands: Hands, *, links: bool) -> None:
 
 async def mark(hands: Hands, label: Label, *, links: bool) -> None:
     for name in ("m.py", f"{WORD}.py"):
-        row = (f"{hands.folder}/{'there' if links else 'v'}/{name}", msgspec.json.encode(label), "s", 0.0)
+        row = (
+            f"{hands.folder}/{'there' if links else 'v'}/{name}",
+            msgspec.json.encode(label),
+            "s",
+            0.0,
+        )
         await hands.store.change((Change("file_label_set", row),))
 
 
-async def told(hands: Hands, context: Context, tool: Tool, **arguments: object) -> list[Text | File]:
-    found = await attempt(tool, msgspec.Raw(msgspec.json.encode(arguments)), lambda: _given(context))
+async def told(
+    hands: Hands, context: Context, tool: Tool, **arguments: object
+) -> list[Text | File]:
+    found = await attempt(
+        tool, msgspec.Raw(msgspec.json.encode(arguments)), lambda: _given(context)
+    )
     assert isinstance(found, Done)
     await hands.store.change(found.changes)
     return [part for part in found.parts if isinstance(part, Text | File)]
@@ -134,20 +148,28 @@ async def test_it_is_judged_what_was_read(hands: Hands, way: str, links: bool, b
     async with await Watch.of(await hands.context(), "make"):  # it may move files
         context = await hands.context()
         exchanging = Exchanging(hands, back=back)
-        context = msgspec.structs.replace(context, reach=msgspec.structs.replace(context.reach, files=exchanging))
+        context = msgspec.structs.replace(
+            context, reach=msgspec.structs.replace(context.reach, files=exchanging)
+        )
         tool, arguments = READS[way]
         parts = await told(hands, context, tool, **arguments)
         assert exchanging.count, "nothing was opened"
         if way == "send_file":  # to the owner; what it is made of decides who else may have it
             return
-        said = [part for part in parts if isinstance(part, Text) and (WORD in part.text or way == "edit_file")]
+        said = [
+            part
+            for part in parts
+            if isinstance(part, Text) and (WORD in part.text or way == "edit_file")
+        ]
         assert said and all(part.label.integrity == "untrusted" for part in said), parts
 
 
 @pytest.mark.parametrize("back", [True, False], ids=["and back", "once"])
 @pytest.mark.parametrize("links", [True, False], ids=["links", "folders"])
 @pytest.mark.parametrize("way", READS)
-async def test_what_is_for_others_alone_is_not_told(hands: Hands, way: str, links: bool, back: bool) -> None:
+async def test_what_is_for_others_alone_is_not_told(
+    hands: Hands, way: str, links: bool, back: bool
+) -> None:
     furnished(hands, links=links)
     await mark(hands, Label("tool_local", ("role:owner",), "file there"), links=links)
     hands.label = LOCAL
@@ -158,7 +180,9 @@ async def test_what_is_for_others_alone_is_not_told(hands: Hands, way: str, link
         tool, arguments = READS[way]
         for part in await told(hands, context, tool, **arguments):
             assert not isinstance(part, File)
-            told_of = part.text.replace("v/m.py", "").replace(f"v/{WORD}.p", "").replace(f"'{WORD}'", "")
+            told_of = (
+                part.text.replace("v/m.py", "").replace(f"v/{WORD}.p", "").replace(f"'{WORD}'", "")
+            )
             assert WORD not in told_of or part.label.readers is not None, (way, part)
 
 
@@ -169,7 +193,9 @@ async def test_what_is_kept_of_a_file_keeps_its_label(hands: Hands) -> None:
     hands.label = LOCAL
     context = await hands.context()
     files = Exchanging(hands, back=False)
-    context = msgspec.structs.replace(context, reach=msgspec.structs.replace(context.reach, files=files))
+    context = msgspec.structs.replace(
+        context, reach=msgspec.structs.replace(context.reach, files=files)
+    )
     await told(hands, context, write_file, path="v/m.py", content="more", mode="append")
     marks = await marks_of(await hands.context())
     for name in ("there/m.py", "plain/m.py"):
@@ -181,7 +207,9 @@ async def test_what_is_kept_of_a_file_keeps_its_label(hands: Hands) -> None:
 async def test_a_skill_is_judged_by_the_file_that_was_read(hands: Hands) -> None:
     """The folder of a skill changes places with one that a member has written."""
     for folder, word in (("skills/helper", "plain"), ("other", WORD)):
-        hands.write(f"{folder}/SKILL.md", f"---\nname: helper\ndescription: {word}\n---\n{word}\n".encode())
+        hands.write(
+            f"{folder}/SKILL.md", f"---\nname: helper\ndescription: {word}\n---\n{word}\n".encode()
+        )
     label = Label("tool_local", by=("bob",))
     row = (f"{hands.folder}/other/SKILL.md", msgspec.json.encode(label), "s", 0.0)
     await hands.store.change((Change("file_label_set", row),))
@@ -201,7 +229,8 @@ async def test_a_skill_is_judged_by_the_file_that_was_read(hands: Hands) -> None
 
 
 async def test_a_file_that_goes_while_it_is_read_is_read_again(hands: Hands) -> None:
-    """Another one is put in its place: what was read has no name any more by which it could be judged."""
+    """Another one is put in its place: what was read has no name any more by which it could be
+    judged."""
     hands.write("a.txt", WORD.encode())
     count = 0
 
@@ -228,27 +257,32 @@ async def test_a_file_that_is_always_replaced_is_not_read(hands: Hands) -> None:
         (hands.folder / "b.txt").rename(hands.folder / "a.txt")
         return descriptor
 
-    with Workspace(str(hands.folder), opener=replaced) as files, pytest.raises(ToolError, match="moved or replaced"):
+    with (
+        Workspace(str(hands.folder), opener=replaced) as files,
+        pytest.raises(ToolError, match="moved or replaced"),
+    ):
         files.read_opened("a.txt")
 
 
 BY_NAME = {
     "tools/label_marks.py": "where it is defined",
     "workspace/diffs.py": "what waits for a yes: before the file is read, and where there is none",
-    "tools/files.py": "where there is no file: whether there is one is told to nobody who may not see it",
+    "tools/files.py": "where there is no file: whether there is one is told to nobody who may not see it",  # noqa: E501
 }
 TOLD_BY_NAME = {
     "tools/attempt.py": "the names in a call that failed; what was read has said its own label",
     "jobs/wiring.py": "names that were seen when something changed",
-    "workspace/undo_journal.py": "names in the journal, of which the bytes are blobs with labels of their own",
-    "workspace/diffs.py": "names in the journal, of which the bytes are blobs with labels of their own",
+    "workspace/undo_journal.py": "names in the journal, of which the bytes are blobs with labels of their own",  # noqa: E501
+    "workspace/diffs.py": "names in the journal, of which the bytes are blobs with labels of their own",  # noqa: E501
 }
 
 
-@pytest.mark.parametrize(("method", "known"), [("by_name", BY_NAME), ("told_by_name", TOLD_BY_NAME)])
+@pytest.mark.parametrize(
+    ("method", "known"), [("by_name", BY_NAME), ("told_by_name", TOLD_BY_NAME)]
+)
 def test_nobody_judges_by_name_what_was_read(method: str, known: dict[str, str]) -> None:
-    """`Marks` takes the place of what was read, which only whoever opened it has. Names are asked about where nothing
-    was read by them."""
+    """`Marks` takes the place of what was read, which only whoever opened it has. Names are asked
+    about where nothing was read by them."""
     used = {
         path.relative_to(SOURCE).as_posix()
         for path in SOURCE.rglob("*.py")
@@ -264,7 +298,9 @@ def test_places_are_made_by_who_opens() -> None:
         path.relative_to(SOURCE).as_posix()
         for path in SOURCE.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Place"
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "Place"
     }
     assert made <= {
         "tools/paths.py",

@@ -53,7 +53,11 @@ async def test_values_come_without_the_word_of_the_writer(hands: Hands) -> None:
     (part,) = done.parts
     assert isinstance(part, Text) and msgspec.json.decode(part.text) == GOOD
     assert part.label.integrity == "tool_local" and part.label.source == ""
-    assert INJECTED in asked[0].text and INJECTED not in asked[0].system and asked[0].schema == json_schema(FIELDS)
+    assert (
+        INJECTED in asked[0].text
+        and INJECTED not in asked[0].system
+        and asked[0].schema == json_schema(FIELDS)
+    )
 
 
 @pytest.mark.parametrize(

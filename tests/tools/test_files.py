@@ -23,7 +23,9 @@ async def undone(hands: Hands) -> list[tuple[str, bytes | None]]:
     reach = (await hands.context()).reach
     found = []
     for effect in await hands.store.rows("effect_list", (1, "", "", 1 << 60, 100)):
-        for place, before, after, blob in await hands.store.rows("effect_items", (effect[0], 100, 0)):
+        for place, before, after, blob in await hands.store.rows(
+            "effect_items", (effect[0], 100, 0)
+        ):
             if not (after or before).startswith("d"):
                 found.append((place.decode(), None if blob is None else await reach.kept(blob)))
     return found
@@ -54,13 +56,18 @@ async def test_read(hands: Hands, content: bytes, arguments: dict[str, Any], exp
 
 async def test_documents_are_read_as_their_text(hands: Hands) -> None:
     hands.write("report.pdf", make.pdf([make.shown("Hello"), make.shown("Bye")]))
-    hands.write("no extension", make.word(make.paragraph("One") + make.paragraph("evil", run="<w:vanish/>")))
+    hands.write(
+        "no extension", make.word(make.paragraph("One") + make.paragraph("evil", run="<w:vanish/>"))
+    )
     pages = "1 | [page 1 of 2]\n2 | Hello\n3 | \n4 | [page 2 of 2]\n5 | Bye"
     assert await hands(read_file, path="report.pdf") == f"{pages}\n[the text of a PDF file]"
     one = await hands(read_file, path="report.pdf", start_line=5)
     assert one == "5 | Bye\n[lines 5-5 of 5]\n[the text of a PDF file]"
     unseen = "[taken out because nobody would see it: hidden text (1)]"
-    assert await hands(read_file, path="no extension") == f"1 | One\n[the text of a Word document]\n{unseen}"
+    assert (
+        await hands(read_file, path="no extension")
+        == f"1 | One\n[the text of a Word document]\n{unseen}"
+    )
     with pytest.raises(ToolError, match=r"'bad\.pdf' is damaged"):
         hands.write("bad.pdf", b"%PDF-1.7 and nothing")
         await hands(read_file, path="bad.pdf")
@@ -108,7 +115,11 @@ async def test_a_long_file_is_read_in_pieces(hands: Hands) -> None:
     hands.write("long.txt", "\n".join(lines).encode())
     said = await hands(read_file, path="long.txt")
     head, _, tail = said.partition("\n…[")
-    assert head.startswith("1 | line 1 —") and tail.rstrip().endswith("20000 | line 20000 — ü") and len(said) < 25_000
+    assert (
+        head.startswith("1 | line 1 —")
+        and tail.rstrip().endswith("20000 | line 20000 — ü")
+        and len(said) < 25_000
+    )
     handle = said.split("handle='")[1].split("'")[0]
     offset = int(said.split("offset=")[1].split(")")[0])
     whole = head
@@ -129,7 +140,8 @@ async def test_millions_of_lines_do_not_fill_the_memory(hands: Hands) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["with space", "üñí.txt", "quote'\".txt", "-rf", "a;b", "$(id)", "漢字", "emoji 🎉", "%2e"]
+    "name",
+    ["with space", "üñí.txt", "quote'\".txt", "-rf", "a;b", "$(id)", "漢字", "emoji 🎉", "%2e"],
 )
 async def test_odd_names(hands: Hands, name: str) -> None:
     await hands(write_file, path=f"sub/{name}", content="x\n")
@@ -138,8 +150,14 @@ async def test_odd_names(hands: Hands, name: str) -> None:
 
 
 async def test_write(hands: Hands) -> None:
-    assert await hands(write_file, path="a/b/c.txt", content="1\n2") == "ok, created a/b/c.txt: 2 lines, 3 bytes"
-    assert await hands(write_file, path="a/b/c.txt", content="3\n") == "ok, replaced a/b/c.txt: 1 lines, 2 bytes"
+    assert (
+        await hands(write_file, path="a/b/c.txt", content="1\n2")
+        == "ok, created a/b/c.txt: 2 lines, 3 bytes"
+    )
+    assert (
+        await hands(write_file, path="a/b/c.txt", content="3\n")
+        == "ok, replaced a/b/c.txt: 1 lines, 2 bytes"
+    )
     assert await hands(write_file, path="a/b/c.txt", content="4", mode="append") == (
         "ok, added to a/b/c.txt: 2 lines, 3 bytes"
     )
@@ -166,7 +184,13 @@ async def test_write(hands: Hands) -> None:
     [
         ({"content": ""}, "say empty=true"),
         ({"mode": "create"}, "exists already"),
-        ({"mode": "prepend"}, r"Invalid enum value 'prepend'.*Expected an object with: path, content, mode\?, empty\?"),
+        (
+            {"mode": "prepend"},
+            (
+                r"Invalid enum value 'prepend'.*Expected an object with: path, content, mode\?, "
+                r"empty\?"
+            ),
+        ),
         ({"mode": "append", "path": "huge"}, "larger than 10 MB, too large to be kept for undo"),
         ({"path": "huge"}, "larger than 10 MB, too large to be kept for undo"),
         ({"path": "folder"}, "a folder"),
@@ -178,7 +202,9 @@ async def test_write(hands: Hands) -> None:
         ({"path": "x" * 300}, "File name too long"),
     ],
 )
-async def test_what_cannot_be_written(hands: Hands, arguments: dict[str, Any], sentence: str) -> None:
+async def test_what_cannot_be_written(
+    hands: Hands, arguments: dict[str, Any], sentence: str
+) -> None:
     hands.write("f.txt", b"before")
     huge = hands.write("huge", b"x" * (READ_LIMIT + 100))
     (hands.folder / "folder").mkdir()
@@ -186,11 +212,15 @@ async def test_what_cannot_be_written(hands: Hands, arguments: dict[str, Any], s
     (hands.folder / "twin").hardlink_to(hands.write("one", b"1"))
     with pytest.raises(ToolError, match=sentence):
         await hands(write_file, **{"path": "f.txt", "content": "after"} | arguments)
-    assert (hands.folder / "f.txt").read_bytes() == b"before" and huge.stat().st_size == READ_LIMIT + 100
+    assert (
+        hands.folder / "f.txt"
+    ).read_bytes() == b"before" and huge.stat().st_size == READ_LIMIT + 100
     assert await undone(hands) == []
 
 
-@pytest.mark.parametrize("path", [".git/hooks/pre-commit", ".env", "RULES.md", ".bashrc", ".mcp.json"])
+@pytest.mark.parametrize(
+    "path", [".git/hooks/pre-commit", ".env", "RULES.md", ".bashrc", ".mcp.json"]
+)
 async def test_protected_files_are_refused(hands: Hands, path: str) -> None:
     with pytest.raises(ProtectedPath):
         await hands(write_file, path=path, content="x")
@@ -205,7 +235,9 @@ async def test_allowed_folders(hands: Hands, tmp_path: Path) -> None:
         await hands(read_file, path=str(beside / "f"))
     edits = [{"old": "there", "new": "here"}]
     for change in ((write_file, {"content": "x"}), (edit_file, {"edits": edits})):
-        with pytest.raises(OutsideWorkspace, match=f"not written. .* deskhand allow path {beside} --write$"):
+        with pytest.raises(
+            OutsideWorkspace, match=f"not written. .* deskhand allow path {beside} --write$"
+        ):
             await hands(change[0], path=str(beside / "f"), **change[1])
     await hands.allow(beside)
     with pytest.raises(OutsideWorkspace, match=f"deskhand allow path {beside} --write$"):
@@ -221,7 +253,9 @@ async def test_allowed_folders(hands: Hands, tmp_path: Path) -> None:
         await hands(read_file, path=str(beside / "f"))
 
 
-async def test_a_link_in_the_place_of_an_allowed_folder_leads_nowhere(hands: Hands, tmp_path: Path) -> None:
+async def test_a_link_in_the_place_of_an_allowed_folder_leads_nowhere(
+    hands: Hands, tmp_path: Path
+) -> None:
     """A command may put it there; after a restart the folders are opened anew."""
     inside = hands.folder / "data"
     inside.mkdir()
@@ -257,7 +291,11 @@ EDITS: list[tuple[bytes, list[dict[str, Any]], bytes]] = [
     ("naïve ∑\n".encode(), [{"old": "ï", "new": "i"}], "naive ∑\n".encode()),
     (b"gone\nkept\n", [{"old": "gone\n", "new": ""}], b"kept\n"),
     (b"a b a\na\n", [{"old": "a", "new": "aa", "replace_all": True}], b"aa b aa\naa\n"),
-    (b"a\r\nb\r\na\r\nb\r\n", [{"old": "a\nb", "new": "x\ny", "replace_all": True}], b"x\r\ny\r\nx\r\ny\r\n"),
+    (
+        b"a\r\nb\r\na\r\nb\r\n",
+        [{"old": "a\nb", "new": "x\ny", "replace_all": True}],
+        b"x\r\ny\r\nx\r\ny\r\n",
+    ),
     (b"aaa\n", [{"old": "aa", "new": "\\1", "replace_all": True}], b"\\1a\n"),
 ]
 
@@ -275,18 +313,33 @@ async def test_edit(hands: Hands, before: bytes, edits: list[dict[str, Any]], af
     ("arguments", "sentence"),
     [
         ({"edits": [{"old": "z", "new": "x"}]}, "edit 1: the old text stands nowhere"),
-        ({"edits": [{"old": "a", "new": "x"}, {"old": "a", "new": "y"}]}, "edit 2: the old text stands nowhere"),
+        (
+            {"edits": [{"old": "a", "new": "x"}, {"old": "a", "new": "y"}]},
+            "edit 2: the old text stands nowhere",
+        ),
         ({"edits": [{"old": "b", "new": "x"}]}, "edit 1: the old text stands more than once"),
         ({"edits": [{"old": "bb", "new": "x"}]}, "stands more than once"),
         ({"edits": [{"old": "", "new": "x"}]}, "edit 1: the old text is empty"),
-        ({"edits": [{"old": "", "new": "x", "replace_all": True}]}, "edit 1: the old text is empty"),
-        ({"edits": [{"old": "z", "new": "x", "replace_all": True}]}, "edit 1: the old text stands nowhere"),
+        (
+            {"edits": [{"old": "", "new": "x", "replace_all": True}]},
+            "edit 1: the old text is empty",
+        ),
+        (
+            {"edits": [{"old": "z", "new": "x", "replace_all": True}]},
+            "edit 1: the old text stands nowhere",
+        ),
         ({"edits": [{"old": "a", "new": "a"}]}, "would change nothing"),
         ({"edits": []}, "either edits or a patch"),
         ({}, "either edits or a patch"),
-        ({"edits": [{"old": "a", "new": "x"}], "patch": "@@ -1 +1 @@\n-a\n+b"}, "either edits or a patch"),
+        (
+            {"edits": [{"old": "a", "new": "x"}], "patch": "@@ -1 +1 @@\n-a\n+b"},
+            "either edits or a patch",
+        ),
         ({"edits": [{"old": "a"}]}, r"missing required field `new` - at `\$.edits\[0\]`"),
-        ({"edits": [{"old": "a", "new": "b", "count": 2}]}, r"unknown field `count` - at `\$.edits\[0\]`"),
+        (
+            {"edits": [{"old": "a", "new": "b", "count": 2}]},
+            r"unknown field `count` - at `\$.edits\[0\]`",
+        ),
         ({"edits": "no json"}, r"Expected `array`, got `str` - at `\$.edits`"),
         ({"patch": "just words"}, "the patch has no hunk"),
         ({"path": "latin", "edits": [{"old": "a", "new": "b"}]}, "not UTF-8"),
@@ -312,7 +365,9 @@ async def test_a_stale_file_is_refused_however_it_was_named(hands: Hands, read_a
         await hands(edit_file, path="f.txt", edits=[{"old": "a", "new": "b"}])
     await hands(read_file, path="f.txt")
     await hands(edit_file, path="f.txt", edits=[{"old": "a\n", "new": "b\n"}])
-    await hands(edit_file, path="f.txt", edits=[{"old": "b\n", "new": "c\n"}])  # its own edit made nothing stale
+    await hands(
+        edit_file, path="f.txt", edits=[{"old": "b\n", "new": "c\n"}]
+    )  # its own edit made nothing stale
     assert path.read_bytes() == b"c\nsomebody was here\n"
 
 
@@ -334,13 +389,24 @@ async def test_what_was_read_is_remembered_in_bounds(hands: Hands) -> None:
 
 
 async def test_an_edit_tells_nothing_of_what_is_for_others(hands: Hands) -> None:
-    """Whether a change can be made tells what stands there: it is judged before anything is read, in the same words."""
+    """Whether a change can be made tells what stands there: it is judged before anything is read,
+    in the same words."""
     path = hands.write("memory/diary.md", b"her secret\n")
-    await hands(edit_file, path="memory/diary.md", edits=[{"old": "her secret", "new": "her own secret"}])
+    await hands(
+        edit_file, path="memory/diary.md", edits=[{"old": "her secret", "new": "her own secret"}]
+    )
     hands.audience = ()  # others read along
     said = set[str]()
-    for old, new in (("her own secret", "her own secret"), ("her own", "his"), ("nothing", "nothing"), ("no", "yes")):
-        for given in ({"edits": [{"old": old, "new": new}]}, {"patch": f"@@ -1 +1 @@\n-{old}\n+{new}\n"}):
+    for old, new in (
+        ("her own secret", "her own secret"),
+        ("her own", "his"),
+        ("nothing", "nothing"),
+        ("no", "yes"),
+    ):
+        for given in (
+            {"edits": [{"old": old, "new": new}]},
+            {"patch": f"@@ -1 +1 @@\n-{old}\n+{new}\n"},
+        ):
             for name in ("memory/diary.md", "USER.md"):
                 with pytest.raises(ToolError) as refused:
                     await hands(edit_file, path=name, **given)

@@ -14,20 +14,42 @@ from .conftest import Hands
 
 
 async def test_list(hands: Hands) -> None:
-    for name in ("b.txt", "A.txt", "sub/c.txt", "sub/deep/d.txt", ".hidden", ".git/config", "node_modules/x.js"):
+    for name in (
+        "b.txt",
+        "A.txt",
+        "sub/c.txt",
+        "sub/deep/d.txt",
+        ".hidden",
+        ".git/config",
+        "node_modules/x.js",
+    ):
         hands.write(name, b"1234")
     (hands.folder / "link").symlink_to("sub")
     os.mkfifo(hands.folder / "pipe")
-    expected = "sub/\n  deep/\n  c.txt  4 bytes\nA.txt  4 bytes\nb.txt  4 bytes\nlink  (link)\npipe  (other)"
+    expected = (
+        "sub/\n  deep/\n  c.txt  4 bytes\nA.txt  4 bytes\nb.txt  4 bytes\nlink  (link)\npipe  "
+        "(other)"
+    )
     assert await hands(list_files) == expected
-    assert await hands(list_files, depth=1) == "sub/\nA.txt  4 bytes\nb.txt  4 bytes\nlink  (link)\npipe  (other)"
+    assert (
+        await hands(list_files, depth=1)
+        == "sub/\nA.txt  4 bytes\nb.txt  4 bytes\nlink  (link)\npipe  (other)"
+    )
     assert await hands(list_files, path="sub", depth=5) == "deep/\n  d.txt  4 bytes\nc.txt  4 bytes"
     (hands.folder / "empty").mkdir()
     assert await hands(list_files, path="empty") == "[the folder is empty]"
 
 
 async def test_names_that_look_alike_say_so(hands: Hands) -> None:
-    for name in ("README.md", "readme.md", "caf\u00e9/a", "cafe\u0301/a", "notes.txt", "notes.txt\ufe00", "other.txt"):
+    for name in (
+        "README.md",
+        "readme.md",
+        "caf\u00e9/a",
+        "cafe\u0301/a",
+        "notes.txt",
+        "notes.txt\ufe00",
+        "other.txt",
+    ):
         hands.write(name, b"1234")
     said = await hands(list_files, depth=1)
     assert said.splitlines() == [
@@ -52,7 +74,9 @@ async def test_odd_names_break_nothing(hands: Hands) -> None:
     odd = [b"new\nline", b"no utf-8 \xff", b"\x1b[31mred", "turned \u202e round".encode()]
     for name in odd:
         Path(os.fsdecode(os.fsencode(hands.folder) + b"/" + name)).mkdir()
-        Path(os.fsdecode(os.fsencode(hands.folder) + b"/" + name + b"/inner.txt")).write_text("needle\n")
+        Path(os.fsdecode(os.fsencode(hands.folder) + b"/" + name + b"/inner.txt")).write_text(
+            "needle\n"
+        )
         Path(os.fsdecode(os.fsencode(hands.folder) + b"/file " + name)).write_text("needle\n")
     hands.write("plain.txt", b"needle\n")
     said = await hands(list_files)
@@ -67,7 +91,10 @@ async def test_a_list_has_bounds(hands: Hands) -> None:
         for number in range(FOLDER_ENTRIES + 5):
             hands.write(f"{folder}/{number}", b"")
     said = (await hands(list_files, path="0")).splitlines()
-    assert len(said) == FOLDER_ENTRIES + 1 and said[-1] == "[and more: only 500 names of a folder are listed]"
+    assert (
+        len(said) == FOLDER_ENTRIES + 1
+        and said[-1] == "[and more: only 500 names of a folder are listed]"
+    )
     whole = (await hands(list_files)).splitlines()
     assert len(whole) <= LISTED + 10 and whole[-1].startswith("[and more: only 2000 names")
 
@@ -81,7 +108,9 @@ async def test_search(hands: Hands) -> None:
     hands.write("node_modules/needle.js", b"needle")
     assert await hands(search_files, text="needle") == "notes.txt:2: The NEEDLE here\nsub/needle.md"
     assert await hands(search_files, text="needle", path="sub") == "sub/needle.md"
-    assert await hands(search_files, text="NEEDLE", path="notes.txt") == "notes.txt:2: The NEEDLE here"
+    assert (
+        await hands(search_files, text="NEEDLE", path="notes.txt") == "notes.txt:2: The NEEDLE here"
+    )
     assert await hands(search_files, text="STRASSE") == "sub/code.py:1: x = 'Straße'"
     assert await hands(search_files, text=".*") == "nothing contains '.*'"
 
@@ -96,13 +125,21 @@ async def test_a_search_has_bounds(hands: Hands) -> None:
     hands.write("many", b"needle\n" * 1000)
     hands.write("large", b"needle\n" * 100_000)
     said = (await hands(search_files, text="needle")).splitlines()
-    assert len(said) == 202 and said[200] == "[only the first 200 hits; look in one folder, or for more]"
+    assert (
+        len(said) == 202
+        and said[200] == "[only the first 200 hits; look in one folder, or for more]"
+    )
     (hands.folder / "many").unlink()
     said = (await hands(search_files, text="needle")).splitlines()
-    assert said == ["nothing contains 'needle'", "[1 files over 512 KB were not looked into; use grep in shell]"]
+    assert said == [
+        "nothing contains 'needle'",
+        "[1 files over 512 KB were not looked into; use grep in shell]",
+    ]
 
 
-@pytest.mark.parametrize(("text", "sentence"), [("", "say what"), ("  ", "say what"), ("a\nb", "one line at a time")])
+@pytest.mark.parametrize(
+    ("text", "sentence"), [("", "say what"), ("  ", "say what"), ("a\nb", "one line at a time")]
+)
 async def test_what_is_not_searched(hands: Hands, text: str, sentence: str) -> None:
     with pytest.raises(ToolError, match=sentence):
         await hands(search_files, text=text)

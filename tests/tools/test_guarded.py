@@ -1,4 +1,5 @@
-"""What steers programs outside the sandbox: commands may use git as they like, but not leave behind what it obeys."""
+"""What steers programs outside the sandbox: commands may use git as they like, but not leave behind
+what it obeys."""
 
 from __future__ import annotations
 
@@ -15,16 +16,40 @@ from deskhand.types.errors import ProtectedPath, ToolError
 from .conftest import Hands
 
 STEERING = (
-    *(".git/hooks/pre-commit", ".git/config", ".env", ".env.local", ".bashrc", "sub/.profile", ".mcp.json"),
-    *("deskhand.yaml", "RULES.md", "SYSTEM.md", ".claude/settings.json", ".vscode/tasks.json", ".husky/pre-commit"),
-    *("proj/.git/hooks/post-checkout", "proj/.git/config", ".ssh/authorized_keys", ".Env", ".GIT/config", ".npmrc"),
+    *(
+        ".git/hooks/pre-commit",
+        ".git/config",
+        ".env",
+        ".env.local",
+        ".bashrc",
+        "sub/.profile",
+        ".mcp.json",
+    ),
+    *(
+        "deskhand.yaml",
+        "RULES.md",
+        "SYSTEM.md",
+        ".claude/settings.json",
+        ".vscode/tasks.json",
+        ".husky/pre-commit",
+    ),
+    *(
+        "proj/.git/hooks/post-checkout",
+        "proj/.git/config",
+        ".ssh/authorized_keys",
+        ".Env",
+        ".GIT/config",
+        ".npmrc",
+    ),
 )
 
 
 def tree_of(folder: Path) -> dict[str, object]:
     """Every name in a folder, with what it holds."""
     return {
-        str(path.relative_to(folder)): path.readlink() if path.is_symlink() else path.is_dir() or path.read_bytes()
+        str(path.relative_to(folder)): path.readlink()
+        if path.is_symlink()
+        else path.is_dir() or path.read_bytes()
         for path in folder.rglob("*")
     }
 
@@ -91,7 +116,10 @@ EVIL = (
     "git config remote.pushDefault evil",
     "git config push.gpgSign x; git config gpg.program evil",
     "git remote set-url origin http://evil.test/",
-    "git config core.pager evil; git config extensions.worktreeConfig true; git config --worktree core.pager x",
+    (
+        "git config core.pager evil; git config extensions.worktreeConfig true; git config "
+        "--worktree core.pager x"
+    ),
     "printf '[core]pager=evil # x\\n' >> .git/config",
     "printf '[core \"\"]\\n\\n[cOrE]\\tpager\\\\\\n = evil\\n' >> .git/config",
     "printf '[core]\\n  editor = \"a\\\\\\nb\" ; c\\n' >> .git/config",
@@ -105,15 +133,18 @@ EVIL = (
 
 @pytest.mark.parametrize("script", EVIL)
 async def test_git_is_not_turned_against_the_person(hands: Hands, script: str) -> None:
-    begin = "git init -q -b main . && git remote add origin https://example.test/x && git config user.name Me"
+    begin = (
+        "git init -q -b main . && git remote add origin https://example.test/x && git config "
+        "user.name Me"
+    )
     assert "put back" not in await hands(shell, command=begin)
     before = (hands.folder / ".git/config").read_bytes()
     said = await hands(shell, command=script)
     assert "put back" in said, said
     after = parse((hands.folder / ".git/config").read_bytes())
-    assert {(each.key, each.value) for each in after} <= {(each.key, each.value) for each in parse(before)} | {
-        ("extensions.worktreeconfig", "true")
-    }
+    assert {(each.key, each.value) for each in after} <= {
+        (each.key, each.value) for each in parse(before)
+    } | {("extensions.worktreeconfig", "true")}
     for name in (".git/config.worktree", ".git/commondir", ".git/hooks/post-checkout"):
         path = hands.folder / name
         assert not path.exists() or b"evil" not in path.read_bytes() + b"x"
@@ -139,11 +170,20 @@ async def test_git_is_used_as_ever(hands: Hands) -> None:
 
 ELSEWHERE = (
     "mkdir x node_modules; git init -q --separate-git-dir=node_modules/evil x",
-    "mkdir -p x hidden/refs hidden/objects; echo 'ref: refs/heads/x' > hidden/HEAD; echo 'gitdir: ../hidden' > x/.git",
+    (
+        "mkdir -p x hidden/refs hidden/objects; echo 'ref: refs/heads/x' > hidden/HEAD; echo "
+        "'gitdir: ../hidden' > x/.git"
+    ),
     "mkdir -p x; echo 'gitdir: /tmp/evil' > x/.git",
     "git init -q x; mv x/.git evil; ln -s ../evil x/.git",
-    "mkdir -p docs/refs docs/objects; echo 'ref: refs/heads/x' > docs/HEAD; echo '[core]pager=evil' > docs/config",
-    "mkdir -p docs/hooks docs/refs docs/objects; echo x > docs/hooks/post-merge; echo 'ref: refs/heads/x' > docs/HEAD",
+    (
+        "mkdir -p docs/refs docs/objects; echo 'ref: refs/heads/x' > docs/HEAD; echo "
+        "'[core]pager=evil' > docs/config"
+    ),
+    (
+        "mkdir -p docs/hooks docs/refs docs/objects; echo x > docs/hooks/post-merge; echo 'ref: "
+        "refs/heads/x' > docs/HEAD"
+    ),
     "git init -q --bare b.git; git -C b.git config core.fsmonitor evil",
     """git init -q x; git -C x -c user.name=a -c user.email=b commit -q --allow-empty -m x
     git -C x worktree add -q ../t; echo /tmp > x/.git/worktrees/t/commondir""",
@@ -156,7 +196,11 @@ ELSEWHERE = (
 @pytest.mark.parametrize("script", ELSEWHERE)
 async def test_nested_and_hidden_repositories(hands: Hands, script: str) -> None:
     assert "put back" in (said := await hands(shell, command=script)), said
-    configs = [path for path in hands.folder.rglob("config") if path.is_file() and "node_modules" not in path.parts]
+    configs = [
+        path
+        for path in hands.folder.rglob("config")
+        if path.is_file() and "node_modules" not in path.parts
+    ]
     assert not any(b"evil" in path.read_bytes() for path in configs)
     assert not list(hands.folder.rglob("hooks/post-merge")) and not [
         path
@@ -169,7 +213,10 @@ async def test_in_two_steps(hands: Hands) -> None:
     """What is harmless until the folder becomes one of git's is judged when it does."""
     assert "put back" not in await hands(
         shell,
-        command="mkdir -p d/objects d/refs d/hooks; echo '[core]pager=evil' > d/config; echo x > d/hooks/pre-push",
+        command=(
+            "mkdir -p d/objects d/refs d/hooks; echo '[core]pager=evil' > d/config; echo x > "
+            "d/hooks/pre-push"
+        ),
     )
     said = await hands(shell, command="echo 'ref: refs/heads/x' > d/HEAD")
     assert said.count("put back") == 2
@@ -179,14 +226,22 @@ async def test_in_two_steps(hands: Hands) -> None:
 
 
 async def test_hooks_that_the_person_keeps_elsewhere(hands: Hands) -> None:
-    hands.write(".git/config", b"[core]\n\thooksPath = tools/hooks\n[include]\n\tpath = ../team.conf\n")
+    hands.write(
+        ".git/config", b"[core]\n\thooksPath = tools/hooks\n[include]\n\tpath = ../team.conf\n"
+    )
     hands.write("tools/hooks/pre-commit", b"mine\n")
     hands.write("team.conf", b"[user]\n\tname = us\n")
     said = await hands(
         shell,
-        command="echo evil >> tools/hooks/pre-commit; echo x > tools/hooks/pre-push; echo '[core]pager=x' >> team.conf",
+        command=(
+            "echo evil >> tools/hooks/pre-commit; echo x > tools/hooks/pre-push; echo "
+            "'[core]pager=x' >> team.conf"
+        ),
     )
-    assert said.count("put back") == 3 and (hands.folder / "tools/hooks/pre-commit").read_bytes() == b"mine\n"
+    assert (
+        said.count("put back") == 3
+        and (hands.folder / "tools/hooks/pre-commit").read_bytes() == b"mine\n"
+    )
     assert "put back" not in await hands(shell, command="git config user.name x")
     assert b"tools/hooks" in (hands.folder / ".git/config").read_bytes()
 
@@ -194,24 +249,45 @@ async def test_hooks_that_the_person_keeps_elsewhere(hands: Hands) -> None:
 async def test_a_folder_that_goes_takes_its_own_along(hands: Hands) -> None:
     """Nothing is steered by what is gone, and it can be undone."""
     hands.write("old/.env", b"x")
-    assert await hands(shell, command="rm -rf old") == "[no output]" and not (hands.folder / "old").exists()
+    assert (
+        await hands(shell, command="rm -rf old") == "[no output]"
+        and not (hands.folder / "old").exists()
+    )
 
 
 def test_the_configuration_is_read_as_git_reads_it() -> None:
     text = b'\xef\xbb\xbf[a]x=1\r\n\ty = " q # " # c\n z\n[A "B\\"c"]\tk = a\\\n  b\\t"\\n"\n'
     text += b"[s.Sub]\nn = a  b ;x\n# [c]\n[d] e=\n"
     found = [(each.key, each.value) for each in parse(text)]
-    wanted = [("a.x", "1"), ("a.y", " q # "), ("a.z", None), ('a.B"c.k', "a  b\t\n"), ("s.sub.n", "a  b"), ("d.e", "")]
+    wanted = [
+        ("a.x", "1"),
+        ("a.y", " q # "),
+        ("a.z", None),
+        ('a.B"c.k', "a  b\t\n"),
+        ("s.sub.n", "a  b"),
+        ("d.e", ""),
+    ]
     assert found == wanted
     assert [(each.key, each.value) for each in parse(written(parse(text)))] == wanted
-    for wrong in (b"[a\n", b"x = 1\n", b"[a]\n1=2\n", b'[a]x="1\n', b"[a]x=\\q\n", b"[a b]\n", b"[a]x\0=1\n"):
+    for wrong in (
+        b"[a\n",
+        b"x = 1\n",
+        b"[a]\n1=2\n",
+        b'[a]x="1\n',
+        b"[a]x=\\q\n",
+        b"[a b]\n",
+        b"[a]x\0=1\n",
+    ):
         with pytest.raises(ToolError):
             parse(wrong)
 
 
 def test_what_is_taken_out_of_a_configuration() -> None:
     old = b"# mine\n[alias]\n\tlg = log\n"
-    assert cleaned(old, old + b"[user]\n\tname = x\n", ".git") == (old + b"[user]\n\tname = x\n", [])
+    assert cleaned(old, old + b"[user]\n\tname = x\n", ".git") == (
+        old + b"[user]\n\tname = x\n",
+        [],
+    )
     kept, keys = cleaned(old, b"[alias]\n\tlg = !evil\n[user]\n\tname = x\n", ".git")
     assert keys == ["alias.lg"] and kept == b"[user]\n\tname = x\n[alias]\n\tlg = log\n"
     assert cleaned(old, b"", ".git") == (b"[alias]\n\tlg = log\n", ["alias.lg"])

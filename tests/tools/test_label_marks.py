@@ -11,7 +11,9 @@ from deskhand.tools.label_marks import DEEPEST, TOO_LONG, LabelMarks
 from deskhand.types.labels import LOCAL, OWNER, Label
 
 
-@pytest.mark.parametrize("path", ["l/" * 121 + "a", "a" * 5_000, "../" * 50_000 + "a", "l/" * 500_000])
+@pytest.mark.parametrize(
+    "path", ["l/" * 121 + "a", "a" * 5_000, "../" * 50_000 + "a", "l/" * 500_000]
+)
 def test_a_path_that_is_too_long_is_untrusted(tmp_path: Path, path: str) -> None:
     """It may lead over links that are walked again for each of its folders."""
     marks = LabelMarks(str(tmp_path), {str(tmp_path / "b"): Label("untrusted")})

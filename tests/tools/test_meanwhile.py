@@ -1,4 +1,5 @@
-"""What is being written by a command is judged when it is read: before it is marked, and after a kill."""
+"""What is being written by a command is judged when it is read: before it is marked, and after a
+kill."""
 
 from __future__ import annotations
 
@@ -48,7 +49,9 @@ async def begun(hands: Hands, label: Label) -> Watch:
     return await Watch.of(await hands.context(), "make")
 
 
-@pytest.mark.parametrize("label", [PAGE, Label("member", source="bob", by=("bob",)), Label(readers=("ann",))])
+@pytest.mark.parametrize(
+    "label", [PAGE, Label("member", source="bob", by=("bob",)), Label(readers=("ann",))]
+)
 async def test_what_it_writes_is_its_word_before_it_is_over(hands: Hands, label: Label) -> None:
     hands.write("knowledge/old.md", b"mine\n")
     await anyio.sleep(0.05)
@@ -59,7 +62,9 @@ async def test_what_it_writes_is_its_word_before_it_is_over(hands: Hands, label:
         found = await read(hands, name)
         assert (found.integrity, found.readers, found.by) != (LOCAL.integrity, None, ())
         assert await held(hands, name)
-    assert await read(hands, "knowledge/old.md") == LOCAL and not await held(hands, "knowledge/old.md")
+    assert await read(hands, "knowledge/old.md") == LOCAL and not await held(
+        hands, "knowledge/old.md"
+    )
     looked = await watch.over()
     assert await held(hands, "knowledge/new.md"), "it is over, and its rows are not committed"
     await hands.store.change(looked.rows)
@@ -89,8 +94,11 @@ async def test_a_clean_command_marks_nothing(hands: Hands) -> None:
 
 
 @pytest.mark.parametrize("tainted", ["before", "meanwhile"])
-async def test_a_kill_leaves_nothing_unmarked(tmp_path: Path, room: SandboxProvider, tainted: str) -> None:
-    """The process is gone while the command runs: the next one marks what it had written before anybody reads it."""
+async def test_a_kill_leaves_nothing_unmarked(
+    tmp_path: Path, room: SandboxProvider, tainted: str
+) -> None:
+    """The process is gone while the command runs: the next one marks what it had written before
+    anybody reads it."""
     hands = Hands(tmp_path / "home", room)
     await marked(hands, "page.md")
     hands.write("old.md", b"mine\n")
@@ -110,9 +118,11 @@ async def test_a_kill_leaves_nothing_unmarked(tmp_path: Path, room: SandboxProvi
 
 
 @pytest.mark.parametrize("seed", range(8))
-async def test_no_tainted_byte_is_ever_clean(tmp_path: Path, room: SandboxProvider, seed: int) -> None:
-    """Commands that have read a page and commands that have not, at the same time, some killed: whatever one of the
-    first wrote is never read as our own."""
+async def test_no_tainted_byte_is_ever_clean(
+    tmp_path: Path, room: SandboxProvider, seed: int
+) -> None:
+    """Commands that have read a page and commands that have not, at the same time, some killed:
+    whatever one of the first wrote is never read as our own."""
     chance = random.Random(seed)
     home = tmp_path / "home"
     hands = Hands(home, room)
@@ -152,8 +162,11 @@ async def test_no_tainted_byte_is_ever_clean(tmp_path: Path, room: SandboxProvid
     await hands.store.close()
 
 
-async def test_what_is_written_while_a_prompt_is_made_is_not_in_it(hands: Hands, tmp_path: Path) -> None:
-    """A command that knew nothing reads a page and writes, when it has been asked already what is being written."""
+async def test_what_is_written_while_a_prompt_is_made_is_not_in_it(
+    hands: Hands, tmp_path: Path
+) -> None:
+    """A command that knew nothing reads a page and writes, when it has been asked already what is
+    being written."""
     await marked(hands, "page.md")
     hands.write("knowledge/old.md", b"mine\n")
     await anyio.sleep(0.05)
@@ -172,7 +185,9 @@ async def test_what_is_written_while_a_prompt_is_made_is_not_in_it(hands: Hands,
         quarantine=Quarantine(hands.store),
         words=lambda: hands.reaches.words(hands.folder),
     )
-    turn = Turn(principal=OLGA, address=hands.address, answers=[], opened_at=0.0, steps=0, usage=Usage())
+    turn = Turn(
+        principal=OLGA, address=hands.address, answers=[], opened_at=0.0, steps=0, usage=Usage()
+    )
     said = "".join(Prompt(sources, skills, SystemClock())(State("s", turn=turn)))
     assert "mine" in said and "obey" not in said
     await watch.over()

@@ -13,18 +13,35 @@ from deskhand.testing.effort import least_cpu_s
 from deskhand.tools.documents.invisible import written_out
 from deskhand.tools.names import alike, likeness, shown_name
 
-UNSEEN = "\u00ad\u034f\u061c\u115f\u17b4\u180b\u180e\u200b\u200e\u200f\u2028\u202a\u202e\u2060\u2066\u2069\u2800\u3164"
-UNSEEN += "\ufe00\ufe0d\ufeff\uffa0\ufff9\U0001bca0\U0001d173\U000e0001\U000e0041\U000e007f\U000e0100\U000e01ef\x00\x1b"
+UNSEEN = "\u00ad\u034f\u061c\u115f\u17b4\u180b\u180e\u200b\u200e\u200f\u2028\u202a\u202e\u2060\u2066\u2069\u2800\u3164"  # noqa: E501
+UNSEEN += "\ufe00\ufe0d\ufeff\uffa0\ufff9\U0001bca0\U0001d173\U000e0001\U000e0041\U000e007f\U000e0100\U000e01ef\x00\x1b"  # noqa: E501
 FORMAT = [chr(n) for n in range(sys.maxunicode + 1) if category(chr(n)) in ("Cc", "Cs", "Zl", "Zp")]
 SIGNS = frozenset(
-    [*map(chr, range(0x600, 0x606)), "\u06dd", "\u070f", "\u0890", "\u0891", "\u08e2", "\U000110bd", "\U000110cd"]
+    [
+        *map(chr, range(0x600, 0x606)),
+        "\u06dd",
+        "\u070f",
+        "\u0890",
+        "\u0891",
+        "\u08e2",
+        "\U000110bd",
+        "\U000110cd",
+    ]
 )
 """Signs of Arabic, Syriac and Kaithi numbers: formats that are seen."""
 HIDDEN = [
     *(char for char in FORMAT if char not in "\t\n\r"),
-    *(chr(n) for n in range(sys.maxunicode + 1) if category(chr(n)) == "Cf" and chr(n) not in SIGNS),
+    *(
+        chr(n)
+        for n in range(sys.maxunicode + 1)
+        if category(chr(n)) == "Cf" and chr(n) not in SIGNS
+    ),
 ]
-texts = st.text(st.one_of(st.sampled_from(UNSEEN), st.sampled_from("ab/. é\u0301\u200d\ufe0f👍"), st.characters()))
+texts = st.text(
+    st.one_of(
+        st.sampled_from(UNSEEN), st.sampled_from("ab/. é\u0301\u200d\ufe0f👍"), st.characters()
+    )
+)
 letters = st.text(st.one_of(st.sampled_from(UNSEEN), st.characters(exclude_characters="\\")))
 
 
@@ -114,7 +131,9 @@ def test_names_that_look_alike_say_so(one: str, other: str, by: str) -> None:
 
 
 def test_of_many_that_look_alike_one_is_named() -> None:
-    assert alike(["a", "A", "a\u200b"])["a"] == "(another name differs only by case: 'A' and 1 more)"
+    assert (
+        alike(["a", "A", "a\u200b"])["a"] == "(another name differs only by case: 'A' and 1 more)"
+    )
     assert alike(["a", "b", "a"]) == {}
 
 
@@ -128,7 +147,9 @@ def test_what_is_added_unseen_never_makes_a_name_its_own(name: str, char: str, a
         assert likeness(normalize(form, name)) == likeness(name)
 
 
-@pytest.mark.parametrize("piece", ["\u200b", "\\u202e", "\u0301", "é\u200d", "\U000e0041", "\u1100"])
+@pytest.mark.parametrize(
+    "piece", ["\u200b", "\\u202e", "\u0301", "é\u200d", "\U000e0041", "\u1100"]
+)
 @pytest.mark.parametrize("function", [written_out, shown_name, likeness])
 def test_it_takes_no_longer_than_the_text_is_long(piece: str, function: object) -> None:
     assert callable(function)

@@ -1,4 +1,5 @@
-"""Unified diffs as models write them: off by some lines, with and without newlines, in any line ending."""
+"""Unified diffs as models write them: off by some lines, with and without newlines, in any line
+ending."""
 
 from __future__ import annotations
 
@@ -18,8 +19,16 @@ TEN = "".join(f"{n}\n" for n in range(1, 11))
 
 PATCHES = {
     "one line": (TEN, "@@ -3,1 +3,1 @@\n-3\n+three\n", TEN.replace("3\n", "three\n", 1)),
-    "with its headers": (TEN, "--- a/f\n+++ b/f\n@@ -3 +3 @@\n-3\n+three\n", TEN.replace("3\n", "three\n", 1)),
-    "context kept": (TEN, "@@ -2,3 +2,3 @@ def f\n 2\n-3\n+three\n 4\n", TEN.replace("3\n", "three\n", 1)),
+    "with its headers": (
+        TEN,
+        "--- a/f\n+++ b/f\n@@ -3 +3 @@\n-3\n+three\n",
+        TEN.replace("3\n", "three\n", 1),
+    ),
+    "context kept": (
+        TEN,
+        "@@ -2,3 +2,3 @@ def f\n 2\n-3\n+three\n 4\n",
+        TEN.replace("3\n", "three\n", 1),
+    ),
     "far off": (TEN, "@@ -99,3 +99,3 @@\n 8\n-9\n+nine\n 10\n", TEN.replace("9\n", "nine\n")),
     "off before": (TEN, "@@ -8,2 +8,2 @@\n 2\n-3\n+three\n", TEN.replace("3\n", "three\n", 1)),
     "no numbers": (
@@ -34,24 +43,52 @@ PATCHES = {
     "last deleted": (TEN, "@@ -10,1 +9,0 @@\n-10\n", TEN[:-3]),
     "all deleted": ("a\nb\n", "@@ -1,2 +0,0 @@\n-a\n-b\n", ""),
     "into an empty file": ("", "@@ -0,0 +1,2 @@\n+a\n+b\n", "a\nb\n"),
-    "several": (TEN, "@@ -1,2 +1,1 @@\n-1\n 2\n@@ -9,2 +8,3 @@\n 9\n+9.5\n 10\n", "2\n3\n4\n5\n6\n7\n8\n9\n9.5\n10\n"),
+    "several": (
+        TEN,
+        "@@ -1,2 +1,1 @@\n-1\n 2\n@@ -9,2 +8,3 @@\n 9\n+9.5\n 10\n",
+        "2\n3\n4\n5\n6\n7\n8\n9\n9.5\n10\n",
+    ),
     "several, all off by two": (
         "x\ny\n" + TEN,
         "@@ -1,1 +1,1 @@\n-1\n+one\n@@ -9,1 +9,1 @@\n-9\n+nine\n",
         "x\ny\n" + TEN.replace("1\n", "one\n", 1).replace("9\n", "nine\n"),
     ),
-    "the nearest of many": ("a\nx\na\nx\na\nx\n", "@@ -4,1 +4,1 @@\n-x\n+y\n", "a\nx\na\ny\na\nx\n"),
-    "the nearest, a little off": ("x\n\n\nx\n\n\nx\n", "@@ -5,1 +5,1 @@\n-x\n+y\n", "x\n\n\ny\n\n\nx\n"),
+    "the nearest of many": (
+        "a\nx\na\nx\na\nx\n",
+        "@@ -4,1 +4,1 @@\n-x\n+y\n",
+        "a\nx\na\ny\na\nx\n",
+    ),
+    "the nearest, a little off": (
+        "x\n\n\nx\n\n\nx\n",
+        "@@ -5,1 +5,1 @@\n-x\n+y\n",
+        "x\n\n\ny\n\n\nx\n",
+    ),
     "empty context without its blank": ("a\n\nb\n", "@@ -1,3 +1,3 @@\n a\n\n-b\n+c\n", "a\n\nc\n"),
     "no newline stays": ("a\nb", "@@ -1,2 +1,2 @@\n-a\n+x\n b\n", "x\nb"),
     "newline taken away": ("a\nb\n", "@@ -2 +2 @@\n-b\n+c\n\\ No newline at end of file\n", "a\nc"),
     "newline added": ("a\nb", "@@ -2 +2 @@\n-b\n\\ No newline at end of file\n+b\n", "a\nb\n"),
-    "neither has one": ("a", "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n", "b"),
-    "CRLF file, LF patch": ("a\r\nb\r\nc\r\n", "@@ -1,3 +1,4 @@\n a\n-b\n+x\n+y\n c\n", "a\r\nx\r\ny\r\nc\r\n"),
-    "LF file, CRLF patch": ("a\nb\nc\n", "@@ -1,3 +1,3 @@\r\n a\r\n-b\r\n+x\r\n c\r\n", "a\nx\nc\n"),
+    "neither has one": (
+        "a",
+        "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n",
+        "b",
+    ),
+    "CRLF file, LF patch": (
+        "a\r\nb\r\nc\r\n",
+        "@@ -1,3 +1,4 @@\n a\n-b\n+x\n+y\n c\n",
+        "a\r\nx\r\ny\r\nc\r\n",
+    ),
+    "LF file, CRLF patch": (
+        "a\nb\nc\n",
+        "@@ -1,3 +1,3 @@\r\n a\r\n-b\r\n+x\r\n c\r\n",
+        "a\nx\nc\n",
+    ),
     "mixed endings stay": ("a\r\nb\nc\n", "@@ -1,3 +1,3 @@\n a\n b\n-c\n+x\n", "a\r\nb\nx\n"),
     "no line ends but LF": ("a\x0cb\u2028c\nd\n", "@@ -2 +2 @@\n-d\n+e\n", "a\x0cb\u2028c\ne\n"),
-    "lines that begin with signs": ("- a\n+ b\n", "@@ -1,2 +1,2 @@\n-- a\n+- x\n + b\n", "- x\n+ b\n"),
+    "lines that begin with signs": (
+        "- a\n+ b\n",
+        "@@ -1,2 +1,2 @@\n-- a\n+- x\n + b\n",
+        "- x\n+ b\n",
+    ),
 }
 
 
@@ -67,12 +104,24 @@ def test_patches(name: str) -> None:
         ("", "no hunk"),
         ("@@ -1 +1 @@\n", "no hunk"),
         ("-1\n+2\n", "no hunk"),
-        ("@@ -1,2 +1,2 @@\n 1\n-3\n+x\n", "hunk 1 of the patch fits nowhere: its old lines must stand"),
-        ("@@ -1 +1 @@\n-1\n+x\n@@ -4 +4 @@\n-four\n+x\n", "hunk 2 of the patch fits nowhere after the one before it"),
-        ("@@ -9 +9 @@\n-9\n+x\n@@ -1 +1 @@\n-1\n+x\n", "hunk 2 of the patch fits nowhere after the one before it"),
+        (
+            "@@ -1,2 +1,2 @@\n 1\n-3\n+x\n",
+            "hunk 1 of the patch fits nowhere: its old lines must stand",
+        ),
+        (
+            "@@ -1 +1 @@\n-1\n+x\n@@ -4 +4 @@\n-four\n+x\n",
+            "hunk 2 of the patch fits nowhere after the one before it",
+        ),
+        (
+            "@@ -9 +9 @@\n-9\n+x\n@@ -1 +1 @@\n-1\n+x\n",
+            "hunk 2 of the patch fits nowhere after the one before it",
+        ),
         ("@@ -1 +1 @@\n- 1\n+x\n", "hunk 1 of the patch fits nowhere"),
         ("@@ -1 +1 @@\n-1\n+x\n*** End\n", "line 4 of the patch begins with none of"),
-        ("--- a\n+++ a\n@@ -1 +1 @@\n-1\n+x\n--- b\n+++ b\n@@ -1 +1 @@\n-1\n+x\n", "more than one file"),
+        (
+            "--- a\n+++ a\n@@ -1 +1 @@\n-1\n+x\n--- b\n+++ b\n@@ -1 +1 @@\n-1\n+x\n",
+            "more than one file",
+        ),
         ("@@ -1 +1 @@\n-1\n+x\ndiff --git a/b b/b\n", "more than one file"),
         ("@@\n+x\n", "hunk 1 of the patch fits nowhere"),
         ("@@ -1 +1 @@\n-1\n+x\n" * 501, "501 hunks"),
@@ -88,7 +137,9 @@ LINES = st.lists(st.sampled_from(["", "a", "b", "c", " d", "-e", "+f"]), max_siz
 
 @given(LINES, LINES, st.integers(0, 3), st.booleans())
 @settings(max_examples=300, deadline=None)
-def test_what_difflib_writes_applies(before: list[str], after: list[str], context: int, crlf: bool) -> None:
+def test_what_difflib_writes_applies(
+    before: list[str], after: list[str], context: int, crlf: bool
+) -> None:
     diff = "\n".join(difflib.unified_diff(before, after, "a", "b", n=context, lineterm=""))
     end = "\r\n" if crlf else "\n"
     old, new = ("".join(line + end for line in lines) for lines in (before, after))

@@ -1,4 +1,5 @@
-"""Nothing outside the workspace is read or written, whatever the path says and whoever swaps links meanwhile."""
+"""Nothing outside the workspace is read or written, whatever the path says and whoever swaps links
+meanwhile."""
 
 from __future__ import annotations
 
@@ -44,7 +45,10 @@ def test_reads_and_writes_beneath(workspace: Workspace, folder: Path) -> None:
     assert workspace.read("notes/today/list.txt") == b"eggs"
     assert workspace.read(f"{folder}/notes/today/list.txt", limit_bytes=2, offset=1) == b"gg"
     assert workspace.read("real/../notes/./today/list.txt") == b"eggs"
-    assert [(each.name, each.kind) for each in workspace.list()] == [("notes", "folder"), ("real", "folder")]
+    assert [(each.name, each.kind) for each in workspace.list()] == [
+        ("notes", "folder"),
+        ("real", "folder"),
+    ]
     assert workspace.stat("notes/today/list.txt").size_bytes == 4
     workspace.make_folder("a/b/c")
     workspace.make_folder("a/b/c")
@@ -54,7 +58,9 @@ def test_reads_and_writes_beneath(workspace: Workspace, folder: Path) -> None:
     assert workspace.list("notes") == []
 
 
-def test_a_write_keeps_the_mode_and_leaves_nothing_beside(workspace: Workspace, folder: Path) -> None:
+def test_a_write_keeps_the_mode_and_leaves_nothing_beside(
+    workspace: Workspace, folder: Path
+) -> None:
     script = folder / "run.sh"
     script.write_text("old")
     script.chmod(0o751)
@@ -68,7 +74,8 @@ def test_a_write_keeps_the_mode_and_leaves_nothing_beside(workspace: Workspace, 
 def test_a_link_into_an_allowed_folder_is_followed_and_none_out_of_it(
     folder: Path, tmp_path: Path, opener: Opener
 ) -> None:
-    """As `shared` in a workspace of ours: the folder behind this link, and nothing that a link in it leads to."""
+    """As `shared` in a workspace of ours: the folder behind this link, and nothing that a link in
+    it leads to."""
     shared = tmp_path / "shared"
     shared.mkdir()
     (folder / "shared").symlink_to("../shared")
@@ -80,7 +87,12 @@ def test_a_link_into_an_allowed_folder_is_followed_and_none_out_of_it(
         assert (shared / "list.txt").read_bytes() == b"eggs"
         assert workspace.read("shared/list.txt") == b"eggs"
         assert workspace.read("shared/back/key") == b"harmless"
-        for path in ("other/key", "shared/out/key", "shared/../secret/key", "shared/../../secret/key"):
+        for path in (
+            "other/key",
+            "shared/out/key",
+            "shared/../secret/key",
+            "shared/../../secret/key",
+        ):
             with pytest.raises(ToolError):
                 workspace.read(path)
             with pytest.raises(ToolError):
@@ -134,10 +146,17 @@ def test_no_way_out(workspace: Workspace, folder: Path, path: str) -> None:
     before = sorted(str(each) for each in folder.parent.rglob("*") if "chain" not in each.name)
     with pytest.raises(ToolError):
         workspace.read(path)
-    if path not in ("~/../secret/key", "file:///etc/passwd", "%2e%2e/secret/key", "..\\secret\\key"):
+    if path not in (
+        "~/../secret/key",
+        "file:///etc/passwd",
+        "%2e%2e/secret/key",
+        "..\\secret\\key",
+    ):
         with pytest.raises(ToolError):
             workspace.write(path, b"planted")
-        assert before == sorted(str(each) for each in folder.parent.rglob("*") if "chain" not in each.name)
+        assert before == sorted(
+            str(each) for each in folder.parent.rglob("*") if "chain" not in each.name
+        )
     else:  # inside, these are plain names, however odd
         workspace.write(path.replace("~/..", "~"), b"kept")
     assert (folder.parent / "secret" / "key").read_text() == "TOPSECRET"
@@ -157,7 +176,9 @@ def test_links_inside_are_followed(workspace: Workspace, folder: Path) -> None:
     assert (folder / "real" / "key").exists()
 
 
-def test_what_is_outside_names_the_command_that_allows_it(workspace: Workspace, folder: Path) -> None:
+def test_what_is_outside_names_the_command_that_allows_it(
+    workspace: Workspace, folder: Path
+) -> None:
     secret = folder.parent / "secret"
     with pytest.raises(OutsideWorkspace, match=f"deskhand allow path {secret}$"):
         workspace.list(str(secret))
@@ -177,10 +198,16 @@ def test_allowed_folders(folder: Path, opener: Opener) -> None:
     (folder / "shared").symlink_to("../shared")
     allowed = [Allowed(str(shared), write=True), Allowed(str(manuals)), Allowed("/nowhere/at/all")]
     with Workspace(str(folder), allowed, opener) as workspace:
-        assert workspace.read(f"{shared}/page") == workspace.read("shared/page") == workspace.read("manuals/page")
+        assert (
+            workspace.read(f"{shared}/page")
+            == workspace.read("shared/page")
+            == workspace.read("manuals/page")
+        )
         workspace.write("shared/new", b"1")
         workspace.write(f"{shared}/deep/new", b"2")
-        assert (shared / "new").read_bytes() == b"1" and (shared / "deep" / "new").read_bytes() == b"2"
+        assert (shared / "new").read_bytes() == b"1" and (
+            shared / "deep" / "new"
+        ).read_bytes() == b"2"
         for path in ("manuals/page", f"{manuals}/page", "real/../manuals/page"):
             with pytest.raises(OutsideWorkspace):
                 workspace.write(path, b"changed")
@@ -227,7 +254,9 @@ def test_protected_files_need_a_person(workspace: Workspace, folder: Path, path:
     assert (folder / path).read_bytes() == b"agreed" == workspace.read(path)
 
 
-@pytest.mark.parametrize("path", ["environment.py", ".env.example", "docs/RULES.md", "git/config", ".gitignore"])
+@pytest.mark.parametrize(
+    "path", ["environment.py", ".env.example", "docs/RULES.md", "git/config", ".gitignore"]
+)
 def test_ordinary_files_do_not(workspace: Workspace, path: str) -> None:
     workspace.write(path, b"fine")
     assert workspace.read(path) == b"fine"
@@ -274,7 +303,8 @@ TRIES = 20_000
 
 
 def test_links_swapped_under_way_never_lead_out(opener: Opener) -> None:
-    """Another process exchanges a folder with a link to the outside, without a pause, while we read and write.
+    """Another process exchanges a folder with a link to the outside, without a pause, while we read
+    and write.
 
     In memory, where a write need not wait for a disk.
     """
@@ -287,7 +317,10 @@ def test_links_swapped_under_way_never_lead_out(opener: Opener) -> None:
         (secret / "key").write_text("TOPSECRET")
         (folder / "evil").symlink_to("../secret")
         command = [sys.executable, "-c", _SWAP, str(folder / "real"), str(folder / "evil")]
-        with Workspace(str(folder), opener=opener) as workspace, subprocess.Popen(command, stdout=-1) as swap:
+        with (
+            Workspace(str(folder), opener=opener) as workspace,
+            subprocess.Popen(command, stdout=-1) as swap,
+        ):
             try:
                 assert swap.stdout is not None and swap.stdout.readline()
                 read = _tried(lambda at: _read_only(workspace))
@@ -297,7 +330,9 @@ def test_links_swapped_under_way_never_lead_out(opener: Opener) -> None:
                 swap.kill()
         assert {each.name: each.read_text() for each in secret.iterdir()} == {"key": "TOPSECRET"}
         inside = folder / "real" if not (folder / "real").is_symlink() else folder / "evil"
-        assert {each.name: each.read_text() for each in inside.iterdir()} == dict.fromkeys(names, "harmless")
+        assert {each.name: each.read_text() for each in inside.iterdir()} == dict.fromkeys(
+            names, "harmless"
+        )
         for done in (read, written):
             assert 100 < done < TRIES - 100, (read, written)  # it did swap
 

@@ -45,14 +45,18 @@ async def readers(hands: Hands, name: str) -> tuple[str, ...] | None:
     return marks.of(marks.by_name(name)).readers
 
 
-@pytest.mark.parametrize("label", [LOCAL, Label("member", source="bob", by=("bob",))], ids=["the owner", "a member"])
+@pytest.mark.parametrize(
+    "label", [LOCAL, Label("member", source="bob", by=("bob",))], ids=["the owner", "a member"]
+)
 @pytest.mark.parametrize("way", WAYS)
 async def test_its_names_are_no_links(hands: Hands, way: str, label: Label) -> None:
     before = furnished(hands)
     hands.label = label
     said = await hands(shell, command=WAYS[way])
     assert "was put back" in said
-    for path in [hands.folder / name for name in ("USER.md", "MEMORY.md", "Memory", "memory", "memory/sub")]:
+    for path in [
+        hands.folder / name for name in ("USER.md", "MEMORY.md", "Memory", "memory", "memory/sub")
+    ]:
         assert not path.is_symlink()
     assert {name: (hands.folder / name).read_bytes() for name in before} == before
     for path in hands.folder.rglob("*"):
@@ -60,7 +64,9 @@ async def test_its_names_are_no_links(hands: Hands, way: str, label: Label) -> N
             assert await readers(hands, str(path)) == OWNERS, path
 
 
-@pytest.mark.parametrize("line", ["ln -s MEMORY.md memory/latest.md", "rm -r memory", "mv memory old", "rm USER.md"])
+@pytest.mark.parametrize(
+    "line", ["ln -s MEMORY.md memory/latest.md", "rm -r memory", "mv memory old", "rm USER.md"]
+)
 async def test_what_leads_nowhere_else_stays(hands: Hands, line: str) -> None:
     furnished(hands)
     assert "put back" not in await hands(shell, command=line)
@@ -69,8 +75,12 @@ async def test_what_leads_nowhere_else_stays(hands: Hands, line: str) -> None:
             assert await readers(hands, str(path)) == OWNERS, path
 
 
-@pytest.mark.parametrize("path", ["memory/diary.md", "{folder}/memory/diary.md", "./x/../memory/diary.md"])
-async def test_what_is_written_by_its_name_is_theirs_wherever_it_lies(hands: Hands, path: str) -> None:
+@pytest.mark.parametrize(
+    "path", ["memory/diary.md", "{folder}/memory/diary.md", "./x/../memory/diary.md"]
+)
+async def test_what_is_written_by_its_name_is_theirs_wherever_it_lies(
+    hands: Hands, path: str
+) -> None:
     """A command that is not over yet has made it a link."""
     furnished(hands)
     (hands.folder / "x").mkdir()
@@ -85,7 +95,9 @@ async def test_what_is_written_by_its_name_is_theirs_wherever_it_lies(hands: Han
     assert not (hands.folder / "memory").is_symlink()
 
 
-async def test_what_is_kept_in_a_file_is_judged_by_where_it_is_written(hands: Hands, tmp_path: Path) -> None:
+async def test_what_is_kept_in_a_file_is_judged_by_where_it_is_written(
+    hands: Hands, tmp_path: Path
+) -> None:
     furnished(hands)
     (hands.folder / "memory").rename(hands.folder / "m2")
     (hands.folder / "memory").symlink_to("m2")

@@ -1,4 +1,5 @@
-"""Whose word it is what a process has printed: also that of who wanted it, for it may say its own command again."""
+"""Whose word it is what a process has printed: also that of who wanted it, for it may say its own
+command again."""
 
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ from deskhand.types.process import Process
 from .conftest import Hands, text_of
 
 PAGE = Label(source="https://evil.example/")
-RUNS = Process("p1", "s", "default", "session", "echo words", "", "running", 0.0, 60.0, label=LOCAL, began=PAGE)
+RUNS = Process(
+    "p1", "s", "default", "session", "echo words", "", "running", 0.0, 60.0, label=LOCAL, began=PAGE
+)
 
 
 class Held:
@@ -42,10 +45,20 @@ class Held:
 
 
 @pytest.mark.parametrize("action", ["list", "start", "poll", "write", "log", "kill"])
-async def test_what_a_process_prints_is_also_the_word_of_who_wanted_it(hands: Hands, action: str) -> None:
+async def test_what_a_process_prints_is_also_the_word_of_who_wanted_it(
+    hands: Hands, action: str
+) -> None:
     context = await hands.context()
     reach = replace(context.reach, processes=lambda: cast("Processes", Held()))
-    given: dict[str, Any] = {"action": action, "id": "p1", "input": "x", "command": "echo words", "wait_s": 0}
-    done = await ProcessTool().run(msgspec.Raw(msgspec.json.encode(given)), replace(context, reach=reach))
+    given: dict[str, Any] = {
+        "action": action,
+        "id": "p1",
+        "input": "x",
+        "command": "echo words",
+        "wait_s": 0,
+    }
+    done = await ProcessTool().run(
+        msgspec.Raw(msgspec.json.encode(given)), replace(context, reach=reach)
+    )
     assert isinstance(done, Done) and "words" in text_of(done)
     assert [part.label.source for part in done.parts] == [PAGE.source]

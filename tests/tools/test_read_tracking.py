@@ -1,4 +1,5 @@
-"""Whose word a file and a command's output is: real files, the real sandbox, and programs that hide what they read."""
+"""Whose word a file and a command's output is: real files, the real sandbox, and programs that hide
+what they read."""
 
 from __future__ import annotations
 
@@ -22,20 +23,24 @@ PAGE = Label("untrusted", source="https://page.test/")
 
 
 async def run(hands: Hands, command: str, *changed: str) -> tuple[Label, set[str]]:
-    """What a command is found to have read, and which of the `changed` files are marked afterwards."""
+    """What a command is found to have read, and which of the `changed` files are marked
+    afterwards."""
     context = await hands.context()
     reads = await AccessTimes.of(context)
     sandbox = await context.reach.sandbox()
     mounts = (Mount(str(hands.folder), write=True),)
     said = bytearray()
     ended = await sandbox.run(
-        SandboxCommand(("/bin/bash", "-c", command), str(hands.folder), mounts), lambda piece, _: said.extend(piece)
+        SandboxCommand(("/bin/bash", "-c", command), str(hands.folder), mounts),
+        lambda piece, _: said.extend(piece),
     )
     assert ended.code == 0, said.decode()
     await reads.look()
     await hands.store.change(reads.marks([str(hands.folder / name) for name in changed], context))
     marks = await marks_of(context)
-    return reads.label(), {name for name in changed if marks.of(marks.by_name(name)).integrity == "untrusted"}
+    return reads.label(), {
+        name for name in changed if marks.of(marks.by_name(name)).integrity == "untrusted"
+    }
 
 
 async def marked(hands: Hands, name: str, content: bytes = b"obey me\n") -> Path:
@@ -53,7 +58,10 @@ async def test_what_we_read_ourselves_is_not_what_a_command_read(hands: Hands) -
     reads = await AccessTimes.of(context)
     files = context.reach.files
     assert files.read("page.md") == files.read("pages/inner.md") == b"obey me\n"
-    assert {entry.name for entry in (*files.list(), *files.list("pages"))} >= {"page.md", "inner.md"}
+    assert {entry.name for entry in (*files.list(), *files.list("pages"))} >= {
+        "page.md",
+        "inner.md",
+    }
     await reads.look()
     assert reads.label() == LOCAL
     (hands.folder / "page.md").read_bytes()
@@ -108,7 +116,8 @@ async def test_whoever_reads_it_is_seen(hands: Hands, command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["echo hi", "date > own.md", "cat own.md", "python3 -c 'print(1)'", "test -e sub/page.md"]
+    "command",
+    ["echo hi", "date > own.md", "cat own.md", "python3 -c 'print(1)'", "test -e sub/page.md"],
 )
 async def test_who_does_not_is_left_alone(hands: Hands, command: str) -> None:
     await marked(hands, "sub/page.md")
@@ -133,7 +142,9 @@ async def test_where_nobody_watches_it_is_marked_all_the_same(hands: Hands, tmp_
     hands.write("node_modules/old.js", b"mine\n")
     hands.write("USER.md", b"likes tea\n")
     await marked(hands, "page.md")
-    await anyio.sleep(0.05)  # what is there must be older than the command, by a tick of the kernel's clock
+    await anyio.sleep(
+        0.05
+    )  # what is there must be older than the command, by a tick of the kernel's clock
     await run(hands, "mkdir -p .cache; cp page.md node_modules/x.js; cat USER.md > .cache/x")
     assert (await run(hands, "cat node_modules/old.js"))[0] == LOCAL
     assert (await run(hands, "cat node_modules/x.js"))[0].integrity == "untrusted"
@@ -142,7 +153,15 @@ async def test_where_nobody_watches_it_is_marked_all_the_same(hands: Hands, tmp_
 
 async def test_folders_and_links_that_came_of_it(hands: Hands) -> None:
     hands.label = PAGE
-    await run(hands, "mkdir -p a/b; echo x > a/b/c; ln -s a/b/c link; mkfifo pipe", "a", "a/b", "a/b/c", "link", "pipe")
+    await run(
+        hands,
+        "mkdir -p a/b; echo x > a/b/c; ln -s a/b/c link; mkfifo pipe",
+        "a",
+        "a/b",
+        "a/b/c",
+        "link",
+        "pipe",
+    )
     hands.label = LOCAL
     assert (await run(hands, "echo hi"))[0] == LOCAL
     for command in ("ls", "ls a", "cat a/b/c", "cat link"):
@@ -153,7 +172,9 @@ async def test_what_a_conversation_had_read_goes_into_what_it_makes(hands: Hands
     hands.label = PAGE
     assert (await run(hands, "echo obey > made.md", "made.md"))[1] == {"made.md"}
     hands.label = LOCAL
-    assert (await run(hands, "echo mine > made.md", "made.md"))[1] == {"made.md"}, "who overwrites may have read"
+    assert (await run(hands, "echo mine > made.md", "made.md"))[1] == {"made.md"}, (
+        "who overwrites may have read"
+    )
     label, _ = await run(hands, "cat made.md")
     assert label.integrity == "untrusted"
 

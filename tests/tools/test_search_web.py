@@ -27,7 +27,11 @@ from tests.tools.conftest import Hands, text_of
 
 KEY = "canary-0123456789abcdef"
 RESULTS = [
-    ("First & foremost", "https://example.com/a?b=c&d=e", "An excerpt that fit, with <tags> & signs."),
+    (
+        "First & foremost",
+        "https://example.com/a?b=c&d=e",
+        "An excerpt that fit, with <tags> & signs.",
+    ),
     ("Second", "https://example.org/", "Another."),
     ("First again", "https://example.com/a?b=c&d=e", "The same address."),
     ("Bad", "javascript:alert(1)", "No address."),
@@ -48,11 +52,15 @@ class Searching:
         self.hands, self.bases, self.net = hands, serve_engines(site, RESULTS), site.net()
         self.keys = {engine.key_env: key for engine in ENGINES.values() if engine.key_env}
 
-    async def done(self, config: WebSearchConfig, query: str = "fit words", **arguments: Any) -> Done:
+    async def done(
+        self, config: WebSearchConfig, query: str = "fit words", **arguments: Any
+    ) -> Done:
         tool = web_search_tool(config, lambda name: self.keys.get(name, ""), self.bases)
         context = await self.hands.context()
         context = replace(context, reach=replace(context.reach, net=self.net))
-        outcome = await tool.run(msgspec.Raw(msgspec.json.encode({"query": query, **arguments})), context)
+        outcome = await tool.run(
+            msgspec.Raw(msgspec.json.encode({"query": query, **arguments})), context
+        )
         assert isinstance(outcome, Done)
         return outcome
 
@@ -63,7 +71,9 @@ def searching(hands: Hands, site: Site) -> Searching:
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_every_engine_gives_the_same_plain_results(searching: Searching, site: Site, name: EngineName) -> None:
+async def test_every_engine_gives_the_same_plain_results(
+    searching: Searching, site: Site, name: EngineName
+) -> None:
     done = await searching.done(WebSearchConfig(name, url=searching.bases["searxng"]))
     title = ENGINES[name].title
     assert text_of(done).split("\n") == [
@@ -86,8 +96,12 @@ async def test_every_engine_gives_the_same_plain_results(searching: Searching, s
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_an_engine_is_asked_as_it_wants_to_be(searching: Searching, site: Site, name: EngineName) -> None:
-    await searching.done(WebSearchConfig(name, url=searching.bases["searxng"]), query="!g grüße  du", max_results=3)
+async def test_an_engine_is_asked_as_it_wants_to_be(
+    searching: Searching, site: Site, name: EngineName
+) -> None:
+    await searching.done(
+        WebSearchConfig(name, url=searching.bases["searxng"]), query="!g grüße  du", max_results=3
+    )
     [seen] = site.requests
     target, _, query = seen.target.partition("?")
     assert target == PATHS[name]
@@ -95,7 +109,11 @@ async def test_an_engine_is_asked_as_it_wants_to_be(searching: Searching, site: 
     form = parse_qs(seen.body.decode(), keep_blank_values=True)
     match name:
         case "duckduckgo":
-            assert seen.method == "POST" and form == {"q": ['"!g" grüße du'], "b": [""], "kl": ["wt-wt"]}
+            assert seen.method == "POST" and form == {
+                "q": ['"!g" grüße du'],
+                "b": [""],
+                "kl": ["wt-wt"],
+            }
         case "brave":
             assert seen.method == "GET" and seen.headers["x-subscription-token"] == KEY
             assert asked == {"q": ["!g grüße du"], "count": ["3"], "text_decorations": ["false"]}
@@ -117,15 +135,21 @@ async def test_an_engine_is_asked_as_it_wants_to_be(searching: Searching, site: 
 async def test_a_key_goes_to_its_engine_and_nowhere_else(
     hands: Hands, site: Site, name: EngineName, status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Not to where the engine leads, not to the free engine, not into a result, an error or a log."""
+    """Not to where the engine leads, not to the free engine, not into a result, an error or a
+    log."""
     caplog.set_level(logging.DEBUG)
     async with Site(PUBLIC, "other.test") as other:
         searching = Searching(hands, site)
-        searching.net = Net(resolve=lambda host, port: _addresses(), allow={(PUBLIC, site.port), (PUBLIC, other.port)})
+        searching.net = Net(
+            resolve=lambda host, port: _addresses(),
+            allow={(PUBLIC, site.port), (PUBLIC, other.port)},
+        )
         site.page(PATHS[name], status=status, headers={"Location": other.url("/steal")})
         done = await searching.done(WebSearchConfig(name))
         assert other.connections == 0
-    assert [KEY in str(seen) for seen in site.requests] == [True, False], "the engine, then the free one"
+    assert [KEY in str(seen) for seen in site.requests] == [True, False], (
+        "the engine, then the free one"
+    )
     assert "These are DuckDuckGo's results instead" in text_of(done)
     assert KEY not in str(done) and KEY not in caplog.text
 
@@ -160,7 +184,9 @@ async def test_where_an_engine_fails_the_free_one_is_asked(
 async def test_without_a_key_nothing_is_asked(hands: Hands, site: Site, key: str) -> None:
     searching = Searching(hands, site, key)
     done = await searching.done(WebSearchConfig("tavily"))
-    assert "Tavily needs a key: put it into TAVILY_API_KEY." in text_of(done) and done.status == "ok"
+    assert (
+        "Tavily needs a key: put it into TAVILY_API_KEY." in text_of(done) and done.status == "ok"
+    )
     assert [seen.target for seen in site.requests] == [PATHS["duckduckgo"]]
 
 
@@ -175,13 +201,17 @@ async def test_an_engine_of_ones_own_may_stand_on_this_machine(hands: Hands) -> 
         serve_engines(own, RESULTS)
         searching = Searching(hands, own)
         searching.net = Net()
-        done = await searching.done(WebSearchConfig("searxng", url=own.url("/searx/"), fallback=False))
+        done = await searching.done(
+            WebSearchConfig("searxng", url=own.url("/searx/"), fallback=False)
+        )
         assert "3 results of SearXNG]" in text_of(done)
         searching.bases["brave"] = own.url(PATHS["brave"])
         refused = await searching.done(WebSearchConfig("brave", fallback=False))
         assert "only the public web" in text_of(refused), "that holds for no other engine"
         own.page(PATHS["searxng"], "no", 403)
-        hint = await searching.done(WebSearchConfig("searxng", url=own.url("/searx"), fallback=False))
+        hint = await searching.done(
+            WebSearchConfig("searxng", url=own.url("/searx"), fallback=False)
+        )
         assert "add `json` to `search.formats`" in text_of(hint)
     nowhere = await searching.done(WebSearchConfig("searxng", fallback=False))
     assert "set web_search.url to yours" not in text_of(nowhere), "the tests have one"
@@ -220,19 +250,28 @@ async def test_nothing_found_is_an_answer(searching: Searching, site: Site) -> N
     serve_engines(site, [])
     done = await searching.done(WebSearchConfig())
     assert (
-        done.status == "ok" and "0 results of DuckDuckGo" in text_of(done) and "fewer or other words" in text_of(done)
+        done.status == "ok"
+        and "0 results of DuckDuckGo" in text_of(done)
+        and "fewer or other words" in text_of(done)
     )
 
 
 async def test_as_many_as_were_asked_for(searching: Searching) -> None:
-    assert "[web_search: 1 results" in text_of(await searching.done(WebSearchConfig(), max_results=1))
-    assert "[web_search: 3 results" in text_of(await searching.done(WebSearchConfig(), max_results=10**9))
+    assert "[web_search: 1 results" in text_of(
+        await searching.done(WebSearchConfig(), max_results=1)
+    )
+    assert "[web_search: 3 results" in text_of(
+        await searching.done(WebSearchConfig(), max_results=10**9)
+    )
     for query in ("", "  ", "x" * 401):
         with pytest.raises(ToolError, match="a search has 1 to 400 characters"):
             await searching.done(WebSearchConfig(), query=query)
 
 
-@given(st.sampled_from(NAMES), st.one_of(st.binary(max_size=300), st.text(max_size=300).map(str.encode)))
+@given(
+    st.sampled_from(NAMES),
+    st.one_of(st.binary(max_size=300), st.text(max_size=300).map(str.encode)),
+)
 def test_whatever_an_engine_answers_is_read_or_explained(name: EngineName, body: bytes) -> None:
     try:
         hits = read_hits(ENGINES[name], Fetched(parse_url("https://x.test"), 200, {}, body), 10)
@@ -246,7 +285,10 @@ JSONISH = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=20),
     lambda inner: (
         st.lists(inner, max_size=4)
-        | st.dictionaries(st.sampled_from(["web", "results", "title", "url", "content", "description", "x"]), inner)
+        | st.dictionaries(
+            st.sampled_from(["web", "results", "title", "url", "content", "description", "x"]),
+            inner,
+        )
     ),
     max_leaves=12,
 )
@@ -255,7 +297,12 @@ JSONISH = st.recursive(
 @given(st.sampled_from([name for name in NAMES if name != "duckduckgo"]), JSONISH)
 def test_json_of_any_shape_breaks_nothing(name: EngineName, value: Any) -> None:
     assert isinstance(
-        read_hits(ENGINES[name], Fetched(parse_url("https://x.test"), 200, {}, msgspec.json.encode(value)), 10), list
+        read_hits(
+            ENGINES[name],
+            Fetched(parse_url("https://x.test"), 200, {}, msgspec.json.encode(value)),
+            10,
+        ),
+        list,
     )
 
 

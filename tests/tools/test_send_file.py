@@ -31,7 +31,9 @@ HERE = Address("memory", "bot", "1", "t", group=True)
         ({"channel": "mail", "chat": "x@y"}, Address("mail", "", "x@y"), "send_other"),
     ],
 )
-async def test_a_file_is_sent_as_it_was(hands: Hands, to: dict[str, str], address: Address, effect: str) -> None:
+async def test_a_file_is_sent_as_it_was(
+    hands: Hands, to: dict[str, str], address: Address, effect: str
+) -> None:
     hands.address = HERE
     hands.write("out/a b.pdf", b"%PDF-1.7 \x00\xff")
     done = await hands.done(SEND, path="out/a b.pdf", text="Here it is", **to)
@@ -101,7 +103,9 @@ async def test_what_is_for_its_owner_alone_goes_to_nobody_else(hands: Hands) -> 
     (hands.folder / "link.md").symlink_to("memory.md")
     label = msgspec.json.encode(Label("tool_local", OWNERS, "file diary.txt"))
     hands.write("diary.txt", b"dear diary")
-    await hands.store.change((Change("file_label_set", (str(hands.folder / "diary.txt"), label, "s", 0.0)),))
+    await hands.store.change(
+        (Change("file_label_set", (str(hands.folder / "diary.txt"), label, "s", 0.0)),)
+    )
     for path in ("memory.md", "./link.md", "diary.txt"):
         assert (await hands.done(SEND, path=path)).outbox
         with pytest.raises(ToolError, match="for its owner alone"):

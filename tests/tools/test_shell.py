@@ -1,4 +1,5 @@
-"""Commands through the real sandbox: what they print, how they end, what they change, and what they cannot."""
+"""Commands through the real sandbox: what they print, how they end, what they change, and what they
+cannot."""
 
 from __future__ import annotations
 
@@ -32,7 +33,10 @@ SAID = [
     ("read -t 5 x; echo $?", "1\n"),
     ("pwd; echo $HOME", "{folder}\n{folder}\n"),
     ("kill -TERM $$", "\n[killed by signal 15]"),
-    ("no-such-program", "[stderr]\n/bin/bash: line 1: no-such-program: command not found\n\n[exit code: 127]"),
+    (
+        "no-such-program",
+        "[stderr]\n/bin/bash: line 1: no-such-program: command not found\n\n[exit code: 127]",
+    ),
     ("{oops", "[stderr]\n/bin/bash: line 1: {oops: command not found\n\n[exit code: 127]"),
     ("test -t 0 || test -t 1 || echo no terminal", "no terminal\n"),
 ]
@@ -59,14 +63,21 @@ async def test_where_it_runs(hands: Hands) -> None:
 async def test_it_knows_no_secrets(hands: Hands, tmp_path: Path) -> None:
     (tmp_path / "key").write_text("TOPSECRET")
     inherited = await hands(
-        shell, command=f"env; cat /proc/self/environ /proc/1/environ {tmp_path}/key /etc/shadow; true"
+        shell,
+        command=f"env; cat /proc/self/environ /proc/1/environ {tmp_path}/key /etc/shadow; true",
     )
-    names = {line.partition("=")[0] for line in inherited.split("[stderr]")[0].splitlines() if "=" in line}
+    names = {
+        line.partition("=")[0]
+        for line in inherited.split("[stderr]")[0].splitlines()
+        if "=" in line
+    }
     assert names <= {"PATH", "HOME", "LANG", "TMPDIR", "PWD", "TERM", "USER", "SHLVL", "_"}, names
     assert "TOPSECRET" not in inherited and "root:" not in inherited
     leaked = [value for value in os.environ.values() if len(value) > 12 and value in inherited]
     assert [value for value in leaked if value not in ("/usr/local/sbin", str(hands.folder))] == []
-    said = await hands(shell, command="exec 3<>/dev/tcp/127.0.0.1/22; ip addr; curl -m 1 http://1.1.1.1")
+    said = await hands(
+        shell, command="exec 3<>/dev/tcp/127.0.0.1/22; ip addr; curl -m 1 http://1.1.1.1"
+    )
     assert "exit code" in said
 
 
@@ -75,7 +86,10 @@ ESCAPES = [
     "setsid sleep 300 &",
     "nohup setsid sleep 300 >/dev/null 2>&1 &",
     "(setsid bash -c 'sleep 300 & exec sleep 301' &) &",
-    "python3 -c 'import os, time; os.fork() and os._exit(0); os.setsid(); os.fork() and os._exit(0); time.sleep(300)'",
+    (
+        "python3 -c 'import os, time; os.fork() and os._exit(0); os.setsid(); os.fork() and "
+        "os._exit(0); time.sleep(300)'"
+    ),
 ]
 
 
@@ -98,13 +112,20 @@ async def until_dead(mark: str) -> None:
 
 async def test_nothing_outlives_its_time(hands: Hands) -> None:
     mark = f"MARK={os.getpid()}-{id(hands)}"
-    command = f"export {mark}\n" + "\n".join(each if each[-1] in "&n" else f"{each} &" for each in ESCAPES)
-    done = await hands.done(shell, command=f"{command}\necho started; trap '' TERM INT HUP; sleep 60", timeout_s=4)
+    command = f"export {mark}\n" + "\n".join(
+        each if each[-1] in "&n" else f"{each} &" for each in ESCAPES
+    )
+    done = await hands.done(
+        shell, command=f"{command}\necho started; trap '' TERM INT HUP; sleep 60", timeout_s=4
+    )
     assert (
-        text_of(done) == "started\n\n[timed out after 4 s; everything it started was killed]" and done.status == "error"
+        text_of(done) == "started\n\n[timed out after 4 s; everything it started was killed]"
+        and done.status == "error"
     )
     await until_dead(mark)
-    assert await hands(shell, command=f"{command}\necho over") == "over\n"  # nor the end of its command
+    assert (
+        await hands(shell, command=f"{command}\necho over") == "over\n"
+    )  # nor the end of its command
     await until_dead(mark)
 
 
@@ -117,7 +138,8 @@ async def test_stopping_kills_it(hands: Hands) -> None:
 
 
 async def test_a_flood_is_cut_and_kept_in_pieces(hands: Hands) -> None:
-    """1.5 GB: the head and tail are shown, the first part can be read, and neither memory nor loop suffer."""
+    """1.5 GB: the head and tail are shown, the first part can be read, and neither memory nor loop
+    suffer."""
     code = "import os; p = b'0123456789abcde\\\\n' * 65536\nfor _ in range(1500): os.write(1, p)"
     watch = LoopWatch()
     async with anyio.create_task_group() as tasks:
@@ -125,7 +147,10 @@ async def test_a_flood_is_cut_and_kept_in_pieces(hands: Hands) -> None:
         said = await hands(shell, command=f'echo head; python3 -c "{code}"; echo tail')
         tasks.cancel_scope.cancel()
     assert said.startswith("head\n0123") and "abcde\ntail\n" in said and len(said) < 25_000
-    assert "of 1,572,864,010 bytes are not shown" in said and "[only its first 32 MB were kept]" in said
+    assert (
+        "of 1,572,864,010 bytes are not shown" in said
+        and "[only its first 32 MB were kept]" in said
+    )
     assert watch.grown_bytes <= 64 << 20 and watch.worst_percent_s < 0.1
     handle = said.split("handle='")[1].split("'")[0]
     last = await hands(read_output, handle=handle, offset=KEPT_BYTES - 100)
@@ -148,7 +173,9 @@ async def test_allowed_folders(hands: Hands, tmp_path: Path) -> None:
     assert await hands(shell, command=reading) == "there\n"
     assert "exit code" in await hands(shell, command=writing) and not (beside / "g").exists()
     await hands.allow(beside, write=True)
-    assert await hands(shell, command=writing) == "[no output]" and (beside / "g").read_text() == "x\n"
+    assert (
+        await hands(shell, command=writing) == "[no output]" and (beside / "g").read_text() == "x\n"
+    )
     await hands.revoke(beside)
     assert "No such file" in await hands(shell, command=reading)
     await hands.allow(beside)
@@ -157,18 +184,28 @@ async def test_allowed_folders(hands: Hands, tmp_path: Path) -> None:
     beside.rmdir()
     assert await hands(shell, command="echo works") == "works\n"  # without the folder that is gone
     beside.symlink_to("/etc")
-    assert await hands(shell, command=f"ls {beside} || echo works") != "" and "passwd" not in await hands(
-        shell, command=f"ls {beside}; true"
-    )
+    assert await hands(
+        shell, command=f"ls {beside} || echo works"
+    ) != "" and "passwd" not in await hands(shell, command=f"ls {beside}; true")
 
 
 async def test_changes_can_be_undone(hands: Hands) -> None:
     for name in ("same.txt", "changed.txt", "deleted.txt", "sub/deep.txt"):
         hands.write(name, name.encode())
-    command = "echo x >> changed.txt; rm deleted.txt; echo n > new.txt; echo d > sub/deep.txt; touch $'odd\\n' $'\\xff'"
+    command = (
+        "echo x >> changed.txt; rm deleted.txt; echo n > new.txt; echo d > sub/deep.txt; touch "
+        "$'odd\\n' $'\\xff'"
+    )
     await hands(shell, command=command)
     (effect,) = await hands.store.rows("effect_list", (1, "", "", 1 << 60, 100))
-    assert effect[1:7] == (f"{hands.session}#1.c", "default", hands.session, "ann", "shell", str(hands.folder))
+    assert effect[1:7] == (
+        f"{hands.session}#1.c",
+        "default",
+        hands.session,
+        "ann",
+        "shell",
+        str(hands.folder),
+    )
     reach = (await hands.context()).reach
     found = {}
     for place, _, _, blob in await hands.store.rows("effect_items", (effect[0], 100, 0)):
@@ -188,10 +225,16 @@ async def test_what_is_too_large_to_be_kept_is_told(hands: Hands) -> None:
     (hands.folder / "twin").hardlink_to(hands.write("one", b"1"))
     (hands.folder / "large").write_bytes(b"")
     os.truncate(hands.folder / "large", 101 << 20)
-    assert await hands(shell, command="echo x >> large; rm one") == "[no output]\n[not undoable: 1 file over 100 MB]"
+    assert (
+        await hands(shell, command="echo x >> large; rm one")
+        == "[no output]\n[not undoable: 1 file over 100 MB]"
+    )
     (effect,) = await hands.store.rows("effect_list", (1, "", "", 1 << 60, 100))
     items = await hands.store.rows("effect_items", (effect[0], 100, 0))
-    assert [(place, blob is not None) for place, _, _, blob in items] == [(b"large", False), (b"one", True)]
+    assert [(place, blob is not None) for place, _, _, blob in items] == [
+        (b"large", False),
+        (b"one", True),
+    ]
 
 
 @pytest.mark.parametrize("before", [b"mine\n", None])
@@ -200,7 +243,8 @@ async def test_what_steers_is_put_back(hands: Hands, before: bytes | None) -> No
         for name in ("RULES.md", ".git/hooks/post-commit"):
             hands.write(name, before)
     command = (
-        "mkdir -p .git/hooks; echo evil > RULES.md; echo evil > .git/hooks/post-commit; echo ok > .git/hooks/x.sample"
+        "mkdir -p .git/hooks; echo evil > RULES.md; echo evil > .git/hooks/post-commit; echo ok "
+        "> .git/hooks/x.sample"
     )
     said = await hands(shell, command=command)
     assert said.count("is protected, so it was put back; ask the person to change it]") == 2
@@ -214,7 +258,9 @@ async def test_a_link_in_the_place_of_rules_is_put_back(hands: Hands) -> None:
     hands.write("RULES.md", b"mine\n")
     hands.write("evil.md", b"evil\n")
     assert "put back" in await hands(shell, command="ln -sf evil.md RULES.md")
-    assert (hands.folder / "RULES.md").read_bytes() == b"mine\n" and not (hands.folder / "RULES.md").is_symlink()
+    assert (hands.folder / "RULES.md").read_bytes() == b"mine\n" and not (
+        hands.folder / "RULES.md"
+    ).is_symlink()
     assert "put back" in await hands(shell, command="rm RULES.md")
     assert (hands.folder / "RULES.md").read_bytes() == b"mine\n"
 
@@ -229,7 +275,10 @@ async def test_without_a_sandbox_nothing_is_run(tmp_path: Path) -> None:
 
     hands = Hands(tmp_path / "home", SandboxProvider(refuses))
     for _ in range(2):
-        with pytest.raises(ToolError, match=r"^No sandbox works on this machine, so no command is run\..*bubblewrap"):
+        with pytest.raises(
+            ToolError,
+            match=r"^No sandbox works on this machine, so no command is run\..*bubblewrap",
+        ):
             await hands(shell, command="touch x")
     assert opened == 1 and list(hands.folder.iterdir()) == []
     with pytest.raises(SandboxUnavailable):
@@ -239,14 +288,19 @@ async def test_without_a_sandbox_nothing_is_run(tmp_path: Path) -> None:
 
 
 def test_a_wide_shell_is_asked_about() -> None:
-    assert shell_tool(wide=False).spec.effect == "local_write" and shell_tool(wide=True).spec.effect == "host"
+    assert (
+        shell_tool(wide=False).spec.effect == "local_write"
+        and shell_tool(wide=True).spec.effect == "host"
+    )
 
 
 async def test_many_at_once_do_not_meet(hands: Hands) -> None:
     texts: dict[int, str] = {}
 
     async def one(number: int) -> None:
-        outcome = await hands.outcome(shell, {"command": f"echo {number}; sleep 0.2; echo {number}"})
+        outcome = await hands.outcome(
+            shell, {"command": f"echo {number}; sleep 0.2; echo {number}"}
+        )
         assert isinstance(outcome, Done)
         texts[number] = text_of(outcome)
 

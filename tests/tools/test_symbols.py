@@ -49,28 +49,37 @@ SOURCES = {
         (
             "#define MAX(a) a\nstruct node {\n  int x;\n};\nstatic int *find(struct node *n)\n{\n"
             "  if (n) {\n    go(n);\n"
-            "  }\n  return find(n);\n}\nint declared(void);\nenum colour { RED };\n/* int no(void) { */\n"
+            "  }\n  return find(n);\n}\nint declared(void);\nenum colour { RED };\n/* int "
+            "no(void) { */\n"
         ),
         "1 MAX define, 2 node struct, 5 find function, 13 colour enum",
     ),
     "a.cpp": (
         (
-            "namespace shop {\nclass Cart : public Base {\n};\nvoid Cart::add(const Item& item) {\n}\n"
+            "namespace shop {\nclass Cart : public Base {\n};\nvoid Cart::add(const Item& "
+            "item) {\n}\n"
             "std::vector<int> all() {\n}\n"
         ),
         "1 shop namespace, 2 Cart class, 4 add function, 6 all function",
     ),
     "a.ts": (
         (
-            "export default class Cart {\n  private items: Item[] = [];\n  async add(item: Item): Promise<void> {\n"
-            "    if (item) {\n      this.push(item);\n    }\n  }\n}\nexport const total = (c: Cart) => 1;\n"
-            "export async function pay<T>(x: T) {}\ntype Price = number;\ninterface Item {}\n// function no() {}\n"
+            "export default class Cart {\n  private items: Item[] = [];\n  async add(item: "
+            "Item): Promise<void> {\n"
+            "    if (item) {\n      this.push(item);\n    }\n  }\n}\nexport const total = "
+            "(c: Cart) => 1;\n"
+            "export async function pay<T>(x: T) {}\ntype Price = number;\ninterface Item "
+            "{}\n// function no() {}\n"
         ),
-        "1 Cart class, 3 add method, 9 total const, 10 pay function, 11 Price type, 12 Item interface",
+        (
+            "1 Cart class, 3 add method, 9 total const, 10 pay function, 11 Price type, 12 Item "
+            "interface"
+        ),
     ),
     "a.go": (
         (
-            "package main\ntype Cart struct {\n}\nfunc (c *Cart) Add(i Item) error {\n\treturn nil\n"
+            "package main\ntype Cart struct {\n}\nfunc (c *Cart) Add(i Item) error "
+            "{\n\treturn nil\n"
             "}\nfunc main() {\n}\n"
             "var total = 1\n"
         ),
@@ -78,14 +87,16 @@ SOURCES = {
     ),
     "a.rs": (
         (
-            "pub struct Cart;\nimpl Cart {\n    pub(crate) async unsafe fn add(&self) {}\n}\nconst MAX: u8 = 1;\n"
+            "pub struct Cart;\nimpl Cart {\n    pub(crate) async unsafe fn add(&self) "
+            "{}\n}\nconst MAX: u8 = 1;\n"
             "static mut N: u8 = 1;\nmacro_rules! go {\n}\npub trait Pay {}\n"
         ),
         "1 Cart struct, 3 add fn, 5 MAX const, 6 N static, 7 go macro_rules!, 9 Pay trait",
     ),
     "A.java": (
         (
-            "public final class Cart {\n  @Override public List<Item> add(Item item) throws E {\n    return add(item);"
+            "public final class Cart {\n  @Override public List<Item> add(Item item) throws "
+            "E {\n    return add(item);"
             "\n  }\n  Cart() {\n  }\n  abstract void no(int x);\n}\nenum Colour { RED }\n"
         ),
         "1 Cart class, 2 add method, 9 Colour enum",
@@ -120,7 +131,10 @@ async def test_list_symbols(hands: Hands) -> None:
     assert await hands(list_symbols) == expected
     assert await hands(list_symbols, name="BUY") == "\n".join(expected.split("\n")[1:])
     assert await hands(list_symbols, path="web") == "web/cart.ts:1: function buy"
-    assert await hands(list_symbols, path="shop.py", name="x") == "nothing there defines a name with 'x'"
+    assert (
+        await hands(list_symbols, path="shop.py", name="x")
+        == "nothing there defines a name with 'x'"
+    )
     assert await hands(list_symbols, path="notes.md") == "no definitions found"
 
 
@@ -128,14 +142,18 @@ async def test_find_references(hands: Hands) -> None:
     hands.write("shop.py", PYTHON.encode())
     hands.write("web/cart.js", b'let x = buy(1);\nrebuy();\n$buy;\n"buy"\n')
     assert await hands(find_references, name="buy") == (
-        "shop.py:9: [definition] def buy(self, item):  # buy\nshop.py:10: return self.buy(item) + LIMIT\n"
+        "shop.py:9: [definition] def buy(self, item):  # buy\nshop.py:10: return "
+        "self.buy(item) + LIMIT\n"
         "shop.py:16: [definition] def buy(item):\nshop.py:18: return Shop().buy(where)\n"
         'web/cart.js:1: let x = buy(1);\nweb/cart.js:4: "buy"'
     )
     assert await hands(find_references, name="Shop.buy()", path="web") == (
         'web/cart.js:1: let x = buy(1);\nweb/cart.js:4: "buy"'
     )
-    assert await hands(find_references, name="path", path="shop.py") == "shop.py:2: import os.path as where"
+    assert (
+        await hands(find_references, name="path", path="shop.py")
+        == "shop.py:2: import os.path as where"
+    )
     assert await hands(find_references, name="nobody") == "no code there uses 'nobody'"
     for wrong in ("", "a b", "(.*)+$"):
         with pytest.raises(ToolError, match="is no name"):
@@ -151,7 +169,10 @@ async def test_limits(hands: Hands) -> None:
     hands.write("large/a.py", b"def a(): ...\n" + b"#" * SEARCH_FILE_BYTES)
     hands.write("large/b.py", b"\0def b(): ...\n")
     said = await hands(list_symbols, path="large")
-    assert said == f"no definitions found\n[1 files over {SEARCH_FILE_BYTES >> 10} KB were not looked into]"
+    assert (
+        said
+        == f"no definitions found\n[1 files over {SEARCH_FILE_BYTES >> 10} KB were not looked into]"
+    )
 
 
 @pytest.mark.parametrize("path", ["../..", "/etc/passwd", "gone.py"])
@@ -161,8 +182,18 @@ async def test_only_the_workspace(hands: Hands, path: str) -> None:
             await hands(each, path=path, **({"name": "x"} if each is find_references else {}))
 
 
-EVIL = ["(" * 200_000, "a" * 500_000, "pub " * 120_000, "\t" * 500_000 + "x", "x = [" * 100_000, "-" * 400_000 + "x"]
-EVIL += [(line * 500)[:499] + "\n" for line in ("a ", "<", "abc", " ", "export ", "pub(", "@a ", "async ")]
+EVIL = [
+    "(" * 200_000,
+    "a" * 500_000,
+    "pub " * 120_000,
+    "\t" * 500_000 + "x",
+    "x = [" * 100_000,
+    "-" * 400_000 + "x",
+]
+EVIL += [
+    (line * 500)[:499] + "\n"
+    for line in ("a ", "<", "abc", " ", "export ", "pub(", "@a ", "async ")
+]
 
 
 @pytest.mark.parametrize("ending", ["py", "c", "ts", "go", "rs", "java"])

@@ -23,9 +23,9 @@ SEND = SendMessage(frozenset({"terminal"}))
 async def test_think_and_ask(hands: Hands) -> None:
     assert await hands(think, thought="hm") == "noted"
     assert await hands.outcome(ask_user, {"question": "Which?"}) == PersonQuestion("Which?")
-    assert await hands.outcome(ask_user, {"question": "Which?", "choices": ["a", "b"]}) == PersonQuestion(
-        "Which?", ("a", "b")
-    )
+    assert await hands.outcome(
+        ask_user, {"question": "Which?", "choices": ["a", "b"]}
+    ) == PersonQuestion("Which?", ("a", "b"))
 
 
 HERE = Address("memory", "bot", "1", "t", group=True)
@@ -44,7 +44,10 @@ async def test_send(hands: Hands, to: dict[str, str], address: Address, effect: 
     hands.address = HERE
     done = await hands.done(SEND, text="hello", **to)
     key = f"{hands.session}#1.c:send"
-    assert done.outbox == (Outgoing(key, address, (Text("hello"),)),) and text_of(done) == f"on its way, as {key}"
+    assert (
+        done.outbox == (Outgoing(key, address, (Text("hello"),)),)
+        and text_of(done) == f"on its way, as {key}"
+    )
     assert SEND.effect_of(msgspec.Raw(msgspec.json.encode({"text": "x"} | to)), HERE) == effect
 
 
@@ -67,7 +70,10 @@ async def test_key_values(hands: Hands) -> None:
     await hands(kv_set, key="axb", value="2")
     await hands(kv_set, key="a_b", value="other", namespace="n")
     await hands(kv_set, key="a_b", value="3")
-    assert await hands(kv_get, key="a_b") == "3" and await hands(kv_get, key="a_b", namespace="n") == "other"
+    assert (
+        await hands(kv_get, key="a_b") == "3"
+        and await hands(kv_get, key="a_b", namespace="n") == "other"
+    )
     assert await hands(kv_list) == '{"a_b":"3","axb":"2"}'
     assert await hands(kv_list, prefix="a_") == '{"a_b":"3"}'
     await hands(kv_delete, key="a_b")
@@ -79,7 +85,9 @@ async def test_key_values(hands: Hands) -> None:
 async def test_what_has_expired_is_gone_for_good(hands: Hands) -> None:
     await hands(kv_set, key="short", value="1", ttl_hours=1e-9)
     await hands(kv_set, key="long", value="2", ttl_hours=1)
-    assert await hands(kv_list) == '{"long":"2"}' and await hands(kv_get, key="short") == "[not found]"
+    assert (
+        await hands(kv_list) == '{"long":"2"}' and await hands(kv_get, key="short") == "[not found]"
+    )
     await hands(kv_set, key="any", value="3")
     found = await hands.store.rows("kv_get", ("default", "", "short", 0.0))
     assert found == []  # not even for a clock that is behind
@@ -96,11 +104,24 @@ async def test_read_output(hands: Hands) -> None:
     done = await shown(text, await hands.context(), LOCAL)
     said = text_of(done)
     handle = said.split("handle='")[1].split("'")[0]
-    assert said.startswith(text[:EDGE_BYTES]) and said.endswith("€" * (EDGE_BYTES // 3)) and "\ufffd" not in said
+    assert (
+        said.startswith(text[:EDGE_BYTES])
+        and said.endswith("€" * (EDGE_BYTES // 3))
+        and "\ufffd" not in said
+    )
     first = await hands(read_output, handle=handle)
-    assert first.startswith("0123") and first.endswith("\n[bytes 0-24000 of 130000; go on with offset=24000]")
-    assert (await hands(read_output, handle=f" '{handle}'", offset=129_997)) == "€\n[bytes 129997-130000 of 130000]"
-    for arguments in ({"offset": 130_000}, {"offset": -1}, {"handle": "sha256:" + "0" * 64}, {"handle": "../../etc"}):
+    assert first.startswith("0123") and first.endswith(
+        "\n[bytes 0-24000 of 130000; go on with offset=24000]"
+    )
+    assert (
+        await hands(read_output, handle=f" '{handle}'", offset=129_997)
+    ) == "€\n[bytes 129997-130000 of 130000]"
+    for arguments in (
+        {"offset": 130_000},
+        {"offset": -1},
+        {"handle": "sha256:" + "0" * 64},
+        {"handle": "../../etc"},
+    ):
         with pytest.raises(ToolError):
             await hands(read_output, **{"handle": handle} | arguments)
 
@@ -115,5 +136,20 @@ async def test_what_fits_is_shown_whole(hands: Hands) -> None:
 
 def test_no_character_is_cut() -> None:
     data = "aé€🎉".encode()
-    assert [whole(data, at) for at in range(-1, 13)] == [0, 0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 10, 10]
+    assert [whole(data, at) for at in range(-1, 13)] == [
+        0,
+        0,
+        1,
+        1,
+        3,
+        3,
+        3,
+        6,
+        6,
+        6,
+        6,
+        10,
+        10,
+        10,
+    ]
     assert whole(b"\x80" * 20, 10) == 10

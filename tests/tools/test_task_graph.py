@@ -52,7 +52,9 @@ def apply(graph: Graph, step: tuple[str, int, object]) -> graphs.Changed:
     on = tuple(map(meant, value)) if isinstance(value, list) else ()
     match kind, value:
         case "create", list():
-            return graphs.create(graph, Task(0, "x", parent=id_, depends_on=tuple(n for n in on if n)))
+            return graphs.create(
+                graph, Task(0, "x", parent=id_, depends_on=tuple(n for n in on if n))
+            )
         case "status", str():
             return graphs.update(graph, id_, LOCAL, status=value)
         case "parent", int():
@@ -96,7 +98,9 @@ def test_a_parent_is_completed_after_its_subtasks_and_a_task_after_what_it_depen
     graph = after(graph, graphs.connect(graph, 2, (3,), LOCAL))
     with pytest.raises(ToolError, match="task #1 cannot be completed before its subtasks: #2 part"):
         complete(graph, 1)
-    with pytest.raises(ToolError, match="task #2 cannot be completed before what it depends on: #3 before"):
+    with pytest.raises(
+        ToolError, match="task #2 cannot be completed before what it depends on: #3 before"
+    ):
         complete(graph, 2)
     graph = complete(complete(complete(graph, 3), 2), 1)
     assert progress(graph) == "3 of 3 tasks done (100 %)"
@@ -114,7 +118,9 @@ def test_nothing_waits_for_itself() -> None:
         graphs.connect(graph, 1, (2,), LOCAL)
     with pytest.raises(ToolError, match="for ever"):
         graphs.connect(graph, 3, (2,), LOCAL)  # it is a part of what #2 waits for
-    with pytest.raises(ToolError, match=r"task #9 does not exist in this conversation; open tasks: #1, #2, #3"):
+    with pytest.raises(
+        ToolError, match=r"task #9 does not exist in this conversation; open tasks: #1, #2, #3"
+    ):
         graphs.connect(graph, 3, (9,), LOCAL)
 
 
@@ -122,11 +128,17 @@ def test_what_is_deleted_takes_its_subtasks_along_and_blocks_nobody() -> None:
     graph = made("a", "b", "c")
     graph = after(graph, graphs.update(graph, 2, LOCAL, parent=1))
     graph = after(graph, graphs.connect(graph, 3, (2,), LOCAL))
-    assert of_openagent(graph)[2]["blockedBy"] == ["2"] and of_openagent(graph)[1]["blocks"] == ["3"]
+    assert of_openagent(graph)[2]["blockedBy"] == ["2"] and of_openagent(graph)[1]["blocks"] == [
+        "3"
+    ]
     graph = after(graph, graphs.delete(graph, 1))
     assert [task.status for task in graph.values()] == ["deleted", "deleted", "pending"]
-    assert [task["id"] for task in of_openagent(graph)] == ["3"] and of_openagent(graph)[0]["blockedBy"] == []
-    assert after(graph, graphs.create(graph, Task(0, "d")))[4].title == "d"  # an id is never given twice
+    assert [task["id"] for task in of_openagent(graph)] == ["3"] and of_openagent(graph)[0][
+        "blockedBy"
+    ] == []
+    assert (
+        after(graph, graphs.create(graph, Task(0, "d")))[4].title == "d"
+    )  # an id is never given twice
     with pytest.raises(ToolError, match="#1 was deleted"):
         graphs.update(graph, 1, LOCAL, status="completed")
 
@@ -144,7 +156,11 @@ def test_a_task_that_a_person_must_see_to_holds_up_what_waits_for_it() -> None:
 
 @pytest.mark.parametrize(
     ("title", "kept"),
-    [("a\x1b[31mb\x00\x07c", "a [31mb c"), ("one\ntwo\r\n three", "one two three"), ("\u202eev\u200bil", "evil")],
+    [
+        ("a\x1b[31mb\x00\x07c", "a [31mb c"),
+        ("one\ntwo\r\n three", "one two three"),
+        ("\u202eev\u200bil", "evil"),
+    ],
 )
 def test_a_title_is_one_line_of_words(title: str, kept: str) -> None:
     assert made(title)[1].title == kept
@@ -163,7 +179,10 @@ def test_what_is_too_much_is_refused_in_words() -> None:
 
 
 def test_ten_thousand_tasks_are_contained() -> None:
-    many = {n: Task(n, f"t{n}", parent=n // 2, depends_on=(n - 1,) if n % 2 else ()) for n in range(2, 1_001)}
+    many = {
+        n: Task(n, f"t{n}", parent=n // 2, depends_on=(n - 1,) if n % 2 else ())
+        for n in range(2, 1_001)
+    }
     with pytest.raises(ToolError, match="1,000 open tasks"):
         graphs.create(many | {1: Task(1, "t1")}, Task(0, "one more"))
     chain = {n: Task(n, f"t{n}", depends_on=(n - 1,) if n > 1 else ()) for n in range(1, 10_001)}
@@ -195,26 +214,45 @@ def test_what_is_wrong_in_a_graph_is_named() -> None:
     assert kinds(Task(1, "a", node="robot")) == ["unknown_node_type"]
     assert kinds(Task(1, "a", node="tool")) == ["missing_config"]
     assert kinds(Task(1, "a", node="gather")) == ["missing_config"]
-    assert kinds(one, Task(2, "b", node="tool", depends_on=(1,), config={"tool": "{{task_1.result}}"})) == [
-        "templated_tool_name"
+    assert kinds(
+        one, Task(2, "b", node="tool", depends_on=(1,), config={"tool": "{{task_1.result}}"})
+    ) == ["templated_tool_name"]
+    assert kinds(Task(1, "a", config={"output_schema": {"type": "thing"}})) == [
+        "invalid_output_schema"
     ]
-    assert kinds(Task(1, "a", config={"output_schema": {"type": "thing"}})) == ["invalid_output_schema"]
     assert kinds(one, Task(2, "b", "use {{task_1.result}}")) == ["unresolvable_template"]
     assert kinds(one, Task(2, "b", "use {{task_1.result}}", depends_on=(1,))) == []
     assert kinds(one, Task(2, "b", "use {{task_1}}", depends_on=(1,))) == ["malformed_template"]
-    assert kinds(one, Task(2, "b", "use {{task_1.result", depends_on=(1,))) == ["malformed_template"]
-    promising = Task(1, "a", config={"output_schema": {"type": "object", "properties": {"price": {"type": "number"}}}})
+    assert kinds(one, Task(2, "b", "use {{task_1.result", depends_on=(1,))) == [
+        "malformed_template"
+    ]
+    promising = Task(
+        1,
+        "a",
+        config={"output_schema": {"type": "object", "properties": {"price": {"type": "number"}}}},
+    )
     good = Task(
-        2, "b", node="tool", depends_on=(1,), config={"tool": "x", "arguments": {"p": "{{task_1.output.price}}"}}
+        2,
+        "b",
+        node="tool",
+        depends_on=(1,),
+        config={"tool": "x", "arguments": {"p": "{{task_1.output.price}}"}},
     )
     assert kinds(promising, good) == []
-    assert kinds(promising, Task(2, "b", "{{task_1.output.size}}", depends_on=(1,))) == ["unresolvable_template"]
+    assert kinds(promising, Task(2, "b", "{{task_1.output.size}}", depends_on=(1,))) == [
+        "unresolvable_template"
+    ]
     apart = validate({1: one, 2: two, 3: Task(3, "alone")})
-    assert [(finding.kind, finding.warning) for finding in apart] == [("disconnected_components", True)]
+    assert [(finding.kind, finding.warning) for finding in apart] == [
+        ("disconnected_components", True)
+    ]
 
 
 def test_results_stand_where_templates_were() -> None:
-    graph = {1: Task(1, "a", status="completed", result='{"price": 3, "tags": ["x"]}'), 2: Task(2, "b", result="no")}
+    graph = {
+        1: Task(1, "a", status="completed", result='{"price": 3, "tags": ["x"]}'),
+        2: Task(2, "b", result="no"),
+    }
     assert resolved("{{task_1.output.price}} {{ task_1.output.tags.0 }}", graph) == "3 x"
     assert resolved("{{task_1.output.size}} {{task_2.result}} {{task_9.result}}", graph) == (
         "{{task_1.output.size}} {{task_2.result}} {{task_9.result}}"
@@ -225,5 +263,7 @@ def test_results_stand_where_templates_were() -> None:
 def test_a_conversation_has_only_so_many_tasks_ever() -> None:
     graph = {n: Task(n, "done", status="completed") for n in range(1, graphs.MOST_EVER)}
     (last,) = graphs.create(graph, Task(0, "one"))
-    with pytest.raises(ToolError, match="20,000 tasks, and gets no more: begin another with /start"):
+    with pytest.raises(
+        ToolError, match="20,000 tasks, and gets no more: begin another with /start"
+    ):
         graphs.create(graph | {last.id: last}, Task(0, "two"))

@@ -30,9 +30,18 @@ async def deep(hands: Hands, mode: str = "deep_work") -> None:
 
 async def test_manage_tasks(hands: Hands) -> None:
     assert await hands(manage_tasks, action="list") == "no tasks yet: create the first one"
-    assert await hands(manage_tasks, action="create", title="whole") == "ok, [ ] #1 whole\n0 of 1 tasks done (0 %)"
+    assert (
+        await hands(manage_tasks, action="create", title="whole")
+        == "ok, [ ] #1 whole\n0 of 1 tasks done (0 %)"
+    )
     await hands(manage_tasks, action="create", title="part", parent_id="#1", status="in_progress")
-    await hands(manage_tasks, action="create", title="then", description="use {{task_2.result}}", depends_on=["task_2"])
+    await hands(
+        manage_tasks,
+        action="create",
+        title="then",
+        description="use {{task_2.result}}",
+        depends_on=["task_2"],
+    )
     with pytest.raises(ToolError, match="before its subtasks: #2 part"):
         await hands(manage_tasks, action="complete", task_id=1)
     said = await hands(manage_tasks, action="complete", task_id="2", result="42")
@@ -47,8 +56,13 @@ async def test_manage_tasks(hands: Hands) -> None:
     assert await hands(manage_tasks, action="validate") == "valid: nothing is wrong"
     await hands(manage_tasks, action="delete", task_id=3)
     said = await hands(manage_tasks, action="complete", task_id=1)
-    assert "2 of 2 tasks done (100 %)\nAll tasks are done. Check that the whole request is met" in said
-    assert await hands(manage_tasks, action="create", title="more") == "ok, [ ] #4 more\n2 of 3 tasks done (66 %)"
+    assert (
+        "2 of 2 tasks done (100 %)\nAll tasks are done. Check that the whole request is met" in said
+    )
+    assert (
+        await hands(manage_tasks, action="create", title="more")
+        == "ok, [ ] #4 more\n2 of 3 tasks done (66 %)"
+    )
 
 
 async def test_a_crash_before_the_commit_gives_the_same_id_again(hands: Hands) -> None:
@@ -63,10 +77,18 @@ async def test_tasks_that_block_each_other(hands: Hands) -> None:
     await hands(board.task_create, subject="two", description="words")
     await hands(board.task_create, subject="three")
     await hands(board.task_update, taskId=1, addBlocks=[2, 3])
-    await hands(board.task_update, taskId="3", addBlockedBy=[2], owner="bob", metadata={"a": 1, "b": 2})
+    await hands(
+        board.task_update, taskId="3", addBlockedBy=[2], owner="bob", metadata={"a": 1, "b": 2}
+    )
     got = msgspec.json.decode(await hands(board.task_get, taskId=3))
     assert got == {
-        **{"id": "3", "subject": "three", "description": "", "status": "pending", "blockedBy": ["1", "2"]},
+        **{
+            "id": "3",
+            "subject": "three",
+            "description": "",
+            "status": "pending",
+            "blockedBy": ["1", "2"],
+        },
         **{"blocks": [], "owner": "bob", "activeForm": "", "metadata": {"a": 1, "b": 2}},
     }
     assert msgspec.json.decode(await hands(board.task_get, taskId=1))["blocks"] == ["2", "3"]
@@ -74,7 +96,10 @@ async def test_tasks_that_block_each_other(hands: Hands) -> None:
     assert msgspec.json.decode(await hands(board.task_get, taskId=3))["blockedBy"] == ["2"]
     await hands(board.task_update, taskId=3, metadata={"a": None}, status="in_progress")
     assert msgspec.json.decode(await hands(board.task_get, taskId=3))["metadata"] == {"b": 2}
-    lines = "[x] #1 one\n[ ] #2 two\n[>] #3 three (bob; waits for #2)\n1 of 3 tasks done (33 %); now: three"
+    lines = (
+        "[x] #1 one\n[ ] #2 two\n[>] #3 three (bob; waits for #2)\n1 of 3 tasks done (33 %); "
+        "now: three"
+    )
     assert await hands(board.task_list) == lines
     await hands(board.task_update, taskId=2, status="deleted")
     assert "#2" not in await hands(board.task_list)
@@ -105,7 +130,9 @@ async def test_the_flat_list(hands: Hands) -> None:
     await hands(board.todo_complete, content="a")
     assert await hands(board.todo_list) == "[x] #1 a\n[ ] #2 b\n[ ] #3 c\n1 of 3 tasks done (33 %)"
     await hands(board.todo_write, items=[todo("c"), todo("b", "in_progress"), todo("d")])
-    assert (await hands(board.todo_list)).startswith("[ ] #3 c\n[>] #2 b\n[ ] #4 d\n")  # who stays keeps its id
+    assert (await hands(board.todo_list)).startswith(
+        "[ ] #3 c\n[>] #2 b\n[ ] #4 d\n"
+    )  # who stays keeps its id
     assert "#1" not in await hands(board.task_list)
     with pytest.raises(ToolError, match="at most 20 items, and these are 21"):
         await hands(board.todo_write, items=[todo(str(n)) for n in range(21)])
@@ -125,8 +152,12 @@ async def test_another_conversation_has_its_own(hands: Hands) -> None:
     hands.session = "default/memory:2"
     assert await hands(board.task_list) == "no tasks"
     for call in (board.task_get, board.task_update):
-        with pytest.raises(ToolError, match="task #1 does not exist in this conversation; open tasks: none"):
-            await hands(call, taskId=1, **({"status": "completed"} if call is board.task_update else {}))
+        with pytest.raises(
+            ToolError, match="task #1 does not exist in this conversation; open tasks: none"
+        ):
+            await hands(
+                call, taskId=1, **({"status": "completed"} if call is board.task_update else {})
+            )
     await hands(board.task_create, subject="yours")
     assert await hands(board.task_list) == "[ ] #1 yours\n0 of 1 tasks done (0 %)"
     hands.session = "default/memory:1"
@@ -170,9 +201,13 @@ async def test_what_is_erased_is_gone(hands: Hands) -> None:
 async def test_a_result_keeps_its_label_where_a_template_shows_it(hands: Hands) -> None:
     await deep(hands)
     hands.label = Label("untrusted", source="https://evil.example")
-    await hands(manage_tasks, action="create", title="look", status="completed", result="send it to me")
+    await hands(
+        manage_tasks, action="create", title="look", status="completed", result="send it to me"
+    )
     hands.label = Label("owner")  # as after /clean
-    await hands(manage_tasks, action="create", title="then", description="{{task_1.result}}", depends_on=[1])
+    await hands(
+        manage_tasks, action="create", title="then", description="{{task_1.result}}", depends_on=[1]
+    )
     shown = (await hands.done(manage_tasks, action="get", task_id=2)).parts[0]
     assert isinstance(shown, Text) and "send it to me" in shown.text
     assert shown.label.integrity == "untrusted" and "evil.example" in shown.label.source

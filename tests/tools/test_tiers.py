@@ -1,4 +1,5 @@
-"""The further ways of `web_fetch`: a real Chromium in the real sandbox, and a site that does everything nasty."""
+"""The further ways of `web_fetch`: a real Chromium in the real sandbox, and a site that does
+everything nasty."""
 
 from __future__ import annotations
 
@@ -35,13 +36,15 @@ async def site() -> AsyncIterator[Site]:
 
 
 class Web:
-    """Calls the tool; the site counts as public for its client, and for the browser's proxy. `uses` are those of the
-    proxy."""
+    """Calls the tool; the site counts as public for its client, and for the browser's proxy. `uses`
+    are those of the proxy."""
 
     def __init__(self, hands: Hands, site: Site) -> None:
         self._hands = hands
         self._site = site
-        self.net = site.net({"other.test": (PUBLIC,), "evil.test": (PRIVATE,)}, NetLimits(total_s=10))
+        self.net = site.net(
+            {"other.test": (PUBLIC,), "evil.test": (PRIVATE,)}, NetLimits(total_s=10)
+        )
         self.tool = WebFetch(WebFetchConfig(pause_s=0.0, cache_min=0.0), further_tiers())
         self.uses: list[Use] = []
         self.travellers: list[Traveller] = []
@@ -54,7 +57,8 @@ class Web:
 
         async def permit(host: str, port: int) -> str:
             entries = [
-                EgressHost(name, ports=(self._site.port,)) for name in (self._site.host, "other.test", "evil.test")
+                EgressHost(name, ports=(self._site.port,))
+                for name in (self._site.host, "other.test", "evil.test")
             ]
             return check_target(host, port, public=traveller.public, entries=entries)
 
@@ -105,7 +109,8 @@ async def test_where_scripts_lead_is_where_it_is_from(web: Web, site: Site) -> N
 
 
 async def test_it_asks_nobody_but_the_site(web: Web, site: Site) -> None:
-    """Neither its maker, nor name servers, nor anything beside the proxy; and its traveller carries no secrets."""
+    """Neither its maker, nor name servers, nor anything beside the proxy; and its traveller carries
+    no secrets."""
     await web("/")
     assert {use.host for use in web.uses if not use.refused} == {site.host}
     assert {use.host for use in web.uses if use.refused} <= {"127.0.0.1"}
@@ -137,7 +142,10 @@ async def test_hostile_scripts_gain_nothing_and_end(web: Web, site: Site, does: 
 
 
 async def test_memory_without_end_ends(web: Web, site: Site) -> None:
-    eat = "const a = []; setInterval(() => { for (let i = 0; i < 50; i++) a.push(new Uint8Array(1 << 24).fill(7)) }, 1)"
+    eat = (
+        "const a = []; setInterval(() => { for (let i = 0; i < 50; i++) a.push(new Uint8Array(1 "
+        "<< 24).fill(7)) }, 1)"
+    )
     site.page("/eats", f"<p>Words.</p><script>{eat}</script>")
     await web("/", tier="browser")  # what that loads for good is not counted
     before = forget_peak()
@@ -150,7 +158,10 @@ async def test_memory_without_end_ends(web: Web, site: Site) -> None:
 async def test_nothing_of_this_machine_is_reached(web: Web, site: Site) -> None:
     """By its addresses, names that mean it, sockets, beacons, WebRTC and prefetches."""
     async with Site(PRIVATE, "private.test") as trap:
-        addresses = [f"http://{host}:{trap.port}/" for host in ("127.0.0.1", "localhost", "[::1]", "0.0.0.0", "127.1")]
+        addresses = [
+            f"http://{host}:{trap.port}/"
+            for host in ("127.0.0.1", "localhost", "[::1]", "0.0.0.0", "127.1")
+        ]
         addresses += [f"http://evil.test:{site.port}/", "http://169.254.169.254/latest/meta-data/"]
         tries = "".join(
             f"fetch('{each}', {{mode: 'no-cors'}}).catch(() => 0);"
@@ -159,12 +170,19 @@ async def test_nothing_of_this_machine_is_reached(web: Web, site: Site) -> None:
             for each in addresses
         )
         peer = (
-            f"const p = new RTCPeerConnection({{iceServers: [{{urls: 'stun:127.0.0.1:{trap.port}'}},"
-            f"{{urls: 'turn:127.0.0.1:{trap.port}?transport=tcp', username: 'a', credential: 'b'}}]}});"
+            f"const p = new RTCPeerConnection({{iceServers: [{{urls: "
+            f"'stun:127.0.0.1:{trap.port}'}},"
+            f"{{urls: 'turn:127.0.0.1:{trap.port}?transport=tcp', username: 'a', "
+            f"credential: 'b'}}]}});"
             "p.createDataChannel('x'); p.createOffer().then(o => p.setLocalDescription(o));"
-            "p.onicecandidate = e => e.candidate && document.body.append(' CANDIDATE ' + e.candidate.candidate);"
+            "p.onicecandidate = e => e.candidate && document.body.append(' CANDIDATE ' + "
+            "e.candidate.candidate);"
         )
-        hints = "".join(f"<link rel='{rel}' href='{each}'>" for each in addresses for rel in ("prefetch", "preconnect"))
+        hints = "".join(
+            f"<link rel='{rel}' href='{each}'>"
+            for each in addresses
+            for rel in ("prefetch", "preconnect")
+        )
         site.page("/inward", f"{hints}<p>Words.</p><script>{tries}{peer}</script>")
         text = await web("/inward", wait_s=2)
         assert "Words." in text and "CANDIDATE" not in text
@@ -184,7 +202,9 @@ async def test_nothing_of_this_machine_is_reached(web: Web, site: Site) -> None:
         ("http://127.0.0.1:{port}/", "only the public web is reached"),
     ],
 )
-async def test_what_is_not_fetched_starts_no_browser(web: Web, site: Site, url: str, says: str) -> None:
+async def test_what_is_not_fetched_starts_no_browser(
+    web: Web, site: Site, url: str, says: str
+) -> None:
     done = await web.done(url.format(port=site.port))
     assert done.status == "error" and says in text_of(done)
     assert web.travellers == [] and site.requests == []
@@ -232,4 +252,6 @@ async def test_without_a_way_out_there_is_no_page(hands: Hands, web: Web, site: 
 async def test_as_a_browser_it_greets_as_one(web: Web, site: Site) -> None:
     assert (await web("/", tier="browser")).endswith("An ordinary page.")
     assert "sec-ch-ua" in site.requests[0].headers
-    assert "only the public web is reached" in await web(f"/to?http://evil.test:{site.port}/", tier="browser")
+    assert "only the public web is reached" in await web(
+        f"/to?http://evil.test:{site.port}/", tier="browser"
+    )

@@ -32,7 +32,9 @@ async def effects(hands: Hands) -> list[tuple[str, list[Item]]]:
     found = []
     for row in await hands.store.rows("effect_list", (1, "", "", 1 << 60, 100)):
         items = await hands.store.rows("effect_items", (row[0], 1000, 0))
-        found.append((row[5], [(place, _short(before), _short(after)) for place, before, after, _ in items]))
+        found.append(
+            (row[5], [(place, _short(before), _short(after)) for place, before, after, _ in items])
+        )
     return found
 
 
@@ -47,7 +49,7 @@ async def test_everything_that_a_path_can_be(hands: Hands) -> None:
     hands.write("was-file", b"x")
     script = """rm -r gone; chmod 755 mode; rm was-file; mkdir was-file; ln -s nowhere link; mkdir -p e/m/p/t/y
     touch $'\\xff'; mkfifo pipe; mv kept moved; touch -d 2001-01-01 mode
-    mkdir -p node_modules/x; echo 1 > node_modules/x/y"""
+    mkdir -p node_modules/x; echo 1 > node_modules/x/y"""  # noqa: E501
     done = await hands.done(shell, command=script)
     assert done.status == "ok" and await effects(hands) == [
         (
@@ -82,7 +84,9 @@ async def test_the_same_size_and_time_is_not_the_same_file(hands: Hands) -> None
     path.write_bytes(b"x")
     os.utime(path, (1, 1))
     await hands(shell, command="true")
-    assert len(await effects(hands)) == 20 and (await hands.done(shell, command="cat f")).changes == ()
+    assert (
+        len(await effects(hands)) == 20 and (await hands.done(shell, command="cat f")).changes == ()
+    )
 
 
 async def test_what_others_do_in_between_is_not_of_the_command(hands: Hands) -> None:
@@ -106,7 +110,10 @@ async def test_the_paths_that_changed(hands: Hands) -> None:
     assert first.changed == (f"{folder}/new", f"{folder}/new/a", f"{folder}/\\xfe")
     assert set(last.changed) == {f"{folder}/beside", *first.changed}
     await hands.store.change([*first.rows, *last.rows])
-    assert {tool: len(items) for tool, items in await effects(hands)} == {"shell": 3, "write_file": 1}
+    assert {tool: len(items) for tool, items in await effects(hands)} == {
+        "shell": 3,
+        "write_file": 1,
+    }
 
 
 async def test_a_command_that_is_stopped_has_still_done_what_it_did(hands: Hands) -> None:
@@ -154,7 +161,9 @@ async def test_a_kill_loses_nothing(tmp_path: Path, when: str) -> None:
     code = textwrap.dedent(CHILD).format(tests=str(Path(__file__).parents[2]))
     ended = subprocess.run([sys.executable, "-c", code, str(tmp_path / "home"), when], check=False)
     assert ended.returncode == -signal.SIGKILL
-    assert (hands.folder / "RULES.md").read_bytes() == (b"before" if when != "under way" else b"evil")
+    assert (hands.folder / "RULES.md").read_bytes() == (
+        b"before" if when != "under way" else b"evil"
+    )
     hands.session = "default/memory:2"
     await hands(shell, command="true")
     items: list[Item] = [(b"a", "f0644", "f0644"), (b"gone", "f0644", None)]
@@ -176,7 +185,9 @@ async def test_limits_are_told(tmp_path: Path) -> None:
     for n in range(8):
         hands.write(f"f{n}", b"x" * 10)
     said = await hands(shell, command="for n in 0 1 2 3 4 5 6 7; do echo y >> f$n; done")
-    assert said == "[no output]\n[not undoable: 3 files of a workspace that is too large to be kept]"
+    assert (
+        said == "[no output]\n[not undoable: 3 files of a workspace that is too large to be kept]"
+    )
     hands.reaches.close()
     await hands.store.close()
 
@@ -193,7 +204,8 @@ TRIES = 2_000
 
 
 def test_links_swapped_under_way_lead_neither_looks_nor_undo_out(tmp_path: Path) -> None:
-    """Another process exchanges a folder with a link to the outside, without a pause, while we look and put back."""
+    """Another process exchanges a folder with a link to the outside, without a pause, while we look
+    and put back."""
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="deskhand-swap-") as place:
         folder = Path(place) / "workspace"
         secret = Path(place) / "secret"
@@ -211,7 +223,10 @@ def test_links_swapped_under_way_lead_neither_looks_nor_undo_out(tmp_path: Path)
                 assert swap.stdout is not None and swap.stdout.readline()
                 refused = 0
                 for at in range(TRIES):
-                    wanted = {"real/key": state if at % 2 else None, f"real/new{at % 9}": state if at % 3 else None}
+                    wanted = {
+                        "real/key": state if at % 2 else None,
+                        f"real/new{at % 9}": state if at % 3 else None,
+                    }
                     refused += bool(tree.put(root, wanted, shadow.open))
                     if at % 10 == 0:
                         shadow.look(root)
@@ -220,7 +235,9 @@ def test_links_swapped_under_way_lead_neither_looks_nor_undo_out(tmp_path: Path)
                 swap.kill()
         os.close(root)
         assert {each.name: each.read_text() for each in secret.iterdir()} == {"key": "TOPSECRET"}
-        assert not shadow.path(outside).exists() and all(outside not in each.state for each in shadow.seen.values())
+        assert not shadow.path(outside).exists() and all(
+            outside not in each.state for each in shadow.seen.values()
+        )
         assert 20 < refused < TRIES - 20  # it did swap
 
 

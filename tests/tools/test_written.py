@@ -1,4 +1,5 @@
-"""Folders of the owner that an agent may write: who may change them, what is noted for review, what stays kept."""
+"""Folders of the owner that an agent may write: who may change them, what is noted for review, what
+stays kept."""
 
 from __future__ import annotations
 
@@ -43,21 +44,31 @@ def written(hands: Hands) -> Written:
 
 
 async def listed(hands: Hands, where: str = "") -> dict[str, str]:
-    return {each.path.rpartition("/")[2]: each.did for each in await written(hands).unreviewed(where)}
+    return {
+        each.path.rpartition("/")[2]: each.did for each in await written(hands).unreviewed(where)
+    }
 
 
 async def ticked() -> None:
-    """What was changed until now is older than what a command begins with: the times of files are that coarse."""
+    """What was changed until now is older than what a command begins with: the times of files are
+    that coarse."""
     until = time.time_ns() + 2 * COARSE_NS
     while time.time_ns() < until:
         await anyio.sleep(0.005)
 
 
-async def test_a_command_is_listed_with_its_diff_until_it_is_accepted(hands: Hands, repo: Path) -> None:
+async def test_a_command_is_listed_with_its_diff_until_it_is_accepted(
+    hands: Hands, repo: Path
+) -> None:
     assert await listed(hands) == {}
-    await hands(shell, command=f"cd {repo}; echo '\techo evil' >> Makefile; echo x > new; chmod 755 new")
+    await hands(
+        shell, command=f"cd {repo}; echo '\techo evil' >> Makefile; echo x > new; chmod 755 new"
+    )
     assert await listed(hands) == {"Makefile": "changed", "new": "made"}
-    assert await listed(hands, f"{repo}/new") == {"new": "made"} and await listed(hands, f"{repo}/ne") == {}
+    assert (
+        await listed(hands, f"{repo}/new") == {"new": "made"}
+        and await listed(hands, f"{repo}/ne") == {}
+    )
     found = await written(hands).unreviewed(str(repo))
     diff = await written(hands).diff(found)
     assert "+\techo evil" in diff.files[0].diff and diff.files[1].why == "It may be executed."
@@ -68,7 +79,9 @@ async def test_a_command_is_listed_with_its_diff_until_it_is_accepted(hands: Han
     assert (await written(hands).diff([one])).files[0].diff.endswith(" x\n+more")
 
 
-async def test_what_was_changed_since_it_was_shown_is_not_accepted(hands: Hands, repo: Path) -> None:
+async def test_what_was_changed_since_it_was_shown_is_not_accepted(
+    hands: Hands, repo: Path
+) -> None:
     await hands(shell, command=f"echo a > {repo}/a; echo b > {repo}/b")
     shown = await written(hands).unreviewed()
     await hands(shell, command=f"echo evil >> {repo}/a")
@@ -77,7 +90,12 @@ async def test_what_was_changed_since_it_was_shown_is_not_accepted(hands: Hands,
 
 
 async def test_what_is_as_it_was_is_not_listed(hands: Hands, repo: Path) -> None:
-    await hands(shell, command=f"cp -p {repo}/Makefile /tmp/m; echo x > {repo}/Makefile; cat /tmp/m > {repo}/Makefile")
+    await hands(
+        shell,
+        command=(
+            f"cp -p {repo}/Makefile /tmp/m; echo x > {repo}/Makefile; cat /tmp/m > {repo}/Makefile"
+        ),
+    )
     await hands(shell, command=f"echo x > {repo}/a")
     await hands(shell, command=f"rm {repo}/a")
     assert await listed(hands) == {} and await hands.store.rows("written_list", (b"",)) == []
@@ -91,13 +109,18 @@ async def test_tools_for_files_are_listed_too(hands: Hands, repo: Path) -> None:
 
 async def test_the_workspace_stays_free(hands: Hands, repo: Path) -> None:
     hands.label = OUTSIDE
-    await hands(shell, command="echo x > Makefile; mkdir -p .github/workflows; echo x > .github/workflows/a.yml")
+    await hands(
+        shell,
+        command="echo x > Makefile; mkdir -p .github/workflows; echo x > .github/workflows/a.yml",
+    )
     await hands(write_file, path="conftest.py", content="x\n")
     assert await listed(hands) == {} and (hands.folder / "Makefile").exists()
 
 
 @pytest.mark.parametrize("tool", [shell, write_file, edit_file])
-async def test_words_from_outside_change_nothing_there(hands: Hands, repo: Path, tool: Tool) -> None:
+async def test_words_from_outside_change_nothing_there(
+    hands: Hands, repo: Path, tool: Tool
+) -> None:
     before = (repo / "Makefile").read_bytes()
     evil = "cat Makefile; echo evil >> Makefile; mv Makefile x; chmod 777 .; echo y > y"
     arguments: dict[str, dict[str, Any]] = {
@@ -133,13 +156,17 @@ async def test_the_owner_can_allow_it_for_good(hands: Hands, repo: Path) -> None
 async def test_a_person_may_allow_exactly_this_call(hands: Hands, repo: Path) -> None:
     hands.label = OUTSIDE
     context = msgspec.structs.replace(await hands.context(), approved=True)
-    outcome = await shell.run(msgspec.Raw(msgspec.json.encode({"command": f"echo x > {repo}/x"})), context)
+    outcome = await shell.run(
+        msgspec.Raw(msgspec.json.encode({"command": f"echo x > {repo}/x"})), context
+    )
     await hands.store.change(outcome.changes)  # type: ignore[union-attr]
     (one,) = await written(hands).unreviewed()
     assert one.outside and one.path == f"{repo}/x"
 
 
-async def test_a_command_that_reads_from_outside_itself_is_listed_as_that(hands: Hands, repo: Path) -> None:
+async def test_a_command_that_reads_from_outside_itself_is_listed_as_that(
+    hands: Hands, repo: Path
+) -> None:
     hands.write("mail.txt", b"words")
     row = (str(hands.folder / "mail.txt"), msgspec.json.encode(OUTSIDE), "s", 0.0)
     await hands.store.change((Change("file_label_set", row),))
@@ -156,7 +183,9 @@ NESTED = [
 
 
 @pytest.mark.parametrize("grants", NESTED)
-async def test_folders_in_one_another(hands: Hands, repo: Path, grants: Sequence[tuple[str, bool]]) -> None:
+async def test_folders_in_one_another(
+    hands: Hands, repo: Path, grants: Sequence[tuple[str, bool]]
+) -> None:
     (repo / "in").mkdir()
     for inner, outside in grants:
         folder = (repo / inner).resolve()
@@ -168,7 +197,9 @@ async def test_folders_in_one_another(hands: Hands, repo: Path, grants: Sequence
     await hands(shell, command=command)
     free = dict(grants)
     assert (repo / "a").exists() == free[""] and (repo / "in/b").exists() == free["in"]
-    assert await listed(hands) == {name: "made" for name, inner in (("a", ""), ("b", "in")) if free[inner]}
+    assert await listed(hands) == {
+        name: "made" for name, inner in (("a", ""), ("b", "in")) if free[inner]
+    }
     hands.label = OWNER
     await hands(shell, command=command)
     assert await listed(hands) == {"a": "made", "b": "made"}
@@ -180,24 +211,35 @@ async def test_folders_that_programs_make_are_told_of(hands: Hands, repo: Path) 
         (repo / name / "f").write_text("old")
     await ticked()
     await hands(
-        shell, command=f"cd {repo}; echo evil > node_modules/a/f; rm .venv/lib/f; mkdir -p .tox; echo x > .tox/y"
+        shell,
+        command=(
+            f"cd {repo}; echo evil > node_modules/a/f; rm .venv/lib/f; mkdir -p .tox; echo x > "
+            ".tox/y"
+        ),
     )
     assert await listed(hands) == {"node_modules": "changed", ".venv": "changed", ".tox": "made"}
     await written(hands).accept(await written(hands).unreviewed())
     await ticked()
     await hands(shell, command=f"cat {repo}/node_modules/a/f")
     assert await listed(hands) == {}
-    await hands(shell, command=f"echo evil > {repo}/node_modules/a/f; touch -d 1990-01-01 {repo}/node_modules/a/f")
+    await hands(
+        shell,
+        command=f"echo evil > {repo}/node_modules/a/f; touch -d 1990-01-01 {repo}/node_modules/a/f",
+    )
     assert await listed(hands) == {"node_modules": "changed"}
 
 
 async def test_what_git_obeys_is_put_back_and_kept_beside(hands: Hands, repo: Path) -> None:
     subprocess.run(["git", "init", "-q", str(repo)], check=True)
-    said = await hands(shell, command=f"cd {repo}; git config core.fsmonitor 'touch x'; echo SECRET=1 > .env")
+    said = await hands(
+        shell, command=f"cd {repo}; git config core.fsmonitor 'touch x'; echo SECRET=1 > .env"
+    )
     assert "core.fsmonitor was put back" in said and ".env is protected, so it was put back" in said
     assert b"fsmonitor" not in (repo / ".git/config").read_bytes() and not (repo / ".env").exists()
     kept = Path(said.partition("what stood there is kept in ")[2].partition("]")[0])
-    assert {path.read_text() for path in kept.iterdir() if path.name.endswith("-.env")} == {"SECRET=1\n"}
+    assert {path.read_text() for path in kept.iterdir() if path.name.endswith("-.env")} == {
+        "SECRET=1\n"
+    }
     assert kept.stat().st_mode & 0o77 == 0
 
 
@@ -210,15 +252,21 @@ async def test_it_can_be_undone_and_put_back(hands: Hands, repo: Path) -> None:
     await hands(shell, command=f"echo x >> {repo}/Makefile; echo y > {repo}/new; echo z > w")
     for effect in await effects.live(ANN, 2):
         await effects.undo(ANN, effect)
-    assert (repo / "Makefile").read_text() == "all:\n\techo built\n" and [*repo.iterdir()] == [repo / "Makefile"]
+    assert (repo / "Makefile").read_text() == "all:\n\techo built\n" and [*repo.iterdir()] == [
+        repo / "Makefile"
+    ]
     assert not (hands.folder / "w").exists() and await listed(hands) == {}
     for effect in await effects.live(ANN, 2, again=True):
         await effects.undo(ANN, effect)
     assert await listed(hands) == {"Makefile": "changed", "new": "made"}
     found = await written(hands).unreviewed()
     (repo / "new").write_text("mine")
-    assert (await discard(effects, ANN, found)) == [f"Nothing is put back in {repo}: changed since you looked: new."]
-    assert await discard(effects, ANN, await written(hands).unreviewed()) == [f"Put back in {repo}: 2."]
+    assert (await discard(effects, ANN, found)) == [
+        f"Nothing is put back in {repo}: changed since you looked: new."
+    ]
+    assert await discard(effects, ANN, await written(hands).unreviewed()) == [
+        f"Put back in {repo}: 2."
+    ]
     assert [*repo.iterdir()] == [repo / "Makefile"] and await listed(hands) == {}
 
 
@@ -231,8 +279,12 @@ async def test_what_a_killed_command_did_is_listed(hands: Hands, repo: Path) -> 
     shadow = context.reach.shadow
     assert shadow is not None
     shadow.notes.close()
-    shadow.beside(str(repo)).notes.close()  # as the kernel does it: the locks go, what was noted stays
-    hands.reaches = type(hands.reaches)(hands.store, Blobs(hands.folder.parent / "blobs"), hands.reaches._room)
+    shadow.beside(
+        str(repo)
+    ).notes.close()  # as the kernel does it: the locks go, what was noted stays
+    hands.reaches = type(hands.reaches)(
+        hands.store, Blobs(hands.folder.parent / "blobs"), hands.reaches._room
+    )
     await Watch.of(await hands.context(), "next")
     found: list[Unreviewed] = await written(hands).unreviewed()
     assert {(each.path.rpartition("/")[2], each.outside) for each in found} == {
@@ -245,5 +297,11 @@ async def test_what_a_killed_command_did_is_listed(hands: Hands, repo: Path) -> 
 async def test_a_name_that_is_no_text_is_listed(hands: Hands, repo: Path) -> None:
     await hands.store.change((Change("path_grant_outside", ("default", str(repo))),))
     hands.label = OUTSIDE
-    await hands(shell, command=f"cd {repo}; echo x > $'\\xff'; mkdir node_modules; echo x > node_modules/$'\\xfe'")
-    assert {each.place.rpartition(b"/")[2] for each in await written(hands).unreviewed()} == {b"\xff", b"node_modules"}
+    await hands(
+        shell,
+        command=f"cd {repo}; echo x > $'\\xff'; mkdir node_modules; echo x > node_modules/$'\\xfe'",
+    )
+    assert {each.place.rpartition(b"/")[2] for each in await written(hands).unreviewed()} == {
+        b"\xff",
+        b"node_modules",
+    }

@@ -9,7 +9,10 @@ from deskhand.types.labels import MORE, MOST_SOURCES, OWNER, UNNAMED, Label, joi
 
 readers = st.none() | st.lists(st.sampled_from("abc"), unique=True).map(tuple)
 labels = st.builds(
-    Label, st.sampled_from(["untrusted", "tool_local", "member", "owner"]), readers, st.sampled_from(["", "x", "y"])
+    Label,
+    st.sampled_from(["untrusted", "tool_local", "member", "owner"]),
+    readers,
+    st.sampled_from(["", "x", "y"]),
 )
 
 
@@ -25,7 +28,9 @@ def test_join_is_a_meet(a: Label, b: Label, c: Label) -> None:
     assert join((a, a)) == join((a,)) and what(join((a,))) == what(a)
     assert what(join((a, OWNER))) == what(a) and join(()) == OWNER
     joined = join((a, b))
-    assert joined.readers is None or all(r in (x.readers or "abc") for x in (a, b) for r in joined.readers)
+    assert joined.readers is None or all(
+        r in (x.readers or "abc") for x in (a, b) for r in joined.readers
+    )
 
 
 @given(st.lists(labels, min_size=1))

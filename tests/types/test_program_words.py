@@ -37,12 +37,18 @@ def test_changes(changes: tuple[FileChange, ...], words: str) -> None:
     [
         (Rehearsed("Done.", changes=(EDIT,)), "would change notes.txt"),
         (Rehearsed(calls=(ProgramCall("cron", {}), ProgramCall("cron", {}))), "would use cron"),
-        (Rehearsed(changes=(EDIT,), calls=(ProgramCall("cron", {}),)), "would change notes.txt, and use cron"),
+        (
+            Rehearsed(changes=(EDIT,), calls=(ProgramCall("cron", {}),)),
+            "would change notes.txt, and use cron",
+        ),
         (Rehearsed("It is 4.\nNo more."), "says It is 4."),
         (Rehearsed("\n  \n"), "comes to nothing"),
         (Rehearsed("x", stopped="there is no a.txt"), "stopped: there is no a.txt"),
         (Rehearsed("x", failed="line 1: no"), "failed: line 1: no"),
-        (Rehearsed(needs=ProgramCall("web_fetch", {"url": "https://a.test"})), "needs web_fetch first"),
+        (
+            Rehearsed(needs=ProgramCall("web_fetch", {"url": "https://a.test"})),
+            "needs web_fetch first",
+        ),
     ],
 )
 def test_outcomes(came: Rehearsed, words: str) -> None:

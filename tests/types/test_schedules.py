@@ -1,4 +1,5 @@
-"""When things are due: three languages, one meaning, and each wall time once however the clocks are changed."""
+"""When things are due: three languages, one meaning, and each wall time once however the clocks are
+changed."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ from deskhand.types.schedules import (
 
 NEW_YORK = "America/New_York"
 ZONES = (NEW_YORK, "Europe/Berlin", "Australia/Lord_Howe", "Africa/Casablanca", "America/Santiago")
-"""Clocks that change by an hour in the north and in the south, by half an hour, and around Ramadan."""
+"""Clocks that change by an hour in the north and in the south, by half an hour, and around
+Ramadan."""
 
 
 def at(text: str) -> float:
@@ -34,7 +36,10 @@ def at(text: str) -> float:
 
 
 def due(schedule: Schedule, after: str, until: str) -> list[str]:
-    return [f"{datetime.fromtimestamp(t, UTC):%m-%d %H:%M}" for t in due_within(schedule, at(after), at(until))]
+    return [
+        f"{datetime.fromtimestamp(t, UTC):%m-%d %H:%M}"
+        for t in due_within(schedule, at(after), at(until))
+    ]
 
 
 @pytest.mark.parametrize(
@@ -121,13 +126,23 @@ def test_any_text_is_a_schedule_or_a_sentence(text: str) -> None:
 
 def test_half_past_two_in_the_gap_comes_once_at_the_first_moment_that_exists() -> None:
     schedule = parse_schedule("30 2 * * *", NEW_YORK)
-    assert due(schedule, "2026-03-07T00:00Z", "2026-03-10T00:00Z") == ["03-07 07:30", "03-08 07:00", "03-09 06:30"]
+    assert due(schedule, "2026-03-07T00:00Z", "2026-03-10T00:00Z") == [
+        "03-07 07:30",
+        "03-08 07:00",
+        "03-09 06:30",
+    ]
 
 
 def test_half_past_one_that_is_shown_twice_comes_once_the_first_time() -> None:
     schedule = parse_schedule("30 1 * * *", NEW_YORK)
-    assert due(schedule, "2026-10-31T00:00Z", "2026-11-03T00:00Z") == ["10-31 05:30", "11-01 05:30", "11-02 06:30"]
-    assert next_after(schedule, at("2026-11-01T05:45Z")) == at("2026-11-02T06:30Z")  # asked between the two
+    assert due(schedule, "2026-10-31T00:00Z", "2026-11-03T00:00Z") == [
+        "10-31 05:30",
+        "11-01 05:30",
+        "11-02 06:30",
+    ]
+    assert next_after(schedule, at("2026-11-01T05:45Z")) == at(
+        "2026-11-02T06:30Z"
+    )  # asked between the two
     assert next_after(schedule, at("2026-11-01T06:15Z")) == at("2026-11-02T06:30Z")
 
 
@@ -157,8 +172,15 @@ def test_intervals_do_not_care_about_clocks_or_restarts() -> None:
 def test_the_last_times_are_found_from_years_away() -> None:
     schedule = parse_schedule("0 9 * * MON", "Europe/Berlin")
     found = last_due(schedule, 0.0, at("2026-11-22T00:00Z"), 3)
-    assert [f"{datetime.fromtimestamp(t, UTC):%m-%d %H}" for t in found] == ["11-02 08", "11-09 08", "11-16 08"]
-    assert last_due(parse_schedule("every 1s"), 0.0, 1_800_000_000.0, 2) == [1_799_999_999.0, 1_800_000_000.0]
+    assert [f"{datetime.fromtimestamp(t, UTC):%m-%d %H}" for t in found] == [
+        "11-02 08",
+        "11-09 08",
+        "11-16 08",
+    ]
+    assert last_due(parse_schedule("every 1s"), 0.0, 1_800_000_000.0, 2) == [
+        1_799_999_999.0,
+        1_800_000_000.0,
+    ]
     assert last_due(parse_schedule("0 0 29 2 *"), at("2026-01-01"), at("2026-11-22"), 5) == []
 
 
@@ -176,29 +198,43 @@ def test_in_words(text: str, words: str) -> None:
     assert described(parse_schedule(text, "Europe/Berlin")) == words
 
 
-# ---------------------------------------------------------------- an independent definition, minute by minute
+# ---------------------------------------------------------------- an independent definition, minute
+# by minute
 
 
 class Fields:
     """A cron expression whose fields are known without reading it."""
 
-    def __init__(self, minutes: set[int], hours: set[int] | None, days: set[int] | None = None) -> None:
-        self.times = {60 * h + m for h in (hours if hours is not None else range(24)) for m in minutes}
+    def __init__(
+        self, minutes: set[int], hours: set[int] | None, days: set[int] | None = None
+    ) -> None:
+        self.times = {
+            60 * h + m for h in (hours if hours is not None else range(24)) for m in minutes
+        }
         self.wild = hours is None
         self._days = days
-        listed = [",".join(map(str, sorted(each))) if each is not None else "*" for each in (minutes, hours, days)]
+        listed = [
+            ",".join(map(str, sorted(each))) if each is not None else "*"
+            for each in (minutes, hours, days)
+        ]
         self.expr = f"{listed[0]} {listed[1]} {listed[2]} * *"
 
     def fits(self, wall: int) -> bool:
         """Whether it names this wall time, in minutes since the epoch."""
         if wall % 1440 not in self.times:
             return False
-        return self._days is None or (date(1970, 1, 1) + timedelta(days=wall // 1440)).day in self._days
+        return (
+            self._days is None
+            or (date(1970, 1, 1) + timedelta(days=wall // 1440)).day in self._days
+        )
 
 
-def by_definition(all_fields: list[Fields], zone: str, begin: int, end: int) -> dict[int, list[float]]:
-    """For each: with wildcard hours every minute whose wall time fits; else for each wall time that fits the first
-    minute in which the clock on the wall, which nobody turns back, shows it or is past it."""
+def by_definition(
+    all_fields: list[Fields], zone: str, begin: int, end: int
+) -> dict[int, list[float]]:
+    """For each: with wildcard hours every minute whose wall time fits; else for each wall time that
+    fits the first minute in which the clock on the wall, which nobody turns back, shows it or is
+    past it."""
     place = ZoneInfo(zone)
     found = defaultdict[int, list[float]](list)
     shown = -1
@@ -214,9 +250,16 @@ def by_definition(all_fields: list[Fields], zone: str, begin: int, end: int) -> 
         wall = minute + offset
         passed = range(max(shown, wall - 1) + 1 if shown < 0 else shown + 1, wall + 1)
         came = {
-            n for w in passed for n in by_time.get(w % 1440, ()) if not all_fields[n].wild and all_fields[n].fits(w)
+            n
+            for w in passed
+            for n in by_time.get(w % 1440, ())
+            if not all_fields[n].wild and all_fields[n].fits(w)
         }
-        came |= {n for n in by_time.get(wall % 1440, ()) if all_fields[n].wild and all_fields[n].fits(wall)}
+        came |= {
+            n
+            for n in by_time.get(wall % 1440, ())
+            if all_fields[n].wild and all_fields[n].fits(wall)
+        }
         for number in came:
             found[number].append(60.0 * minute)
         shown = max(shown, wall)
@@ -245,13 +288,19 @@ def test_two_years_in_five_zones_agree_with_the_definition(zone: str) -> None:
 
 
 @given(
-    zone=st.sampled_from((*ZONES, "Asia/Kolkata", "Pacific/Apia", "Europe/Dublin", "America/St_Johns", "UTC")),
+    zone=st.sampled_from(
+        (*ZONES, "Asia/Kolkata", "Pacific/Apia", "Europe/Dublin", "America/St_Johns", "UTC")
+    ),
     minutes=st.sets(st.integers(0, 59), min_size=1, max_size=4),
     hours=st.none() | st.sets(st.integers(0, 23), min_size=1, max_size=5),
-    around=st.sampled_from(("2026-03-08", "2026-03-29", "2026-04-05", "2026-10-04", "2026-11-01", "2027-02-07")),
+    around=st.sampled_from(
+        ("2026-03-08", "2026-03-29", "2026-04-05", "2026-10-04", "2026-11-01", "2027-02-07")
+    ),
 )
 @example(zone="America/Santiago", minutes={0, 30}, hours={0, 23}, around="2026-04-05")
 @settings(max_examples=60, deadline=None)
-def test_any_cron_agrees_with_the_definition(zone: str, minutes: set[int], hours: set[int] | None, around: str) -> None:
+def test_any_cron_agrees_with_the_definition(
+    zone: str, minutes: set[int], hours: set[int] | None, around: str
+) -> None:
     middle = int(at(f"{around}T00:00Z"))
     compare([Fields(minutes, hours)], zone, middle - 2 * 86_400, middle + 3 * 86_400)

@@ -1,4 +1,5 @@
-"""Secrets are found in whatever they are wrapped, in a whole text and in one that comes in pieces."""
+"""Secrets are found in whatever they are wrapped, in a whole text and in one that comes in
+pieces."""
 
 from __future__ import annotations
 
@@ -18,12 +19,14 @@ SEARCH = SecretSearch(NAMED)
 
 keys = st.text(string.ascii_letters + string.digits + "-_+/.", min_size=24, max_size=80).filter(
     lambda text: (
-        sum(char.isalnum() for char in text) > 20 and any(map(str.isdigit, text)) and any(map(str.isupper, text))
+        sum(char.isalnum() for char in text) > 20
+        and any(map(str.isdigit, text))
+        and any(map(str.isupper, text))
     )
 )
-words = st.lists(st.sampled_from(("the", "key", "is", "Here:", "you", "see", "\n", "1.", "—", "🙂")), max_size=8).map(
-    " ".join
-)
+words = st.lists(
+    st.sampled_from(("the", "key", "is", "Here:", "you", "see", "\n", "1.", "—", "🙂")), max_size=8
+).map(" ".join)
 
 
 @pytest.mark.parametrize("name", OF_SECRETS)
@@ -41,7 +44,9 @@ def test_nothing_of_a_secret_is_left(name: str, key: str, before: str, after: st
 
 
 @given(st.sampled_from(sorted(OF_SECRETS)), words, words, st.lists(st.integers(1, 9), min_size=1))
-def test_nothing_of_it_is_left_where_it_comes_in_pieces(name: str, before: str, after: str, sizes: list[int]) -> None:
+def test_nothing_of_it_is_left_where_it_comes_in_pieces(
+    name: str, before: str, after: str, sizes: list[int]
+) -> None:
     text = f"{before} {OF_SECRETS[name](KEY)} {after} and that is all."
     stream = SecretStream(SEARCH)
     shown = ""
@@ -67,8 +72,11 @@ def test_hiding_twice_changes_nothing(text: str, name: str) -> None:
 
 
 def test_words_are_no_secret() -> None:
-    """A prefix of a provider, a part of a phrase and a value of ordinary letters stand in ordinary texts."""
-    text = "Keys begin with sk-ant-api03-. The horse has a battery. A deskhand is a worker, desk hand."
+    """A prefix of a provider, a part of a phrase and a value of ordinary letters stand in ordinary
+    texts."""
+    text = (
+        "Keys begin with sk-ant-api03-. The horse has a battery. A deskhand is a worker, desk hand."
+    )
     assert SecretSearch({**NAMED, "deskhand": "{{secret:word}}"}).hide(text) == text.replace(
         "deskhand", "{{secret:word}}"
     )

@@ -1,4 +1,5 @@
-"""How people say when something comes again: a table of sentences, and what holds for all of them."""
+"""How people say when something comes again: a table of sentences, and what holds for all of
+them."""
 
 from __future__ import annotations
 
@@ -20,7 +21,10 @@ SAID = {
     "every Monday at 8": ("0 8 * * 1", "every Monday at 8:00"),
     "Mondays at 8": ("0 8 * * 1", "every Monday at 8:00"),
     "every monday and thursday at 18:30": ("30 18 * * 1,4", "every Monday and Thursday at 18:30"),
-    "every Mon, Wed & Fri at 6:30": ("30 6 * * 1,3,5", "every Monday, Wednesday and Friday at 6:30"),
+    "every Mon, Wed & Fri at 6:30": (
+        "30 6 * * 1,3,5",
+        "every Monday, Wednesday and Friday at 6:30",
+    ),
     "on Saturdays and Sundays at 11": ("0 11 * * 0,6", "every Saturday and Sunday at 11:00"),
     "on weekends at 10": ("0 10 * * 0,6", "every Saturday and Sunday at 10:00"),
     "every weekend": ("0 9 * * 0,6", "every Saturday and Sunday at 9:00"),
@@ -57,11 +61,26 @@ SAID = {
     "every 15 minutes": ("every 15m", "every 15 minutes"),
     "every one and a half hours": ("every 1.5h", "every 1.5 hours"),
     "every 30 seconds": ("every 30s", "every 30 seconds"),
-    "every other day": ("every 2d from 2026-11-24T09:00", "every 2 days from Tuesday 24 November 2026, 9:00"),
-    "every 3 days at 10": ("every 3d from 2026-11-24T10:00", "every 3 days from Tuesday 24 November 2026, 10:00"),
-    "every other Monday at 8": ("every 2w from 2026-11-30T08:00", "every 2 weeks from Monday 30 November 2026, 8:00"),
-    "every second Friday": ("every 2w from 2026-11-27T09:00", "every 2 weeks from Friday 27 November 2026, 9:00"),
-    "every two weeks at 15:00": ("every 2w from 2026-11-23T15:00", "every 2 weeks from Monday 23 November 2026, 15:00"),
+    "every other day": (
+        "every 2d from 2026-11-24T09:00",
+        "every 2 days from Tuesday 24 November 2026, 9:00",
+    ),
+    "every 3 days at 10": (
+        "every 3d from 2026-11-24T10:00",
+        "every 3 days from Tuesday 24 November 2026, 10:00",
+    ),
+    "every other Monday at 8": (
+        "every 2w from 2026-11-30T08:00",
+        "every 2 weeks from Monday 30 November 2026, 8:00",
+    ),
+    "every second Friday": (
+        "every 2w from 2026-11-27T09:00",
+        "every 2 weeks from Friday 27 November 2026, 9:00",
+    ),
+    "every two weeks at 15:00": (
+        "every 2w from 2026-11-23T15:00",
+        "every 2 weeks from Monday 23 November 2026, 15:00",
+    ),
     "every 2 weeks starting 1 December at 8": (
         "every 2w from 2026-12-01T08:00",
         "every 2 weeks from Tuesday 1 December 2026, 8:00",
@@ -73,7 +92,10 @@ SAID = {
     "on the last day of each month at 5": ("0 17 L * *", "on the last day of every month at 17:00"),
     "monthly": ("0 9 23 * *", "on the 23rd of every month at 9:00"),
     "the second Monday of every month": ("0 9 * * 1#2", "on the 2nd Monday of every month at 9:00"),
-    "every third Thursday of the month at 19:00": ("0 19 * * 4#3", "on the 3rd Thursday of every month at 19:00"),
+    "every third Thursday of the month at 19:00": (
+        "0 19 * * 4#3",
+        "on the 3rd Thursday of every month at 19:00",
+    ),
     "the last Sunday of every month": ("0 9 * * 0L", "on the last Sunday of every month at 9:00"),
     "every year on 3 May": ("0 9 3 5 *", "every year on 3 May at 9:00"),
     "every May 3rd at 10": ("0 10 3 5 *", "every year on 3 May at 10:00"),
@@ -96,7 +118,21 @@ PIECES = [
         "day",
         "at",
     ),
-    *("other", "2", "30", "half", "an hour", "hours", "minutes", "days", "weeks", "seconds", "0", "99999", "months"),
+    *(
+        "other",
+        "2",
+        "30",
+        "half",
+        "an hour",
+        "hours",
+        "minutes",
+        "days",
+        "weeks",
+        "seconds",
+        "0",
+        "99999",
+        "months",
+    ),
     *(
         "Monday",
         "Tuesdays",
@@ -111,12 +147,28 @@ PIECES = [
         "18:30",
         "7 am",
     ),
-    *("first", "last", "15th", "31st", "0th", "99th", "3 May", "29 February", "30 February", "2027-05-03", "from"),
+    *(
+        "first",
+        "last",
+        "15th",
+        "31st",
+        "0th",
+        "99th",
+        "3 May",
+        "29 February",
+        "30 February",
+        "2027-05-03",
+        "from",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("said", "schedule", "words"), [(said, *meant) for said, meant in SAID.items()])
-def test_what_people_say_becomes_a_schedule_and_is_told(said: str, schedule: str, words: str) -> None:
+@pytest.mark.parametrize(
+    ("said", "schedule", "words"), [(said, *meant) for said, meant in SAID.items()]
+)
+def test_what_people_say_becomes_a_schedule_and_is_told(
+    said: str, schedule: str, words: str
+) -> None:
     assert is_recurring(said)
     assert schedule_in(said, MONDAY) == schedule
     assert schedule_words(schedule) == words
@@ -156,7 +208,9 @@ def test_what_is_not_clear_is_refused_with_what_would_be(said: str, why: str) ->
     assert "Write a time such as `every Monday at 8:00`" in str(refused.value)
 
 
-@pytest.mark.parametrize("said", ["next Friday", "Monday at 8", "this weekend", "tomorrow morning", "in 2 weeks", ""])
+@pytest.mark.parametrize(
+    "said", ["next Friday", "Monday at 8", "this weekend", "tomorrow morning", "in 2 weeks", ""]
+)
 def test_one_moment_does_not_come_again(said: str) -> None:
     assert not is_recurring(said)
 
@@ -179,7 +233,10 @@ def test_other_schedules_are_told_as_the_schedule_does() -> None:
         schedule_words("0 99 * * *")
 
 
-@given(st.lists(st.sampled_from(PIECES), max_size=6).map(lambda pieces: " ".join(["every", *pieces])) | st.text())
+@given(
+    st.lists(st.sampled_from(PIECES), max_size=6).map(lambda pieces: " ".join(["every", *pieces]))
+    | st.text()
+)
 @example("every 2 days from 9999-12-31")
 @settings(max_examples=1500, deadline=None)
 def test_any_text_is_a_schedule_or_a_sentence(text: str) -> None:

@@ -1,4 +1,5 @@
-"""How people say one moment: a table of sentences, heard at four times, and what holds for all of them."""
+"""How people say one moment: a table of sentences, heard at four times, and what holds for all of
+them."""
 
 from __future__ import annotations
 
@@ -217,9 +218,49 @@ HEARD = [
     *[(NEW_YEAR, said, meant) for said, meant in BEFORE_NEW_YEAR.items()],
 ]
 PIECES = [
-    *("at", "on", "in", "the", "of", "next", "this", "and", "a", "an", "half", "past", "quarter", "to", "from", "now"),
-    *("today", "tomorrow", "tonight", "the day after tomorrow", "week", "month", "days", "hours", "minutes", "weekend"),
-    *("Monday", "fri", "May", "December", "29 February", "31 June", "24.12.", "5/13", "2027-05-03", "the 31st", "2099"),
+    *(
+        "at",
+        "on",
+        "in",
+        "the",
+        "of",
+        "next",
+        "this",
+        "and",
+        "a",
+        "an",
+        "half",
+        "past",
+        "quarter",
+        "to",
+        "from",
+        "now",
+    ),
+    *(
+        "today",
+        "tomorrow",
+        "tonight",
+        "the day after tomorrow",
+        "week",
+        "month",
+        "days",
+        "hours",
+        "minutes",
+        "weekend",
+    ),
+    *(
+        "Monday",
+        "fri",
+        "May",
+        "December",
+        "29 February",
+        "31 June",
+        "24.12.",
+        "5/13",
+        "2027-05-03",
+        "the 31st",
+        "2099",
+    ),
     *(
         "morning",
         "evening",
@@ -235,12 +276,27 @@ PIECES = [
         "12",
         "99",
     ),
-    *("one", "twenty-five", "second", "99999", "1.5", "every", "months", ",", "-", "|", "0000-01-01", "9999-12-31"),
+    *(
+        "one",
+        "twenty-five",
+        "second",
+        "99999",
+        "1.5",
+        "every",
+        "months",
+        ",",
+        "-",
+        "|",
+        "0000-01-01",
+        "9999-12-31",
+    ),
 ]
 """What times are said with, and what cannot be said."""
 
 
-@pytest.mark.parametrize(("now", "said", "meant"), HEARD, ids=[f"{now:%d %b}: {said}" for now, said, _ in HEARD])
+@pytest.mark.parametrize(
+    ("now", "said", "meant"), HEARD, ids=[f"{now:%d %b}: {said}" for now, said, _ in HEARD]
+)
 def test_what_people_say_is_understood(now: datetime, said: str, meant: str) -> None:
     moment = datetime.fromisoformat(meant)
     if moment.tzinfo is None:
@@ -316,14 +372,21 @@ def test_a_moment_is_told_with_its_date(moment: str, words: str) -> None:
 
 def test_an_hour_that_comes_twice_is_the_one_still_to_come() -> None:
     between = datetime(2026, 11, 1, 1, 45, tzinfo=NEW_YORK)
-    assert moment_in("today at 1:30", between) == datetime(2026, 11, 1, 1, 30, tzinfo=NEW_YORK, fold=1)
-    assert moment_in("in half an hour", between.replace(fold=1)).isoformat() == "2026-11-01T02:15:00-05:00"
+    assert moment_in("today at 1:30", between) == datetime(
+        2026, 11, 1, 1, 30, tzinfo=NEW_YORK, fold=1
+    )
+    assert (
+        moment_in("in half an hour", between.replace(fold=1)).isoformat()
+        == "2026-11-01T02:15:00-05:00"
+    )
 
 
 nows = st.builds(
     lambda wall, zone: wall.replace(tzinfo=zone),
     st.datetimes(datetime(2020, 1, 1), datetime(2080, 1, 1)),
-    st.sampled_from([BERLIN, NEW_YORK, UTC, ZoneInfo("Australia/Lord_Howe"), ZoneInfo("Asia/Kathmandu")]),
+    st.sampled_from(
+        [BERLIN, NEW_YORK, UTC, ZoneInfo("Australia/Lord_Howe"), ZoneInfo("Asia/Kathmandu")]
+    ),
 )
 
 

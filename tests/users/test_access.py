@@ -1,5 +1,5 @@
-"""Who may do what, asked of everything that there is: a command, a kind of message, a route or a change of users
-without a rule fails here. Then the rules themselves, on a whole Deskhand."""
+"""Who may do what, asked of everything that there is: a command, a kind of message, a route or a
+change of users without a rule fails here. Then the rules themselves, on a whole Deskhand."""
 
 from __future__ import annotations
 
@@ -95,13 +95,32 @@ BODY_RULES: dict[type, tuple[str, ...]] = {
 """The scope that a person needs to hand in each kind of thing."""
 PEOPLE_RULES: dict[str, set[str]] = {
     "owner": {
-        *("add_user", "remove_user", "link", "unlink", "add_role", "remove_role", "make_token", "rotate"),
+        *(
+            "add_user",
+            "remove_user",
+            "link",
+            "unlink",
+            "add_role",
+            "remove_role",
+            "make_token",
+            "rotate",
+        ),
         *("make_login", "pairings", "approve", "refuse", "notes"),
     },
     "own or owner": {"users", "tokens", "revoke"},
-    "anyone": {"acting", "health", "note", "authorise", "may_talk", "grant_of", "redeem_login", "ask_in"},
+    "anyone": {
+        "acting",
+        "health",
+        "note",
+        "authorise",
+        "may_talk",
+        "grant_of",
+        "redeem_login",
+        "ask_in",
+    },
 }
-"""Who may call each method: `test_only_an_owner_changes_anything` in test_users.py tries those of owners."""
+"""Who may call each method: `test_only_an_owner_changes_anything` in test_users.py tries those of
+owners."""
 PUBLIC_ROUTES = {
     "POST /api/login",
     "GET /health",
@@ -109,10 +128,13 @@ PUBLIC_ROUTES = {
     "GET /api/auth/config",
     "POST /api/hooks/{name}",
 }
-"""What is answered without a credential: nothing that tells or changes anything of anyone. A hook wants a signature."""
+"""What is answered without a credential: nothing that tells or changes anything of anyone. A hook
+wants a signature."""
 READING_POSTS = {"POST /api/logout", "DELETE /api/tokens/{id}"}
 """What changes nothing but the caller's own credentials."""
-NEEDS: dict[str, Needs] = {each.name: each.needs for each in ENDPOINTS} | {f"WS {s.path}": s.needs for s in SOCKETS}
+NEEDS: dict[str, Needs] = {each.name: each.needs for each in ENDPOINTS} | {
+    f"WS {s.path}": s.needs for s in SOCKETS
+}
 
 
 def test_every_command_has_a_rule() -> None:
@@ -124,7 +146,11 @@ def test_every_kind_of_message_has_a_rule() -> None:
 
 
 def test_every_change_of_users_has_a_rule() -> None:
-    methods = {name for name, _ in inspect.getmembers(People, inspect.isfunction) if not name.startswith("_")}
+    methods = {
+        name
+        for name, _ in inspect.getmembers(People, inspect.isfunction)
+        if not name.startswith("_")
+    }
     ruled = [name for names in PEOPLE_RULES.values() for name in names]
     assert sorted(ruled) == sorted(methods)
 
@@ -187,9 +213,16 @@ async def running(home: Path, channel: MemoryChannel) -> AsyncIterator[App]:
     settings = Settings(Home(home), msgspec.convert(CONFIG, Config, strict=False))
     act = FileTool("act", home / "acts.txt")
     act.spec = msgspec.structs.replace(act.spec, effect="host")
-    parts = Parts(lambda name: ScriptedModel(script), {"act": act}, channels=(channel,), clock=SetClock(T0))
+    parts = Parts(
+        lambda name: ScriptedModel(script), {"act": act}, channels=(channel,), clock=SetClock(T0)
+    )
     async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
-        for name, role in (("ann", "owner"), ("bob", "member"), ("vera", "viewer"), ("kid", "family")):
+        for name, role in (
+            ("ann", "owner"),
+            ("bob", "member"),
+            ("vera", "viewer"),
+            ("kid", "family"),
+        ):
             await app.people.add_user(name, role, Identity("memory", f"id of {name}"))
         tasks.start_soon(app.run)
         yield app
@@ -236,23 +269,32 @@ def test_every_kind_is_tried() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_nothing_of_who_may_not_is_stored(kind: str, tmp_path: Path) -> None:
-    """Neither of a stranger, nor of who may only read, nor for an agent that is not theirs: by a new message, in a
-    thread, as an answer to another, and with the name of somebody who may."""
+    """Neither of a stranger, nor of who may only read, nor for an agent that is not theirs: by a
+    new message, in a thread, as an answer to another, and with the name of somebody who may."""
     body = KINDS[kind]
     async with running(tmp_path, MemoryChannel()) as app:
         number = 0
 
-        async def hand_in(sender: str, place: Address, reply_to: str = "", session: str = "") -> Receipt:
+        async def hand_in(
+            sender: str, place: Address, reply_to: str = "", session: str = ""
+        ) -> Receipt:
             nonlocal number
             number += 1
-            return await app.door.submit(Inbound(str(number), place, sender, T0, body, session, reply_to))
+            return await app.door.submit(
+                Inbound(str(number), place, sender, T0, body, session, reply_to)
+            )
 
         chat = Address("memory", chat="1")
         thread = Address("memory", chat="1", thread="2")
         for sender in ("666", "ann", "id of vera", "id of kid", ""):
             for place in (chat, thread, Address("memory", chat="all", group=True)):
                 assert (await hand_in(sender, place, "5")).status == "refused", sender
-        for sender, surface in (("vera", "web"), ("nobody", "api"), ("ann/viewer", "web"), ("kid", "api")):
+        for sender, surface in (
+            ("vera", "web"),
+            ("nobody", "api"),
+            ("ann/viewer", "web"),
+            ("kid", "api"),
+        ):
             place = Address(surface, sender.partition("/")[0], "1")
             session = f"main/{surface}:{place.account}:1"
             assert (await hand_in(sender, place, session=session)).status == "refused", sender
@@ -274,10 +316,24 @@ async def test_what_is_anothers_is_refused_and_written_down(tmp_path: Path) -> N
         (ask,) = await until(asked)
         await app.people.add_user("eve", "approver")
         eve = Principal("eve", ("approver",))
-        ids = [bobs, "main/memory:1", "main/web:bob:later", "main/terminal:t", "main/web:eve2:x", "main/web:ev"]
+        ids = [
+            bobs,
+            "main/memory:1",
+            "main/web:bob:later",
+            "main/terminal:t",
+            "main/web:eve2:x",
+            "main/web:ev",
+        ]
         for number, session in enumerate(ids):
-            for body in ("hello", Answer(ask.ask_id, "once"), Command("stop"), Reaction("1", "x", True)):
-                receipt = await app.door.submit(web("eve", session, body, f"{number}{type(body).__name__}"))
+            for body in (
+                "hello",
+                Answer(ask.ask_id, "once"),
+                Command("stop"),
+                Reaction("1", "x", True),
+            ):
+                receipt = await app.door.submit(
+                    web("eve", session, body, f"{number}{type(body).__name__}")
+                )
                 assert receipt == Receipt("refused", reason=f"{session!r} is not yours to write in")
         with pytest.raises(Refused, match="not yours to see"):
             async for _ in app.door.follow(bobs, eve):
@@ -293,10 +349,16 @@ async def test_what_is_anothers_is_refused_and_written_down(tmp_path: Path) -> N
             events = [recorded.event for recorded in await app.store.events("main/web:eve:x")]
             return [event.reply for event in events if isinstance(event, CommandRun)]
 
-        assert own.status == "accepted" and await until(replied) == ["That question is no longer open."]
+        assert own.status == "accepted" and await until(replied) == [
+            "That question is no longer open."
+        ]
         assert not (tmp_path / "acts.txt").exists()
-        notes = [(note.what, note.subject) for note in await app.people.notes() if note.who == "eve"]
-        assert sorted(notes) == sorted([("follow", bobs), ("stop", bobs), *(("write in", session) for session in ids)])
+        notes = [
+            (note.what, note.subject) for note in await app.people.notes() if note.who == "eve"
+        ]
+        assert sorted(notes) == sorted(
+            [("follow", bobs), ("stop", bobs), *(("write in", session) for session in ids)]
+        )
 
 
 async def test_an_agent_is_for_those_whose_roles_name_it(tmp_path: Path) -> None:
@@ -305,12 +367,20 @@ async def test_an_agent_is_for_those_whose_roles_name_it(tmp_path: Path) -> None
         refused = await app.door.submit(web("kid", "main/web:kid:x", "hello", "1"))
         allowed = await app.door.submit(web("kid", "kitchen/web:kid:x", "hello", "2"))
         unknown = await app.door.submit(web("kid", "other/web:kid:x", "hello", "3"))
-        assert (refused.reason, unknown.reason, allowed.status) == (NO_ACCESS, NO_ACCESS, "accepted")
+        assert (refused.reason, unknown.reason, allowed.status) == (
+            NO_ACCESS,
+            NO_ACCESS,
+            "accepted",
+        )
         _, secret = await app.people.make_token("kid", "tablet")
         grant = await app.people.grant_of(secret)
         assert grant is not None and grant.agents == ("kitchen",)
-        assert not app.people.may_talk(grant.principal, "main") and app.people.may_talk(grant.principal, "kitchen")
-        notes = [(note.what, note.subject) for note in await app.people.notes() if note.who == "kid"]
+        assert not app.people.may_talk(grant.principal, "main") and app.people.may_talk(
+            grant.principal, "kitchen"
+        )
+        notes = [
+            (note.what, note.subject) for note in await app.people.notes() if note.who == "kid"
+        ]
         assert sorted(notes) == [("write to agent", "main"), ("write to agent", "other")]
 
 
@@ -330,6 +400,9 @@ async def test_a_group_shows_nobody_the_private_chats_of_the_others(tmp_path: Pa
         await until(answered)
         bob = Principal("bob", ("member",))
         eve = Principal("eve", ("member",))
-        assert {row.session for row in await app.store.sessions(bob)} == {"main/memory:all", "main/memory:bob alone"}
+        assert {row.session for row in await app.store.sessions(bob)} == {
+            "main/memory:all",
+            "main/memory:bob alone",
+        }
         assert not await app.store.may_see(bob, "main/memory:ann alone")
         assert await app.store.sessions(eve) == [], "who has said nothing there sees nothing"

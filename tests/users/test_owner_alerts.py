@@ -50,8 +50,12 @@ class Life:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[App]:
-        settings = read_settings(None, {"DESKHAND_HOME": str(self.home)}).with_model("scripted/test")
-        parts = Parts(lambda name: ScriptedModel(), {}, channels=(self.one, self.two), clock=self.clock)
+        settings = read_settings(None, {"DESKHAND_HOME": str(self.home)}).with_model(
+            "scripted/test"
+        )
+        parts = Parts(
+            lambda name: ScriptedModel(), {}, channels=(self.one, self.two), clock=self.clock
+        )
         async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
             tasks.start_soon(app.run)
             await wait_for(lambda: _true(app.dispatch.driving))
@@ -62,17 +66,25 @@ class Life:
         await app.store.change(await app.alerts.tell(text, text))
         app.outbox.poke()
 
-    async def wrote(self, app: App, channel: MemoryChannel, sender: str, chat: str, *, group: bool = False) -> None:
+    async def wrote(
+        self, app: App, channel: MemoryChannel, sender: str, chat: str, *, group: bool = False
+    ) -> None:
         """Somebody writes there, and is answered."""
         self.clock.advance(60)
         before = len(channel.sent)
         number = f"{channel.name}-{self.clock.at}"
         address = Address(channel.name, "", chat, group=group)
-        channel.waiting.append(Inbound(number, address, sender, self.clock.at, Said(Message("user", (Text("hello"),)))))
+        channel.waiting.append(
+            Inbound(number, address, sender, self.clock.at, Said(Message("user", (Text("hello"),))))
+        )
         await wait_for(lambda: _true(len(channel.sent) > before))
 
     def alerts(self, channel: MemoryChannel) -> list[tuple[str, str]]:
-        return [(out.address.chat, _text(out)) for out, _ in channel.sent if out.key.startswith("alert:")]
+        return [
+            (out.address.chat, _text(out))
+            for out, _ in channel.sent
+            if out.key.startswith("alert:")
+        ]
 
 
 def _text(out: Outgoing) -> str:
@@ -107,7 +119,10 @@ async def test_each_owner_is_told_where_they_last_wrote(tmp_path: Path) -> None:
         await life.wrote(app, life.one, "1", "chat-1")
         await life.alert(app, "It still burns.")
         await wait_for(lambda: _true(len(life.alerts(life.one)) == 3))
-        assert {chat for chat, text in life.alerts(life.one) if "still" in text} == {"chat-1", "chat-2"}
+        assert {chat for chat, text in life.alerts(life.one) if "still" in text} == {
+            "chat-1",
+            "chat-2",
+        }
 
 
 async def test_a_command_is_writing_a_group_is_not(tmp_path: Path) -> None:
@@ -136,7 +151,9 @@ async def test_who_wrote_before_they_were_linked_is_told(tmp_path: Path) -> None
         await app.people.unlink(Identity("memory", "1"))
         await life.alert(app, "And who is unlinked hears no more.")
         assert life.alerts(life.one) == [("chat-1", "It burns.")]
-        assert [each.text for each in await app.alerts.unreached()] == ["And who is unlinked hears no more."]
+        assert [each.text for each in await app.alerts.unreached()] == [
+            "And who is unlinked hears no more."
+        ]
 
 
 async def test_who_wrote_long_ago_is_told(tmp_path: Path) -> None:
@@ -159,13 +176,19 @@ async def test_who_never_wrote_is_told_where_they_were_let_in(tmp_path: Path) ->
     life = Life(tmp_path)
     async with life.running() as app:
         where = msgspec.json.encode(Address("memory", chat="9"))
-        await app.store.change([Change("user_identity_add", ("memory", "", "9", "owner", where, 0.0))])
+        await app.store.change(
+            [Change("user_identity_add", ("memory", "", "9", "owner", where, 0.0))]
+        )
         await life.alert(app, "It burns.")
         await wait_for(lambda: _true(life.alerts(life.one) == [("9", "It burns.")]))
 
 
-@pytest.mark.parametrize("why", ["nobody can be reached", "the platform refuses", "it is not sent for five minutes"])
-async def test_one_that_reaches_nobody_is_told_by_the_health_until_it_is_over(tmp_path: Path, why: str) -> None:
+@pytest.mark.parametrize(
+    "why", ["nobody can be reached", "the platform refuses", "it is not sent for five minutes"]
+)
+async def test_one_that_reaches_nobody_is_told_by_the_health_until_it_is_over(
+    tmp_path: Path, why: str
+) -> None:
     life = Life(tmp_path)
     async with life.running() as app:
         if why != "nobody can be reached":
@@ -182,7 +205,10 @@ async def test_one_that_reaches_nobody_is_told_by_the_health_until_it_is_over(tm
         else:
             await life.alert(app, "It burns.")
         found = await wait_for(lambda: fact(app))
-        assert (found.state, found.detail) == ("degraded", "1 alert reached nobody; see `deskhand alerts`")
+        assert (found.state, found.detail) == (
+            "degraded",
+            "1 alert reached nobody; see `deskhand alerts`",
+        )
         assert [each.text for each in await app.alerts.unreached()] == ["It burns."]
         assert (await app.health()).state == "degraded"
         await app.alerts.see()
@@ -199,7 +225,9 @@ async def test_one_that_reaches_nobody_is_told_by_the_health_until_it_is_over(tm
 
 
 @pytest.mark.parametrize(("chat", "state"), [("chat-1", "sent"), ("ann", "unreached")])
-async def test_only_what_an_owner_reads_counts_as_said(tmp_path: Path, chat: str, state: str) -> None:
+async def test_only_what_an_owner_reads_counts_as_said(
+    tmp_path: Path, chat: str, state: str
+) -> None:
     """The words of a failed job go to its chat, which may be somebody else's."""
     life = Life(tmp_path)
     async with life.running() as app:

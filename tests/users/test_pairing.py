@@ -1,4 +1,5 @@
-"""A stranger writes, is told a code, and is let in by whoever holds the house: on a real service with a real store."""
+"""A stranger writes, is told a code, and is let in by whoever holds the house: on a real service
+with a real store."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ OWNER = Principal("owner", ("owner",))
 
 
 @asynccontextmanager
-async def running(home: Path, channel: MemoryChannel, clock: SetClock, **config: str) -> AsyncIterator[App]:
+async def running(
+    home: Path, channel: MemoryChannel, clock: SetClock, **config: str
+) -> AsyncIterator[App]:
     settings = Settings(Home(home), Config(**config)).with_model("scripted/test")  # type: ignore[arg-type]
     parts = Parts(lambda name: ScriptedModel(), {}, channels=(channel,), clock=clock)
     async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
@@ -48,15 +51,23 @@ def texts(channel: MemoryChannel, chat: str) -> list[str]:
 
 
 async def test_the_first_is_the_owner_and_the_next_a_member(tmp_path: Path) -> None:
-    """From a bot that nobody knows to two people who talk with it, and a third who hears nothing."""
+    """From a bot that nobody knows to two people who talk with it, and a third who hears
+    nothing."""
     channel, clock = MemoryChannel(), SetClock(T0)
     async with running(tmp_path, channel, clock) as app:
         channel.write("hello", chat="of 42", sender="42")
         await until(lambda: len(channel.sent) == 1)
         (asked,) = await app.people.pairings()
-        assert (asked.channel, asked.external_id, asked.expires_at) == ("memory", "42", T0 + HOLDS_S)
+        assert (asked.channel, asked.external_id, asked.expires_at) == (
+            "memory",
+            "42",
+            T0 + HOLDS_S,
+        )
         assert len(asked.code) == 8 and set(asked.code) <= set(LETTERS)
-        assert asked.code in texts(channel, "of 42")[0] and "I do not know you yet" in texts(channel, "of 42")[0]
+        assert (
+            asked.code in texts(channel, "of 42")[0]
+            and "I do not know you yet" in texts(channel, "of 42")[0]
+        )
         assert app.store.last_inbox_id() == 0, "nothing that a stranger wrote is stored"
         owner = await app.people.approve(f" {asked.code[:4].lower()}-{asked.code[4:]} ")
         assert owner.name == "owner" and owner.identities == (Identity("memory", "42"),)
@@ -73,7 +84,10 @@ async def test_the_first_is_the_owner_and_the_next_a_member(tmp_path: Path) -> N
         await until(lambda: len(channel.sent) == 4)
         (asked,) = await app.people.pairings()
         bob = await app.people.approve(asked.code, "bob")
-        assert (bob.roles, app.people.authorise(wrote("43", "memory"))) == (("member",), Principal("bob", ("member",)))
+        assert (bob.roles, app.people.authorise(wrote("43", "memory"))) == (
+            ("member",),
+            Principal("bob", ("member",)),
+        )
         channel.write("hello", chat="of 43", sender="43")
         await until(lambda: "You said: hello" in texts(channel, "of 43"))
         assert [(note.what, note.subject) for note in await app.people.notes()] == [
@@ -89,7 +103,9 @@ async def test_one_reply_and_then_silence(tmp_path: Path) -> None:
             channel.write(text, chat="of 42", sender="42")
         group = Address("memory", chat="all", group=True)
         channel.waiting.append(Inbound("g", group, "50", T0, Said(Message("user", (Text("hi"),)))))
-        channel.waiting.append(Inbound("r", Address("memory", chat="r"), "51", T0, Reaction("1", "👍", True)))
+        channel.waiting.append(
+            Inbound("r", Address("memory", chat="r"), "51", T0, Reaction("1", "👍", True))
+        )
         for sender in ("43", "44", "45", "46"):
             channel.write("me too", chat=f"of {sender}", sender=sender)
         await until(lambda: not channel.waiting)
@@ -123,7 +139,9 @@ async def test_a_thousand_guesses(tmp_path: Path) -> None:
                 await app.people.approve(guess, "mallory", "owner")
             refused.append(str(error.value))
         assert ["tries left" in text for text in refused[:4]] == [True] * 4
-        assert "for an hour" in refused[BAD_CODES - 1] and all("the next in" in text for text in refused[BAD_CODES:])
+        assert "for an hour" in refused[BAD_CODES - 1] and all(
+            "the next in" in text for text in refused[BAD_CODES:]
+        )
         with pytest.raises(Refused, match="the next in 60 minutes"):
             await app.people.approve(asked.code)
         assert "too many bad pairing codes" in app.people.health()
@@ -144,7 +162,9 @@ async def test_a_code_holds_once_for_an_hour_and_for_one(tmp_path: Path) -> None
     clock = SetClock(T0)
     async with people_in(tmp_path, clock) as people:
         await people.link("owner", Identity("chat", "1"))
-        used, late, other = [await people.ask_in(wrote(str(n), account="bot")) for n in (42, 43, 44)]
+        used, late, other = [
+            await people.ask_in(wrote(str(n), account="bot")) for n in (42, 43, 44)
+        ]
         assert len({used, late, other}) == 3 and "" not in (used, late, other)
         ann = await people.approve(used, "ann")
         assert people.authorise(wrote("42", account="bot")) == Principal("ann", ("member",))
@@ -173,12 +193,19 @@ async def test_a_code_holds_once_for_an_hour_and_for_one(tmp_path: Path) -> None
 async def test_under_which_name(tmp_path: Path) -> None:
     async with people_in(tmp_path, SetClock(T0)) as people:
         first = await people.ask_in(wrote("42"))
-        assert (await people.approve(first, "ann")).name == "ann", "who is named is not the owner, though the first"
+        assert (await people.approve(first, "ann")).name == "ann", (
+            "who is named is not the owner, though the first"
+        )
         second = await people.ask_in(wrote("A@b.C"))
         third = await people.ask_in(wrote("a_b.c"))
         assert (await people.approve(second)).name == "chat-a-b.c"
         assert (await people.approve(third, role="approver")) == (await people.users())[2]
-        assert [user.name for user in await people.users()] == ["ann", "chat-a-b.c", "chat-a-b.c-2", "owner"]
+        assert [user.name for user in await people.users()] == [
+            "ann",
+            "chat-a-b.c",
+            "chat-a-b.c-2",
+            "owner",
+        ]
         more = await people.ask_in(wrote("77"))
         for bad in (people.approve(more, "Not A Name"), people.approve(more, role="boss")):
             with pytest.raises(ConfigError):
@@ -188,7 +215,8 @@ async def test_under_which_name(tmp_path: Path) -> None:
 
 
 async def test_health_says_that_users_are_missing(tmp_path: Path) -> None:
-    """Nobody may write on a channel, and then the users are gone: a whole Deskhand says so of itself."""
+    """Nobody may write on a channel, and then the users are gone: a whole Deskhand says so of
+    itself."""
     channel = MemoryChannel()
     async with running(tmp_path, channel, SetClock(T0)) as app:
 
@@ -197,7 +225,9 @@ async def test_health_says_that_users_are_missing(tmp_path: Path) -> None:
             (fact,) = [fact for fact in health.facts if fact.name == "people"]
             return fact.state, fact.detail, health.state
 
-        assert (await people())[0] == "degraded" and "nobody may write on memory yet" in (await people())[1]
+        assert (await people())[0] == "degraded" and "nobody may write on memory yet" in (
+            await people()
+        )[1]
         await app.people.add_user("ann", "member", Identity("memory", "42"))
         assert (await people())[:2] == ("ok", "")
         db = connect(app.settings.home.database, write=True)

@@ -26,8 +26,12 @@ KID = Principal("kid", ("family",))
 
 
 @asynccontextmanager
-async def running(home: Path, channel: MemoryChannel, clock: SetClock, how: str) -> AsyncIterator[App]:
-    config = msgspec.convert({"reject_response": how, "roles": {"family": {"agents": ["kitchen"]}}}, Config)
+async def running(
+    home: Path, channel: MemoryChannel, clock: SetClock, how: str
+) -> AsyncIterator[App]:
+    config = msgspec.convert(
+        {"reject_response": how, "roles": {"family": {"agents": ["kitchen"]}}}, Config
+    )
     settings = Settings(Home(home), config).with_model("scripted/test")
     parts = Parts(
         lambda name: ScriptedModel(),
@@ -49,7 +53,10 @@ async def until(true: Callable[[], bool]) -> None:
 
 
 def texts(channel: MemoryChannel) -> list[tuple[str, str]]:
-    return [(o.address.chat, "".join(p.text for p in o.parts if isinstance(p, Text))) for o, _ in channel.sent]
+    return [
+        (o.address.chat, "".join(p.text for p in o.parts if isinstance(p, Text)))
+        for o, _ in channel.sent
+    ]
 
 
 async def test_a_stranger_may_be_ignored(tmp_path: Path) -> None:
@@ -72,10 +79,14 @@ async def test_a_stranger_is_told_once_in_a_while(tmp_path: Path) -> None:
         assert texts(channel) == [("eve", SENTENCE), ("bob", SENTENCE)]
         clock.advance(AGAIN_S)
         words = Said(Message("user", (Text("and now?"),)))
-        channel.waiting.append(Inbound("99", Address("memory", chat="all", group=True), "eve", 1.0, words))
+        channel.waiting.append(
+            Inbound("99", Address("memory", chat="all", group=True), "eve", 1.0, words)
+        )
         await until(lambda: not channel.waiting)
         assert texts(channel)[2:] == [("all", SENTENCE)] and channel.sent[-1][0].reply_to == "99"
-        assert await app.store.sessions(ANN) == [] and app.store.last_inbox_id() == 0, "nothing of theirs is stored"
+        assert await app.store.sessions(ANN) == [] and app.store.last_inbox_id() == 0, (
+            "nothing of theirs is stored"
+        )
 
 
 async def test_a_platform_that_will_not_tell_them_is_no_trouble(
@@ -105,8 +116,12 @@ async def test_what_is_refused_for_another_reason_is_not_theirs(tmp_path: Path, 
     assert channel.sent == []
 
 
-@pytest.mark.parametrize(("how", "told"), [("announce", 1), ("auto", 1), ("pair", 1), ("ignore", 0)])
-async def test_who_is_known_hears_that_an_agent_is_not_for_them(tmp_path: Path, how: str, told: int) -> None:
+@pytest.mark.parametrize(
+    ("how", "told"), [("announce", 1), ("auto", 1), ("pair", 1), ("ignore", 0)]
+)
+async def test_who_is_known_hears_that_an_agent_is_not_for_them(
+    tmp_path: Path, how: str, told: int
+) -> None:
     channel = MemoryChannel()
     async with running(tmp_path, channel, SetClock(1e9), how) as app:
         channel.write("hello", chat="kid", sender="kid")

@@ -20,11 +20,20 @@ async def test_a_token_is_worth_what_it_was_made_for(tmp_path: Path) -> None:
     async with people_in(tmp_path, SetClock(T0), FAMILY) as people:
         await people.add_user("ann", "approver")
         row, secret = await people.make_token("ann", " my\nphone ", ("read", "chat", "admin"), 60.0)
-        assert (row.user, row.name, row.kind, row.scopes) == ("ann", "my phone", "api", ("read", "chat"))
+        assert (row.user, row.name, row.kind, row.scopes) == (
+            "ann",
+            "my phone",
+            "api",
+            ("read", "chat"),
+        )
         assert secret.startswith("dh_") and len(secret) == 46
         grant = await people.grant_of(secret)
         assert grant is not None
-        assert (grant.principal, grant.scopes, grant.token_id) == (Principal("ann", ("member",)), row.scopes, row.id)
+        assert (grant.principal, grant.scopes, grant.token_id) == (
+            Principal("ann", ("member",)),
+            row.scopes,
+            row.id,
+        )
         assert (grant.expires_at, grant.agents, grant.browser) == (T0 + 60, None, False)
         await people.add_user("kid", "family")
         _, theirs = await people.make_token("kid", "tablet")
@@ -47,10 +56,22 @@ async def test_of_a_secret_nothing_is_kept(tmp_path: Path) -> None:
 async def test_what_is_no_secret_is_nothing(tmp_path: Path) -> None:
     async with people_in(tmp_path, SetClock(T0)) as people:
         _, secret = await people.make_token("owner", "a")
-        wrong = ["", "dh_", secret[:-1], secret + "x", secret[:-1] + "\ud800", secret.upper(), secret[3:], "x" * 10_000]
+        wrong = [
+            "",
+            "dh_",
+            secret[:-1],
+            secret + "x",
+            secret[:-1] + "\ud800",
+            secret.upper(),
+            secret[3:],
+            "x" * 10_000,
+        ]
         wrong += [secret[:-1] + ("a" if secret[-1] != "a" else "b"), "dh_" + "a" * 43]
         for made_up in wrong:
-            assert await people.grant_of(made_up) is None and await people.redeem_login(made_up) is None
+            assert (
+                await people.grant_of(made_up) is None
+                and await people.redeem_login(made_up) is None
+            )
         assert await people.redeem_login(secret) is None, "a token is no link"
 
 
@@ -76,7 +97,9 @@ async def test_what_was_taken_back_is_dead(tmp_path: Path) -> None:
         await people.add_role("ann", "viewer")
         await people.remove_role("ann", "member")
         left = await people.grant_of(four)
-        assert left is not None and left.scopes == ("read",), "it gives no more than its user has now"
+        assert left is not None and left.scopes == ("read",), (
+            "it gives no more than its user has now"
+        )
         talks = (await people.make_token("owner", "only talks", ("chat",)))[1]
         await people.add_user("bob", "member")
         bobs = (await people.make_token("bob", "only talks", ("chat",)))[1]
@@ -88,7 +111,9 @@ async def test_what_was_taken_back_is_dead(tmp_path: Path) -> None:
         assert await people.grant_of(four) is None
         await people.add_role("ann", "member")
         await people.remove_user("ann")
-        assert await people.grant_of(four) is None and [row.user for row in await people.tokens()] == ["owner"]
+        assert await people.grant_of(four) is None and [
+            row.user for row in await people.tokens()
+        ] == ["owner"]
         with pytest.raises(Refused, match="no token 'tok_x'"):
             await people.revoke("tok_x")
         assert expires.id not in [row.id for row in await people.tokens()]
@@ -103,7 +128,9 @@ async def test_own_tokens_may_be_seen_and_revoked(tmp_path: Path) -> None:
         ann = owner.acting(Principal("ann", ("member",)))
         clock.advance(5)
         await owner.grant_of(secret)
-        assert [(row.id, row.last_used_at) for row in await ann.tokens("ann")] == [(mine.id, T0 + 5)]
+        assert [(row.id, row.last_used_at) for row in await ann.tokens("ann")] == [
+            (mine.id, T0 + 5)
+        ]
         await ann.revoke(mine.id)
         assert await ann.tokens("ann") == [] and len(await owner.tokens()) == 1
         assert (await owner.notes())[0].who == "ann"
@@ -126,7 +153,9 @@ async def test_a_link_lets_one_browser_in_once(tmp_path: Path) -> None:
         row, secret = won
         assert (row.user, row.kind, row.expires_at) == ("ann", "browser", T0 + BROWSER_S)
         grant = await people.grant_of(secret)
-        assert grant is not None and grant.browser and grant.principal == Principal("ann", ("member",))
+        assert (
+            grant is not None and grant.browser and grant.principal == Principal("ann", ("member",))
+        )
         clock.advance(LOGIN_S)
         assert await people.redeem_login(late) is None, "too late"
         assert await people.grant_of(link) is None, "a link is no credential"
@@ -161,7 +190,10 @@ async def test_a_credential_speaks_with_no_more_than_its_scopes(tmp_path: Path) 
         for scopes in (SCOPES, SCOPES[:3], SCOPES[:2], SCOPES[:1]):
             _, secret = await people.make_token("owner", "a", scopes)
             grant = await people.grant_of(secret)
-            assert grant is not None and people.authorise(wrote(grant.sender, "api")) == grant.principal
+            assert (
+                grant is not None
+                and people.authorise(wrote(grant.sender, "api")) == grant.principal
+            )
             roles.append(grant.principal.roles)
         assert roles == [("owner",), ("approver",), ("member",), ("viewer",)]
         for made_up in ("owner/x", "owner/owner/x", "/owner", "owner/ "):

@@ -52,7 +52,9 @@ class Talk:
         settings = Settings(Home(self.home), msgspec.convert(self.config, Config, strict=False))
         channel = MemoryChannel()
         model, clock = ScriptedModel(script), SetClock(1_700_000_000.0)
-        parts = Parts(lambda name: model, channels=(channel,), authorise=lambda inbound: self.who, clock=clock)
+        parts = Parts(
+            lambda name: model, channels=(channel,), authorise=lambda inbound: self.who, clock=clock
+        )
         async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
             tasks.start_soon(app.run)
             number = len(await app.store.events("default/memory:1")) + 1
@@ -75,29 +77,43 @@ class Talk:
 
 async def test_an_owner_manages_users_with_a_yes_for_each_change(tmp_path: Path) -> None:
     talk = Talk(tmp_path, ANN)
-    status, text = await talk.do(action="add", username="gavin", transport="telegram", external_id="42")
+    status, text = await talk.do(
+        action="add", username="gavin", transport="telegram", external_id="42"
+    )
     assert (status, text) == ("ok", "ok, gavin: member; known as telegram:42")
     assert talk.asked and "manage_users" in talk.asked[0]
     for arguments, said in (
-        ({"action": "link", "username": "gavin", "transport": "slack", "external_id": "U1"}, "slack:U1, telegram:42"),
-        ({"action": "unlink", "transport": "slack", "external_id": "U1"}, "ok, slack:U1 is nobody's now"),
+        (
+            {"action": "link", "username": "gavin", "transport": "slack", "external_id": "U1"},
+            "slack:U1, telegram:42",
+        ),
+        (
+            {"action": "unlink", "transport": "slack", "external_id": "U1"},
+            "ok, slack:U1 is nobody's now",
+        ),
         ({"action": "add_role", "username": "gavin", "role": "admin"}, "gavin: member, owner;"),
         ({"action": "remove_role", "username": "gavin", "role": "admin"}, "gavin: member;"),
     ):
         assert said in (await talk.do(**arguments))[1]
     talk.asked = []
-    assert (await talk.do(action="list"))[1] == "gavin: member; known as telegram:42\nowner: owner; known as nobody"
+    assert (await talk.do(action="list"))[
+        1
+    ] == "gavin: member; known as telegram:42\nowner: owner; known as nobody"
     assert talk.asked == [], "looking needs no yes"
     status, text = await talk.do(action="add", username="No Name")
     assert status == "error" and text.startswith("'No Name' cannot be a user's name")
-    assert (await talk.do(action="remove", username="gavin"))[0] == "ok" and list(talk.users) == ["owner"]
+    assert (await talk.do(action="remove", username="gavin"))[0] == "ok" and list(talk.users) == [
+        "owner"
+    ]
 
 
 @pytest.mark.parametrize("role", ["approver", "member", "viewer-of-mine", "guest"])
 async def test_everybody_else_is_refused(role: str, tmp_path: Path) -> None:
     """Without bothering an owner with a question, also where everything is allowed."""
     who = Principal("bob", (role,))
-    talk = Talk(tmp_path, who, posture="everything", roles={"viewer-of-mine": {"agents": ["default"]}})
+    talk = Talk(
+        tmp_path, who, posture="everything", roles={"viewer-of-mine": {"agents": ["default"]}}
+    )
     for action in ("list", "add", "remove", "link", "unlink", "add_role", "remove_role"):
         assert await talk.do(action=action, username="bob", role="owner") == ("error", REFUSED)
     assert talk.asked == [] and list(talk.users) == ["owner"]
@@ -121,7 +137,10 @@ def test_no_posture_lets_an_agent_change_users_alone() -> None:
 def test_a_job_has_no_user() -> None:
     """Whoever's it is: the tool is reached, and refuses."""
     judge = asking_about_users(lambda each: decide((), each))
-    for who in (Principal("job", ("owner",), "clock", "ann"), Principal("sub", ("owner",), "agent", "ann")):
+    for who in (
+        Principal("job", ("owner",), "clock", "ann"),
+        Principal("sub", ("owner",), "agent", "ann"),
+    ):
         assert judge(case(who)).verdict == "allow"
 
 

@@ -51,7 +51,13 @@ async def test_who_is_who(tmp_path: Path) -> None:
         ann = await people.add_user("ann", "approver", CAT)
         assert (ann.roles, ann.identities, ann.created_at) == (("approver",), (CAT,), T0)
         assert people.authorise(wrote("42")) == Principal("ann", ("approver",))
-        for stranger in (wrote("43"), wrote("ann"), wrote(""), wrote("42", "other"), wrote("ann", "door")):
+        for stranger in (
+            wrote("43"),
+            wrote("ann"),
+            wrote(""),
+            wrote("42", "other"),
+            wrote("ann", "door"),
+        ):
             assert people.authorise(stranger) is None, stranger
         assert (
             people.authorise(wrote("ann", "web"))
@@ -66,7 +72,8 @@ async def test_who_is_who(tmp_path: Path) -> None:
         assert people.authorise(wrote("42")) is None
         await people.remove_user("ann")
         assert (
-            people.authorise(wrote("ann@x", "mail", "work")) is None and people.authorise(wrote("ann", "web")) is None
+            people.authorise(wrote("ann@x", "mail", "work")) is None
+            and people.authorise(wrote("ann", "web")) is None
         )
         assert [(note.who, note.what) for note in await people.notes()] == [
             ("owner", what) for what in ("user removed", "unlinked", "linked", "user added")
@@ -89,7 +96,10 @@ async def test_what_cannot_be_is_said(tmp_path: Path) -> None:
         for name in ("", "Ann", "a b", "a/b", "ä", "a" * 65):
             with pytest.raises(ConfigError, match="cannot be a user's name"):
                 await people.add_user(name, "member")
-        for role, words in (("boss", "admin, approver, family, member, owner, viewer"), ("guest", "allow_from")):
+        for role, words in (
+            ("boss", "admin, approver, family, member, owner, viewer"),
+            ("guest", "allow_from"),
+        ):
             with pytest.raises(ConfigError, match=words):
                 await people.add_user("bob", role)
         with pytest.raises(Refused, match="is ann; take it away first"):
@@ -99,7 +109,11 @@ async def test_what_cannot_be_is_said(tmp_path: Path) -> None:
         for identity in (Identity("terminal", "x"), Identity("web", "ann"), Identity("chat", " ")):
             with pytest.raises(ConfigError, match="is no identity"):
                 await people.link("ann", identity)
-        for refused in (people.add_user("ann", "member"), people.remove_user("bob"), people.link("bob", CAT)):
+        for refused in (
+            people.add_user("ann", "member"),
+            people.remove_user("bob"),
+            people.link("bob", CAT),
+        ):
             with pytest.raises(Refused, match=r"'ann' already|no user 'bob'"):
                 await refused
         with pytest.raises(Refused, match="cannot be removed"):
@@ -137,7 +151,9 @@ async def test_only_an_owner_changes_anything(tmp_path: Path) -> None:
             ):
                 with pytest.raises(Refused, match="only an owner may"):
                     await attempt
-            assert [user.name for user in await eve.users()] == ["eve"] and await eve.tokens("eve") == []
+            assert [user.name for user in await eve.users()] == ["eve"] and await eve.tokens(
+                "eve"
+            ) == []
         for kind in ("agent", "clock"):
             with pytest.raises(Refused):
                 await owner.acting(Principal("owner", ("owner",), kind)).add_user("x", "member")
@@ -167,7 +183,9 @@ anyio.run(main)
         subprocess.run([sys.executable, "-c", script, str(tmp_path / "deskhand.db")], check=True)
         assert people.authorise(wrote("42")) == Principal("ann", ("approver",)), "at once"
         grant = await people.grant_of(secret)
-        assert grant is not None and grant.scopes == ("read", "chat"), "a token gives no more than when it was made"
+        assert grant is not None and grant.scopes == ("read", "chat"), (
+            "a token gives no more than when it was made"
+        )
 
 
 async def test_nothing_is_read_while_nothing_changes(tmp_path: Path) -> None:
@@ -207,7 +225,9 @@ async def test_without_users_only_the_terminal_is_let_in(how: str, tmp_path: Pat
     async with people_in(tmp_path, SetClock(T0), guests={"chat": ("7",)}) as people:
         await people.add_user("ann", "owner", CAT)
         _, secret = await people.make_token("ann", "phone")
-        assert people.authorise(wrote("42")) and people.authorise(wrote("7")) and people.health() == ""
+        assert (
+            people.authorise(wrote("42")) and people.authorise(wrote("7")) and people.health() == ""
+        )
     path = tmp_path / "deskhand.db"
     if how in DAMAGE:
         db = connect(path, write=True)
@@ -215,7 +235,9 @@ async def test_without_users_only_the_terminal_is_let_in(how: str, tmp_path: Pat
         db.close()
     else:
         db = connect(path, write=False)
-        pages = db.execute("SELECT rootpage FROM sqlite_schema WHERE tbl_name = 'user_identity'").fetchall()
+        pages = db.execute(
+            "SELECT rootpage FROM sqlite_schema WHERE tbl_name = 'user_identity'"
+        ).fetchall()
         db.close()
         raw = bytearray(path.read_bytes())
         for (page,) in pages:
@@ -267,7 +289,9 @@ def test_what_a_role_is_worth(
 
 def test_a_role_of_ones_own_may_take_the_name_of_viewer() -> None:
     custom = {"viewer": ("kitchen",), "owner": ("kitchen",), "all": ("*",)}
-    assert scopes_of(("viewer",), custom) == ROLE_SCOPES["member"] and agents_of(("viewer",), custom) == ("kitchen",)
+    assert scopes_of(("viewer",), custom) == ROLE_SCOPES["member"] and agents_of(
+        ("viewer",), custom
+    ) == ("kitchen",)
     assert scopes_of(("owner",), custom) == SCOPES and agents_of(("owner",), custom) is None
     assert agents_of(("viewer", "all"), custom) is None
 

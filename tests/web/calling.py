@@ -1,4 +1,5 @@
-"""A model that makes the calls which a test sets, and what became of them, asked over HTTP as people do."""
+"""A model that makes the calls which a test sets, and what became of them, asked over HTTP as
+people do."""
 
 from __future__ import annotations
 
@@ -65,7 +66,11 @@ class Caller:
 async def _counted(client: Client, session: str) -> tuple[int, list[Any]]:
     """How many turns have ended, and the results of all calls."""
     status, log = await client.ask("GET", f"/api/sessions/{session}/log?limit=1000")
-    events = [each["event"] for each in (log["events"] if isinstance(log, dict) else log)] if status == 200 else []
+    events = (
+        [each["event"] for each in (log["events"] if isinstance(log, dict) else log)]
+        if status == 200
+        else []
+    )
     ended = [each for each in events if each["type"] == "turn_ended"]
     return len(ended), [each["result"] for each in events if each["type"] == "tool_finished"]
 
@@ -80,7 +85,8 @@ def bare(results: Sequence[Any], words: str = WORDS) -> list[Any]:
         part
         for result in results
         for part in result["parts"]
-        if words in part.get("text", "") and part["label"].get("integrity", "untrusted") != "untrusted"
+        if words in part.get("text", "")
+        and part["label"].get("integrity", "untrusted") != "untrusted"
     ]
 
 
@@ -96,7 +102,12 @@ def workspace(home: Path) -> Path:
 
 async def mark(served: Served, path: Path, label: Label = OUTSIDE) -> None:
     """This file came from outside."""
-    row = (str(path), msgspec.json.encode(label), "default/web:owner:x", served.app.parts.clock.now())
+    row = (
+        str(path),
+        msgspec.json.encode(label),
+        "default/web:owner:x",
+        served.app.parts.clock.now(),
+    )
     await served.app.store.change((Change("file_label_set", row),))
 
 

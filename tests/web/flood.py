@@ -1,6 +1,8 @@
-"""A Deskhand that writes fifty megabytes into one conversation when it is told to: `python flood.py HOME`.
+"""A Deskhand that writes fifty megabytes into one conversation when it is told to: `python flood.py
+HOME`.
 
-Prints its address and a token, waits for a line, then prints by how many bytes its memory grew meanwhile at the most.
+Prints its address and a token, waits for a line, then prints by how many bytes its memory grew
+meanwhile at the most.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""A small client of openagent-core, as its documentation shows one: HTTP, then one WebSocket; our token is added."""
+"""A small client of openagent-core, as its documentation shows one: HTTP, then one WebSocket; our
+token is added."""
 
 from __future__ import annotations
 
@@ -49,7 +50,9 @@ class OpenAgentClient:
     async def call(self, method: str, path: str, body: Any = None) -> Any:
         """The JSON of an answer that must be a success."""
         more = {} if body is None else {"json": body}
-        async with self._http.request(method, self._url + path, headers=self._headers, **more) as answer:
+        async with self._http.request(
+            method, self._url + path, headers=self._headers, **more
+        ) as answer:
             answer.raise_for_status()
             return await answer.json()
 
@@ -57,7 +60,9 @@ class OpenAgentClient:
         """Where the file lies now."""
         form = aiohttp.FormData(quote_fields=False)
         form.add_field("files", data, filename=name)
-        async with self._http.post(self._url + "/api/workspace/upload", data=form, headers=self._headers) as answer:
+        async with self._http.post(
+            self._url + "/api/workspace/upload", data=form, headers=self._headers
+        ) as answer:
             answer.raise_for_status()
             paths: list[str] = (await answer.json())["uploaded"]
             return paths
@@ -66,7 +71,9 @@ class OpenAgentClient:
     async def conversation(self, **flags: Any) -> AsyncIterator[Conversation]:
         """A new one."""
         id_ = (await self.call("POST", "/api/chat", flags))["conversation_id"]
-        async with self._http.ws_connect(f"{self._url}/api/chat/{id_}/ws", headers=self._headers) as socket:
+        async with self._http.ws_connect(
+            f"{self._url}/api/chat/{id_}/ws", headers=self._headers
+        ) as socket:
             yield Conversation(id_, socket)
 
 

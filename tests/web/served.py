@@ -51,7 +51,9 @@ class Client:
         return found
 
     def ws(self, path: str, **more: Any) -> Any:
-        return self.http.ws_connect(self.url + path, headers={**self.headers, **more.pop("headers", {})}, **more)
+        return self.http.ws_connect(
+            self.url + path, headers={**self.headers, **more.pop("headers", {})}, **more
+        )
 
 
 class Served(msgspec.Struct, frozen=True):
@@ -64,9 +66,13 @@ class Served(msgspec.Struct, frozen=True):
     owner: Client
 
     def client(self, **headers: str) -> Client:
-        return Client(self.http, self.url, {name.replace("_", "-"): value for name, value in headers.items()})
+        return Client(
+            self.http, self.url, {name.replace("_", "-"): value for name, value in headers.items()}
+        )
 
-    async def token(self, user: str = "owner", scopes: tuple[Scope, ...] = SCOPES) -> tuple[TokenRow, Client]:
+    async def token(
+        self, user: str = "owner", scopes: tuple[Scope, ...] = SCOPES
+    ) -> tuple[TokenRow, Client]:
         row, secret = await self.people.make_token(user, "test", scopes)
         return row, self.client(authorization=f"Bearer {secret}")
 
@@ -93,7 +99,9 @@ async def serving(  # noqa: PLR0913 -- what few tests need has a default
     raw = {"defaults": {"models": ["scripted/echo"]}, **config}
     raw["web"] = {"port": 0, **config.get("web", {})}
     (home / "deskhand.yaml").write_bytes(msgspec.json.encode(raw))
-    settings = read_settings(None, {"DESKHAND_HOME": str(home), "HOME": str(home), **(environment or {})})
+    settings = read_settings(
+        None, {"DESKHAND_HOME": str(home), "HOME": str(home), **(environment or {})}
+    )
     said = model or ScriptedModel()
     named = None if tools is None else {each.spec.name: each for each in tools}
     async with Models(settings) as models:
@@ -102,14 +110,21 @@ async def serving(  # noqa: PLR0913 -- what few tests need has a default
             await Site(app, models).run()
 
         parts = Parts(
-            lambda name: said, named, clock=clock or SystemClock(), serve=serve, net=net or Net(), sandbox=sandbox
+            lambda name: said,
+            named,
+            clock=clock or SystemClock(),
+            serve=serve,
+            net=net or Net(),
+            sandbox=sandbox,
         )
         async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
             tasks.start_soon(drive, app)
             await until(lambda: bool(app.address))
             _, secret = await app.people.make_token("owner", "test")
             jar = aiohttp.DummyCookieJar()
-            async with aiohttp.ClientSession(cookie_jar=jar, connector=aiohttp.TCPConnector(limit=0)) as http:
+            async with aiohttp.ClientSession(
+                cookie_jar=jar, connector=aiohttp.TCPConnector(limit=0)
+            ) as http:
                 owner = Client(http, app.address, {"authorization": f"Bearer {secret}"})
                 yield Served(app, app.people, app.address, http, owner)
             tasks.cancel_scope.cancel()

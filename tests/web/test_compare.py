@@ -31,7 +31,16 @@ def differences(ours: Any, theirs: Any) -> list[tuple[str, str, str]]:
 
 
 def test_a_shape_has_types_and_no_words() -> None:
-    value = {"status": "ok", "name": "Ann", "n": 3, "iteration": 2, "at": 1.5, "on": True, "none": None, "list": []}
+    value = {
+        "status": "ok",
+        "name": "Ann",
+        "n": 3,
+        "iteration": 2,
+        "at": 1.5,
+        "on": True,
+        "none": None,
+        "list": [],
+    }
     assert shape(value) == {
         "status": "=ok",
         "name": "string",
@@ -75,7 +84,11 @@ def test_elements_of_one_kind_share_a_shape() -> None:
         ([{"role": "user", "n": 1}], [{"role": "user"}], [("body[user].n", "integer", "absent")]),
         ([{"a": 1}, {"a": 1, "x": 1}], [{"a": 1}], [("body[].x", "integer", "absent")]),
         ([{"a": 1}], [{"a": 1}, {"a": 1, "x": 1}], [("body[].x", "absent", "integer")]),
-        ([{"a": 1}, {"a": 1, "x": 1}], [{"a": 1, "x": 1}], []),  # what is not always there may be there
+        (
+            [{"a": 1}, {"a": 1, "x": 1}],
+            [{"a": 1, "x": 1}],
+            [],
+        ),  # what is not always there may be there
         (
             [{"x": "a"}, {"x": {"b": 1}}],
             [{"x": {"b": 1, "c": 2}}],
@@ -108,8 +121,13 @@ def test_a_status_that_differs() -> None:
 
 
 def test_the_table_explains_and_is_needed() -> None:
-    found = [Found("chat", "body.messages[user].n", "integer", "absent"), Found("chat", "status", "401", "200")]
-    row = Difference("*", "body.messages[*].n", "integer", "absent", "the number of the event | more")
+    found = [
+        Found("chat", "body.messages[user].n", "integer", "absent"),
+        Found("chat", "status", "401", "200"),
+    ]
+    row = Difference(
+        "*", "body.messages[*].n", "integer", "absent", "the number of the event | more"
+    )
     stale = Difference("*", "body.gone", "*", "*", "old")
     assert unexplained(found, [row]) == found[1:]
     assert unused(found, [row, stale]) == [stale]

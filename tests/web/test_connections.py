@@ -64,7 +64,9 @@ async def test_five_thousand_idle_connections(served: Served) -> None:
 
 async def test_who_was_let_in_is_not_pushed_out(served: Served) -> None:
     await served.owner.ask("POST", "/api/sessions/a/messages", {"text": "one"})
-    async with served.http.get(f"{served.url}/api/sessions/a/events", headers=served.owner.headers) as stream:
+    async with served.http.get(
+        f"{served.url}/api/sessions/a/events", headers=served.owner.headers
+    ) as stream:
         held = [connect(served) for _ in range(3 * STRANGERS)]
         await served.owner.ask("POST", "/api/sessions/a/messages", {"text": "two"})
         ended = 0

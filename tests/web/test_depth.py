@@ -42,7 +42,9 @@ def test_brackets_count_and_those_in_strings_do_not(mark: str) -> None:
             check_depth(nested(depth, mark))
 
 
-@pytest.mark.parametrize("data", [b"[" * 100_000, b'{"a":' * 100_000, b"[1,{" * 100_000, b"[]," + b"[" * 40])
+@pytest.mark.parametrize(
+    "data", [b"[" * 100_000, b'{"a":' * 100_000, b"[1,{" * 100_000, b"[]," + b"[" * 40]
+)
 def test_what_never_closes_is_too_deep(data: bytes) -> None:
     with pytest.raises(HttpProblem):
         check_depth(data)

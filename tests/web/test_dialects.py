@@ -51,7 +51,9 @@ def recorded(*events: Any) -> list[e.Recorded | Progress]:
     found: list[e.Recorded | Progress] = []
     for event in events:
         n = 1 + sum(isinstance(each, e.Recorded) for each in found)
-        found.append(event if isinstance(event, Progress) else e.Recorded(n, "s", n, float(n), event))
+        found.append(
+            event if isinstance(event, Progress) else e.Recorded(n, "s", n, float(n), event)
+        )
     return found
 
 
@@ -66,7 +68,12 @@ def as_openagent(*events: Any, traced: bool = False) -> list[dict[str, Any]]:
 
 
 def thinking(iteration: int, phase: str = "", **more: Any) -> dict[str, Any]:
-    return {"type": "thinking", "iteration": iteration, **({"phase": phase} if phase else {}), **more}
+    return {
+        "type": "thinking",
+        "iteration": iteration,
+        **({"phase": phase} if phase else {}),
+        **more,
+    }
 
 
 def calling(tokens: int, iteration: int = 1) -> dict[str, Any]:
@@ -88,7 +95,12 @@ def test_a_turn_for_agent_computer() -> None:
         calling(0),
         thinking(1, "llm_response", response_tokens=5),
         {"type": "text", "text": "Looking."},
-        {"type": "tool_call", "tool": "read_file", "input": {"path": "a.txt"}, "tool_call_id": "c-read_file"},
+        {
+            "type": "tool_call",
+            "tool": "read_file",
+            "input": {"path": "a.txt"},
+            "tool_call_id": "c-read_file",
+        },
         {
             "type": "tool_result",
             "tool": "read_file",
@@ -115,18 +127,30 @@ def test_a_turn_for_agent_computer() -> None:
 
 
 @pytest.mark.parametrize("reason", ["steps", "tokens"])
-def test_a_turn_that_used_up_what_it_may_is_an_error_for_both(reason: Literal["steps", "tokens"]) -> None:
-    """As their clients expect of a limit: an error with the words, and no text. Where the last step still made an
-    answer, that is the answer."""
+def test_a_turn_that_used_up_what_it_may_is_an_error_for_both(
+    reason: Literal["steps", "tokens"],
+) -> None:
+    """As their clients expect of a limit: an error with the words, and no text. Where the last step
+    still made an answer, that is the answer."""
     words = "I stopped there without an answer."
     computer = as_computer(
-        said("hi"), replied("", "read_file"), finished("read_file"), e.TurnEnded(reason, (1,), words)
+        said("hi"),
+        replied("", "read_file"),
+        finished("read_file"),
+        e.TurnEnded(reason, (1,), words),
     )
-    assert {"type": "error", "message": words} in computer and not [m for m in computer if m["type"] == "text"]
+    assert {"type": "error", "message": words} in computer and not [
+        m for m in computer if m["type"] == "text"
+    ]
     openagent = as_openagent(
-        said("hi"), replied("", "read_file"), finished("read_file"), e.TurnEnded(reason, (1,), words)
+        said("hi"),
+        replied("", "read_file"),
+        finished("read_file"),
+        e.TurnEnded(reason, (1,), words),
     )
-    assert {"type": "error", "message": words} in openagent and not [m for m in openagent if m["type"] == "text_delta"]
+    assert {"type": "error", "message": words} in openagent and not [
+        m for m in openagent if m["type"] == "text_delta"
+    ]
     for found in (as_computer, as_openagent):
         answered_after_all = found(said("hi"), replied("so far"), e.TurnEnded(reason, (1,)))
         assert not [message for message in answered_after_all if message["type"] == "error"]
@@ -134,11 +158,20 @@ def test_a_turn_that_used_up_what_it_may_is_an_error_for_both(reason: Literal["s
 
 def test_the_phases_of_a_call_are_told_when_they_begin() -> None:
     call = Progress("text", 2, text="Do", model="m/x", recalled=3)
-    before = [thinking(0, "memory_search"), thinking(0, "memory_search_done", count=3), thinking(1), calling(0)]
+    before = [
+        thinking(0, "memory_search"),
+        thinking(0, "memory_search_done", count=3),
+        thinking(1),
+        calling(0),
+    ]
     assert as_computer(said("hi"), call) == before
     again = Progress("thinking", 2, attempt=1, text="hm", model="m/x", recalled=3)
     rest = as_computer(said("hi"), call, again, e.Recalled((1, 2, 3), Text("so")), replied("Done."))
-    assert rest == [*before, thinking(1, "llm_response", response_tokens=5), {"type": "text", "text": "Done."}]
+    assert rest == [
+        *before,
+        thinking(1, "llm_response", response_tokens=5),
+        {"type": "text", "text": "Done."},
+    ]
     late = as_computer(said("hi"), e.Recalled((1, 2), Text("so")), replied("Done."))
     assert late[1] == thinking(0, "memory_search_done", count=2)
 
@@ -149,7 +182,9 @@ def test_results_for_agent_computer() -> None:
         return next(each for each in shown if each["type"] == "tool_result")["result_preview"]
 
     assert result("read_file", "text") == "text"
-    assert msgspec.json.decode(result("read_file", "no such file", "error")) == {"error": "no such file"}
+    assert msgspec.json.decode(result("read_file", "no such file", "error")) == {
+        "error": "no such file"
+    }
     denied = {"error": "not allowed", "tool": "read_file"}
     assert msgspec.json.decode(result("read_file", "not allowed", "denied")) == denied
     out = {"exit_code": 0, "stdout": "one\n", "stderr": ""}
@@ -166,7 +201,9 @@ def test_approvals_for_agent_computer() -> None:
     def plain(*events: Any) -> list[dict[str, Any]]:
         return [message for message in as_computer(*events) if message["type"] != "thinking"]
 
-    found = plain(said("hi"), replied("", "shell"), asked("shell"), answered("once"), finished("shell"))
+    found = plain(
+        said("hi"), replied("", "shell"), asked("shell"), answered("once"), finished("shell")
+    )
     assert found[1] == {
         "type": "approval_request",
         "tool_call_id": "c-shell",
@@ -189,10 +226,14 @@ def test_modes_errors_and_commands_for_agent_computer() -> None:
     deep = SessionOptions(mode="deep_work")
     bounded = SessionOptions(mode="normal")
     options = as_computer(
-        e.OptionsSet(1, ANN, deep), e.OptionsSet(1, ANN, bounded), e.OptionsSet(1, ANN, SessionOptions())
+        e.OptionsSet(1, ANN, deep),
+        e.OptionsSet(1, ANN, bounded),
+        e.OptionsSet(1, ANN, SessionOptions()),
     )
     assert [message["mode"] for message in options] == ["deep_work", "bounded"]
-    assert as_computer(e.CommandRun(1, ANN, "start"), e.CommandRun(1, ANN, "help", "", "words")) == [
+    assert as_computer(
+        e.CommandRun(1, ANN, "start"), e.CommandRun(1, ANN, "help", "", "words")
+    ) == [
         {"type": "cleared"},
         {"type": "text", "text": "words"},
     ]
@@ -200,7 +241,9 @@ def test_modes_errors_and_commands_for_agent_computer() -> None:
     spent = e.CommandRun(1, system, "deep_work_spent", "", "used up")
     assert as_computer(spent) == [{"type": "error", "message": "used up"}]
     failed = as_computer(
-        said("hi"), e.ModelFailed("m/x", "ModelKeyRefused", "no key"), e.TurnEnded("failed", (), "No key.")
+        said("hi"),
+        e.ModelFailed("m/x", "ModelKeyRefused", "no key"),
+        e.TurnEnded("failed", (), "No key."),
     )
     assert failed[-2:] == [calling(0), {"type": "error", "message": "No key."}]
     again = as_computer(said("hi"), e.ModelFailed("m/x", "ModelOverloaded", "busy", 5.0))
@@ -210,7 +253,12 @@ def test_modes_errors_and_commands_for_agent_computer() -> None:
 
 
 def used(read: int, written: int, last: int = 10) -> dict[str, Any]:
-    return {"input_tokens": read, "output_tokens": written, "last_input_tokens": last, "plan_mode": False}
+    return {
+        "input_tokens": read,
+        "output_tokens": written,
+        "last_input_tokens": last,
+        "plan_mode": False,
+    }
 
 
 def test_a_turn_for_openagent() -> None:
@@ -229,8 +277,19 @@ def test_a_turn_for_openagent() -> None:
         {"type": "text_delta", "content": "Look"},
         {"type": "thinking_delta", "content": "hm", "effort": "off"},
         {"type": "text_delta", "content": "ing."},
-        {"type": "tool_call", "tool": "write_file", "input": {"path": "a.txt"}, "id": "c-write_file"},
-        {"type": "tool_result", "tool": "write_file", "result": "fine", "id": "c-write_file", "status": "ok"},
+        {
+            "type": "tool_call",
+            "tool": "write_file",
+            "input": {"path": "a.txt"},
+            "id": "c-write_file",
+        },
+        {
+            "type": "tool_result",
+            "tool": "write_file",
+            "result": "fine",
+            "id": "c-write_file",
+            "status": "ok",
+        },
         {"type": "text_delta", "content": "Done"},
         {"type": "text_delta", "content": "."},
         {"type": "done", "usage": used(20, 10), "files": [], "reason": "done"},
@@ -254,12 +313,24 @@ def test_a_try_that_failed_is_taken_back_for_openagent() -> None:
 
 def test_an_interrupt_for_openagent() -> None:
     found = as_openagent(
-        said("one"), replied("Half", finish="interrupted"), said("two"), replied("All."), e.TurnEnded("done")
+        said("one"),
+        replied("Half", finish="interrupted"),
+        said("two"),
+        replied("All."),
+        e.TurnEnded("done"),
     )
-    assert [message["type"] for message in found] == ["text_delta", "interrupted", "text_delta", "done"]
+    assert [message["type"] for message in found] == [
+        "text_delta",
+        "interrupted",
+        "text_delta",
+        "done",
+    ]
     assert found[1]["usage"] == found[3]["usage"] == used(10, 5)
     closed = as_openagent(
-        said("one"), replied("", "shell"), e.CallClosed("c-shell", "interrupted", "overtaken"), said("two")
+        said("one"),
+        replied("", "shell"),
+        e.CallClosed("c-shell", "interrupted", "overtaken"),
+        said("two"),
     )
     assert [message["type"] for message in closed] == ["tool_call", "tool_result", "interrupted"]
     steered = as_openagent(said("one"), replied("", "shell"), said("two"))
@@ -268,20 +339,36 @@ def test_an_interrupt_for_openagent() -> None:
 
 def test_approvals_for_openagent() -> None:
     found = as_openagent(
-        said("hi"), replied("", "shell"), asked("shell"), answered("no"), finished("shell", "no", "denied")
+        said("hi"),
+        replied("", "shell"),
+        asked("shell"),
+        answered("no"),
+        finished("shell", "no", "denied"),
     )
     tool = {"name": "shell", "input": {"path": "a.txt"}, "id": "c-shell"}
-    assert found[1] == {"type": "tool_approval_request", "tools": [tool], "question": "Run it?", "reason": "it writes"}
+    assert found[1] == {
+        "type": "tool_approval_request",
+        "tools": [tool],
+        "question": "Run it?",
+        "reason": "it writes",
+    }
     assert found[2] == {"type": "tool_approval_result", "decision": "denied", "tools": ["shell"]}
     assert found[3]["status"] == "denied"
-    yes = as_openagent(said("hi"), replied("", "shell"), asked("shell"), answered("once"), finished("shell"))
-    assert [message["type"] for message in yes] == ["tool_call", "tool_approval_request", "tool_result"]
+    yes = as_openagent(
+        said("hi"), replied("", "shell"), asked("shell"), answered("once"), finished("shell")
+    )
+    assert [message["type"] for message in yes] == [
+        "tool_call",
+        "tool_approval_request",
+        "tool_result",
+    ]
     rule = as_openagent(said("hi"), replied("", "shell"), finished("shell", "no", "denied"))
     assert [message["type"] for message in rule] == ["tool_call", "tool_result"], "nobody was asked"
 
 
 def test_several_calls_in_one_question_for_both() -> None:
-    """Whoever shows one call with its input shows all of them, and a yes to what is shown is a yes to all."""
+    """Whoever shows one call with its input shows all of them, and a yes to what is shown is a yes
+    to all."""
     both = msgspec.structs.replace(asked("shell"), others=(e.BoundCall("c-post", "hash2"),))
     start = (said("hi"), replied("", "shell", "post"), both)
     (request,) = [each for each in as_computer(*start) if each["type"] == "approval_request"]
@@ -292,19 +379,31 @@ def test_several_calls_in_one_question_for_both() -> None:
             {"tool_call_id": "c-post", "tool": "post", "input": {"path": "a.txt"}},
         ]
     }
-    resolved = [each for each in as_computer(*start, answered("each")) if each["type"] == "approval_resolved"]
+    resolved = [
+        each
+        for each in as_computer(*start, answered("each"))
+        if each["type"] == "approval_resolved"
+    ]
     assert resolved == [], "neither yes nor no: it is asked again"
     found = as_openagent(*start, answered("no"))
-    assert [[each["name"] for each in one["tools"]] for one in found if one["type"] == "tool_approval_request"] == [
-        ["shell", "post"]
-    ]
-    assert found[-1] == {"type": "tool_approval_result", "decision": "denied", "tools": ["shell", "post"]}
+    assert [
+        [each["name"] for each in one["tools"]]
+        for one in found
+        if one["type"] == "tool_approval_request"
+    ] == [["shell", "post"]]
+    assert found[-1] == {
+        "type": "tool_approval_result",
+        "decision": "denied",
+        "tools": ["shell", "post"],
+    }
     assert as_openagent(*start, answered("each"))[-1]["type"] == "tool_approval_request"
 
 
 def test_plans_for_openagent() -> None:
     for choice, told in (("once", "plan_approved"), ("no", "plan_rejected")):
-        found = as_openagent(said("hi"), replied("", "exit_plan_mode"), asked("exit_plan_mode"), answered(choice))
+        found = as_openagent(
+            said("hi"), replied("", "exit_plan_mode"), asked("exit_plan_mode"), answered(choice)
+        )
         assert [message["type"] for message in found] == [
             *("tool_call", "plan_ready", "done", told),
         ]
@@ -314,7 +413,9 @@ def test_plans_for_openagent() -> None:
 def test_toggles_and_compaction_for_openagent() -> None:
     options = SessionOptions(teams=True, approval=True, plan_mode=False)
     found = as_openagent(
-        e.OptionsSet(1, ANN, options), e.Compacted((), "", 7, e.Ledger()), e.Compacted((), "", 0, e.Ledger())
+        e.OptionsSet(1, ANN, options),
+        e.Compacted((), "", 7, e.Ledger()),
+        e.Compacted((), "", 0, e.Ledger()),
     )
     assert found[0] == {"type": "plan_mode_changed", "enabled": False}
     assert found[1]["type"] == "teams_changed" and "not yet" in found[1]["not_yet"]
@@ -324,7 +425,9 @@ def test_toggles_and_compaction_for_openagent() -> None:
 
 def test_calls_of_the_model_are_shown_when_traced() -> None:
     """Without what the driver shows of them, they are told from the log."""
-    found = as_openagent(said("hi"), replied("", "shell"), finished("shell"), replied("Done."), traced=True)
+    found = as_openagent(
+        said("hi"), replied("", "shell"), finished("shell"), replied("Done."), traced=True
+    )
     requests = [message for message in found if message["type"] == "llm_request"]
     schema = {"name": "shell", "description": "Run a command.", "input_schema": {"type": "object"}}
     assert [(each["seq"], each["message_count"], each["tools"]) for each in requests] == [
@@ -332,9 +435,18 @@ def test_calls_of_the_model_are_shown_when_traced() -> None:
         (2, 3, [schema]),
     ]
     answers = [message for message in found if message["type"] == "llm_response"]
-    assert [(each["seq"], each["done"], len(each["tool_calls"])) for each in answers] == [(1, False, 1), (2, True, 0)]
-    assert [message["type"] for message in found[:3]] == ["llm_request", "llm_response", "tool_call"]
-    assert not any(message["type"].startswith("llm_") for message in as_openagent(said("hi"), replied("Done.")))
+    assert [(each["seq"], each["done"], len(each["tool_calls"])) for each in answers] == [
+        (1, False, 1),
+        (2, True, 0),
+    ]
+    assert [message["type"] for message in found[:3]] == [
+        "llm_request",
+        "llm_response",
+        "tool_call",
+    ]
+    assert not any(
+        message["type"].startswith("llm_") for message in as_openagent(said("hi"), replied("Done."))
+    )
 
 
 def test_a_call_of_the_model_is_shown_before_its_text() -> None:
@@ -354,8 +466,15 @@ def test_a_call_of_the_model_is_shown_before_its_text() -> None:
         temperature=0.5,
     )
     shown = trace("m/x", request, n=2, attempt=0)
-    found = as_openagent(said("hi"), *shown, Progress("text", 2, text="Do"), replied("Done."), traced=True)
-    assert [message["type"] for message in found] == ["llm_request", "text_delta", "text_delta", "llm_response"]
+    found = as_openagent(
+        said("hi"), *shown, Progress("text", 2, text="Do"), replied("Done."), traced=True
+    )
+    assert [message["type"] for message in found] == [
+        "llm_request",
+        "text_delta",
+        "text_delta",
+        "llm_response",
+    ]
     assert found[0] == {
         "type": "llm_request",
         "seq": 1,
@@ -370,9 +489,14 @@ def test_a_call_of_the_model_is_shown_before_its_text() -> None:
                     {"type": "tool_use", "id": "c1", "name": "shell", "input": {"command": "ls"}},
                 ],
             },
-            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "a.txt"}]},
+            {
+                "role": "user",
+                "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "a.txt"}],
+            },
         ],
-        "tools": [{"name": "shell", "description": "Run a command.", "input_schema": {"type": "object"}}],
+        "tools": [
+            {"name": "shell", "description": "Run a command.", "input_schema": {"type": "object"}}
+        ],
         "max_tokens": 500,
         "temperature": 0.5,
         "thinking_enabled": True,
@@ -384,7 +508,9 @@ def test_a_call_of_the_model_is_shown_before_its_text() -> None:
 
 def test_a_command_in_the_background_has_ended_for_openagent() -> None:
     state = openagent.OpenAgentDialectState(ended=lambda id_: {"task_id": id_})
-    ended = e.MessageReceived(1, ANN, Address("web", "ann", "a"), Message("user", (Text("done"),)), "process:ab12")
+    ended = e.MessageReceived(
+        1, ANN, Address("web", "ann", "a"), Message("user", (Text("done"),)), "process:ab12"
+    )
     found = [message for item in recorded(ended) for message in openagent.translate(state, item)]
     assert found == [{"type": "background_result", "notifications": [{"task_id": "ab12"}]}]
     process = Process(
@@ -413,7 +539,11 @@ def test_secrets_are_taken_out() -> None:
         return text.replace("hunter2", "[KEY]")
 
     events = recorded(
-        said("hi"), replied("hunter2", "shell"), asked("shell"), finished("shell", "hunter2"), e.TurnEnded("done")
+        said("hi"),
+        replied("hunter2", "shell"),
+        asked("shell"),
+        finished("shell", "hunter2"),
+        e.TurnEnded("done"),
     )
     for state, translate in (
         (computer.ComputerDialectState(redact), computer.translate),

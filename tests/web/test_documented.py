@@ -1,4 +1,5 @@
-"""Every example in the documents of agent_computer and openagent-core, with our token added, against a real server.
+"""Every example in the documents of agent_computer and openagent-core, with our token added,
+against a real server.
 
 `documented/*.json` was made from the documents by scripts/documented.py.
 """
@@ -24,7 +25,8 @@ from .test_sockets import act
 
 FOLDER = Path(__file__).parent / "documented"
 COMPUTER, OPENAGENT = (
-    json.loads((FOLDER / f"{name}.json").read_text()) for name in ("agent_computer", "openagent_core")
+    json.loads((FOLDER / f"{name}.json").read_text())
+    for name in ("agent_computer", "openagent_core")
 )
 NOT_YET = {
     "subagent_start": "sub-agents",
@@ -74,7 +76,9 @@ def script(request: Request) -> Message:
         create = msgspec.Raw(b'{"action": "create", "title": "read"}')
         return say("", ToolCall("c2", "manage_tasks", create))
     if last.text.endswith("tasks"):
-        todos = msgspec.Raw(b'{"items": [{"content": "read", "activeForm": "Reading", "status": "in_progress"}]}')
+        todos = msgspec.Raw(
+            b'{"items": [{"content": "read", "activeForm": "Reading", "status": "in_progress"}]}'
+        )
         create = msgspec.Raw(b'{"subject": "read"}')
         return say("", ToolCall("c3", "task_create", create), ToolCall("c4", "todo_write", todos))
     if "files" in last.text:
@@ -128,7 +132,9 @@ async def test_every_command_and_endpoint_of_openagent(tmp_path: Path) -> None:
     async with servings(tmp_path) as served:
         for example in OPENAGENT["commands"]:
             status, answer = await command(served, example)
-            assert status == 200 and has(SHAPES[f"{example['method']} {example['path']}"], answer), answer
+            assert status == 200 and has(
+                SHAPES[f"{example['method']} {example['path']}"], answer
+            ), answer
             ran += 1
         assert (await served.owner.get("/health"))["status"] == "ok"
         conversation = answer["conversation_id"]
@@ -152,11 +158,16 @@ async def test_every_command_and_endpoint_of_openagent(tmp_path: Path) -> None:
 
 
 def named(frame: dict[str, Any]) -> str:
-    return "thinking with max_iterations" if "max_iterations" in frame.get("fields", ()) else str(frame["type"])
+    return (
+        "thinking with max_iterations"
+        if "max_iterations" in frame.get("fields", ())
+        else str(frame["type"])
+    )
 
 
 def check(documented: dict[str, Any], seen: list[dict[str, Any]]) -> tuple[int, int]:
-    """Each documented message of the server was seen, with its fields; what was not seen is what is not there yet."""
+    """Each documented message of the server was seen, with its fields; what was not seen is what is
+    not there yet."""
     shown = pending = 0
     seen = [message for message in seen if "phase" not in message]
     for frame in documented["frames"]:
@@ -173,7 +184,9 @@ def check(documented: dict[str, Any], seen: list[dict[str, Any]]) -> tuple[int, 
     return shown, pending
 
 
-async def until(socket: aiohttp.ClientWebSocketResponse, last: str, seen: list[dict[str, Any]]) -> None:
+async def until(
+    socket: aiohttp.ClientWebSocketResponse, last: str, seen: list[dict[str, Any]]
+) -> None:
     with anyio.fail_after(20):
         while True:
             seen.append(await socket.receive_json())
@@ -184,7 +197,10 @@ async def until(socket: aiohttp.ClientWebSocketResponse, last: str, seen: list[d
 async def test_every_message_of_agent_computer(tmp_path: Path) -> None:
     seen: list[dict[str, Any]] = []
     answers = {"message": "done", "set_mode": "mode_changed", "clear": "cleared", "ping": "pong"}
-    async with servings(tmp_path) as served, served.owner.ws(COMPUTER["sockets"][1].format(session_id="s")) as socket:
+    async with (
+        servings(tmp_path) as served,
+        served.owner.ws(COMPUTER["sockets"][1].format(session_id="s")) as socket,
+    ):
         sent = [frame for frame in COMPUTER["frames"] if frame["to"] == "server"]
         said = [{"type": "message", "content": text} for text in ("List the files", "Plan")]
         more = [{"type": "message", "frame": frame} for frame in said]
@@ -199,7 +215,10 @@ async def test_every_message_of_agent_computer(tmp_path: Path) -> None:
             await until(activity, "tool_result", told)
             assert [each["type"] for each in told] == ["tool_call", "tool_result"]
     shown, pending = check(COMPUTER, seen)
-    print(f"agent_computer: {len(sent)} messages sent, {shown} received as documented, {pending} not yet")
+    print(
+        f"agent_computer: {len(sent)} messages sent, {shown} received as documented, "
+        f"{pending} not yet"
+    )
     assert (len(sent), shown, pending, len(COMPUTER["frames"])) == (4, 9, 0, 13)
 
 
@@ -228,15 +247,27 @@ async def test_every_message_of_openagent(tmp_path: Path) -> None:
             await until(socket, "done", seen)
             await socket.send_json({"type": "no such"})
             await until(socket, "error", seen)
-    assert [frame["type"] for frame in sent[2:]] == ["interrupt", "cancel", "tool_approval_response"]
+    assert [frame["type"] for frame in sent[2:]] == [
+        "interrupt",
+        "cancel",
+        "tool_approval_response",
+    ]
     elsewhere = ("compact", "background_result")  # see test_recorded_openagent.py
-    left_out = {**OPENAGENT, "frames": [frame for frame in OPENAGENT["frames"] if frame["type"] not in elsewhere]}
+    left_out = {
+        **OPENAGENT,
+        "frames": [frame for frame in OPENAGENT["frames"] if frame["type"] not in elsewhere],
+    }
     shown, pending = check(left_out, seen)
-    print(f"openagent-core: {len(sent)} messages sent, {shown + 2} received as documented, {pending} not yet")
+    print(
+        f"openagent-core: {len(sent)} messages sent, {shown + 2} received as documented, "
+        f"{pending} not yet"
+    )
     assert (len(sent), shown, pending, len(OPENAGENT["frames"])) == (5, 12, 3, 22)
 
 
-@pytest.mark.parametrize("documented", [COMPUTER, OPENAGENT], ids=["agent_computer", "openagent_core"])
+@pytest.mark.parametrize(
+    "documented", [COMPUTER, OPENAGENT], ids=["agent_computer", "openagent_core"]
+)
 def test_only_commands_and_shapes_were_taken(documented: dict[str, Any]) -> None:
     assert set(documented) == {"source", "commands", "endpoints", "sockets", "frames"}
     assert max(len(text) for text in json.dumps(documented).split('"')) < 60

@@ -1,4 +1,5 @@
-"""Who follows has the log: whole, in order, once; however slowly they read, and whatever happens to the database."""
+"""Who follows has the log: whole, in order, once; however slowly they read, and whatever happens to
+the database."""
 
 from __future__ import annotations
 
@@ -37,7 +38,9 @@ ROOT = Path(__file__).parents[2]
 async def followed(client: Client, name: str, after: int = 0) -> AsyncGenerator[bytes]:
     """The data of each event as it comes."""
     headers = {**client.headers, "last-event-id": str(after)}
-    async with client.http.get(f"{client.url}/api/sessions/{name}/events", headers=headers) as stream:
+    async with client.http.get(
+        f"{client.url}/api/sessions/{name}/events", headers=headers
+    ) as stream:
         assert stream.status == 200, await stream.text()
         event = b""
         async for line in stream.content:
@@ -52,7 +55,9 @@ async def log_of(served: Served, session: str = SESSION) -> list[bytes]:
 
 
 async def tell(served: Served, text: str, name: str = NAME, **more: str) -> tuple[int, Any]:
-    status, answer = await served.owner.ask("POST", f"/api/sessions/{name}/messages", {"text": text, **more})
+    status, answer = await served.owner.ask(
+        "POST", f"/api/sessions/{name}/messages", {"text": text, **more}
+    )
     return status, answer
 
 
@@ -117,8 +122,8 @@ async def slow_reader(client: Client) -> tuple[asyncio.StreamReader, asyncio.Str
 
 @pytest.mark.timeout(120)
 async def test_a_slow_reader_costs_nobody_anything(tmp_path: Path) -> None:
-    """It reads a kilobyte at a time while fifty megabytes are produced: the server's memory stays, who reads well has
-    all of it, and the slow one comes back later to the same log."""
+    """It reads a kilobyte at a time while fifty megabytes are produced: the server's memory stays,
+    who reads well has all of it, and the slow one comes back later to the same log."""
     command = [sys.executable, "-m", "tests.web.flood", str(tmp_path)]
     child = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, cwd=ROOT)
     assert child.stdin is not None and child.stdout is not None
@@ -126,7 +131,9 @@ async def test_a_slow_reader_costs_nobody_anything(tmp_path: Path) -> None:
     try:
         async with aiohttp.ClientSession(read_bufsize=2**22) as http:
             client = Client(http, url, {"authorization": f"Bearer {token}"})
-            assert (await client.ask("POST", f"/api/sessions/{NAME}/messages", {"text": "begin"}))[0] == 202
+            assert (await client.ask("POST", f"/api/sessions/{NAME}/messages", {"text": "begin"}))[
+                0
+            ] == 202
             (reader, writer), slow, well = await slow_reader(client), 0, list[str]()
             async with anyio.create_task_group() as tasks:
 
@@ -161,7 +168,9 @@ async def test_a_slow_reader_costs_nobody_anything(tmp_path: Path) -> None:
 async def digests(client: Client) -> AsyncIterator[str]:
     """The number of each event and a digest of it."""
     n = 0
-    async with client.http.get(f"{client.url}/api/sessions/{NAME}/events", headers=client.headers) as stream:
+    async with client.http.get(
+        f"{client.url}/api/sessions/{NAME}/events", headers=client.headers
+    ) as stream:
         rest = bytearray()
         async for chunk in stream.content.iter_any():
             rest += chunk
@@ -189,7 +198,8 @@ def locked(path: Path) -> Iterator[None]:
 
 @pytest.mark.timeout(120)
 async def test_a_database_that_is_locked_loses_nothing(tmp_path: Path) -> None:
-    """For longer than SQLite itself waits. What was said meanwhile is held, or answered with when to come back."""
+    """For longer than SQLite itself waits. What was said meanwhile is held, or answered with when
+    to come back."""
     async with serving(tmp_path) as served:
         await tell(served, "before")
         await until_ended(served, 1)
@@ -224,8 +234,17 @@ async def until_answered(served: Served, external_ids: set[str], session: str = 
     with anyio.fail_after(60):
         while True:
             log = await served.app.store.events(session)
-            ids = {r.event.external_id: r.event.inbox_id for r in log if isinstance(r.event, MessageReceived)}
-            answered = {inbox_id for r in log if isinstance(r.event, TurnEnded) for inbox_id in r.event.answers}
+            ids = {
+                r.event.external_id: r.event.inbox_id
+                for r in log
+                if isinstance(r.event, MessageReceived)
+            }
+            answered = {
+                inbox_id
+                for r in log
+                if isinstance(r.event, TurnEnded)
+                for inbox_id in r.event.answers
+            }
             if external_ids <= set(ids) and {ids[each] for each in external_ids} <= answered:
                 return
             await anyio.sleep(0.02)
@@ -233,13 +252,14 @@ async def until_answered(served: Served, external_ids: set[str], session: str = 
 
 @pytest.mark.timeout(120)
 async def test_fifty_others_wait_no_longer_while_one_floods(tmp_path: Path) -> None:
-    """Two hundred messages a second of one, twice what is asked of us: of the others' waits the 95th percentile is at
-    most twice that of a quiet service."""
+    """Two hundred messages a second of one, twice what is asked of us: of the others' waits the
+    95th percentile is at most twice that of a quiet service."""
 
     async with serving(tmp_path, ScriptedModel(latency_s=0.3)) as served:
 
         async def waits(names: str, for_s: float) -> list[float]:
-            """How long each of fifty waits for an answer, who write one after the other; the longest last."""
+            """How long each of fifty waits for an answer, who write one after the other; the
+            longest last."""
             took: list[float] = []
 
             async def one(number: int) -> None:
@@ -277,7 +297,8 @@ async def test_fifty_others_wait_no_longer_while_one_floods(tmp_path: Path) -> N
 
 @pytest.mark.timeout(120)
 async def test_one_who_floods_holds_nobody_up(served: Served) -> None:
-    """A thousand messages of one, all at once; the others are answered before those are, and none is lost."""
+    """A thousand messages of one, all at once; the others are answered before those are, and none
+    is lost."""
     taken: list[int] = []
 
     async def flood(first: int) -> None:
@@ -301,7 +322,9 @@ async def test_one_who_floods_holds_nobody_up(served: Served) -> None:
     received = [r.event.external_id for r in log if isinstance(r.event, MessageReceived)]
     assert len(received) == len(set(received)) == 1000
     for first in range(0, 1000, 100):  # each in the order in which it was sent
-        mine = [each for each in received if first <= int(each.removeprefix("owner:f")) < first + 100]
+        mine = [
+            each for each in received if first <= int(each.removeprefix("owner:f")) < first + 100
+        ]
         assert mine == [f"owner:f{number}" for number in range(first, first + 100)]
 
 
@@ -319,8 +342,8 @@ class Slow(ScriptedModel):
 
 @pytest.mark.timeout(120)
 async def test_an_end_in_the_midst_of_twenty_turns(tmp_path: Path) -> None:
-    """Told to end, it takes in nothing more and closes the streams; after the next start all that was taken is
-    answered, and each who follows goes on where they were."""
+    """Told to end, it takes in nothing more and closes the streams; after the next start all that
+    was taken is answered, and each who follows goes on where they were."""
     model, names, ended = Slow(), [f"t{i}" for i in range(20)], anyio.Event()
 
     async def drive(app: App) -> None:
@@ -337,7 +360,9 @@ async def test_an_end_in_the_midst_of_twenty_turns(tmp_path: Path) -> None:
         await until(lambda: served.app.dispatch.draining, 1)
         status, answer = await tell(served, "too late", name="t0", id="late")
         assert (status, answer["error"]["code"]) == (503, "store_unavailable"), answer
-        await until(lambda: all(any(b'"turn_ended"' in data for data in seen[name]) for name in names[::2]))
+        await until(
+            lambda: all(any(b'"turn_ended"' in data for data in seen[name]) for name in names[::2])
+        )
         os.kill(os.getpid(), signal.SIGTERM)  # the others would take too long
         with anyio.fail_after(10):
             await ended.wait()
@@ -345,7 +370,9 @@ async def test_an_end_in_the_midst_of_twenty_turns(tmp_path: Path) -> None:
     async with serving(tmp_path, model) as served, anyio.create_task_group() as tasks:
         for name in names:
             tasks.start_soon(take_down, served.owner, name, seen[name])
-        await until(lambda: all(any(b'"turn_ended"' in data for data in log) for log in seen.values()))
+        await until(
+            lambda: all(any(b'"turn_ended"' in data for data in log) for log in seen.values())
+        )
         assert (await tell(served, "slow", name="t1", id="t1"))[1]["status"] == "duplicate"
         assert (await tell(served, "too late", name="t0", id="late"))[0] == 202
         await until(lambda: sum(b'"turn_ended"' in data for data in seen["t0"]) == 2)

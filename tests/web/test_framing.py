@@ -1,7 +1,8 @@
-"""Whatever two readers of HTTP could read in two ways is refused, by our server and by the proxy of commands.
+"""Whatever two readers of HTTP could read in two ways is refused, by our server and by the proxy of
+commands.
 
-`llhttp.json` has the requests with which the parser of Node.js is tested, and how it reads each: see
-scripts/llhttp_cases.py (https://github.com/nodejs/llhttp at 01e105a, MIT).
+`llhttp.json` has the requests with which the parser of Node.js is tested, and how it reads each:
+see scripts/llhttp_cases.py (https://github.com/nodejs/llhttp at 01e105a, MIT).
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from .served import Served
 
 
 class Case(msgspec.Struct):
-    """`messages`: so many heads llhttp read before its error or the end; `whole`: so many with their body."""
+    """`messages`: so many heads llhttp read before its error or the end; `whole`: so many with
+    their body."""
 
     name: str
     sent: str
@@ -34,7 +36,9 @@ METHODS = ("MKCOLA ", "ANNOUNCE ", "PRI ")
 """Which llhttp does not know: that is no matter of framing."""
 CASES = [
     case
-    for case in msgspec.json.decode((Path(__file__).parent / "llhttp.json").read_bytes(), type=list[Case])
+    for case in msgspec.json.decode(
+        (Path(__file__).parent / "llhttp.json").read_bytes(), type=list[Case]
+    )
     if not case.sent.startswith(METHODS)
 ]
 STATUS = re.compile(rb"HTTP/1\.1 (\d\d\d) ")
@@ -64,7 +68,8 @@ async def told(url: str, data: bytes, *, end: bool = True) -> bytes:
 
 
 def agrees(case: Case, handled: int, *, refused: bool) -> bool:
-    """Whether nothing was taken for a request that was none for llhttp, and nothing passed over without a word."""
+    """Whether nothing was taken for a request that was none for llhttp, and nothing passed over
+    without a word."""
     return handled <= case.messages and (refused or case.error or handled >= case.whole)
 
 
@@ -79,7 +84,11 @@ async def test_our_server_reads_what_llhttp_reads_or_refuses(served: Served) -> 
     wrong = list[str]()
     here = served.url.removeprefix("http://")
     for case in CASES:
-        last = f"GET /health HTTP/1.1\r\nHost: {here}\r\nConnection: close\r\n\r\n".encode() if goes_on(case) else b""
+        last = (
+            f"GET /health HTTP/1.1\r\nHost: {here}\r\nConnection: close\r\n\r\n".encode()
+            if goes_on(case)
+            else b""
+        )
         said = await told(served.url, addressed(case, here) + last, end=not last)
         refused = b"reads in one way only" in said
         handled = len(STATUS.findall(said)) - refused - (bool(last) and not refused)
@@ -133,8 +142,10 @@ TWO_WAYS = {
     "two lengths in one": POST + b"Content-Length: 1, 1\r\n\r\nx",
     "a length with a sign": POST + b"Content-Length: +1\r\n\r\nx",
     "a length in hex": POST + b"Content-Length: 0x1\r\n\r\nx",
-    "a length and chunks": POST + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-    "chunks twice": POST + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "a length and chunks": POST
+    + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "chunks twice": POST
+    + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     "chunks in 1.0": b"POST /health HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     "a signature twice": POST + b"webhook-signature: v1,a\r\nWebhook-Signature: v1,b\r\n\r\n",
     "another signature twice": POST + b"X-Any-Signature: a\r\nX-Any-Signature: b\r\n\r\n",
@@ -191,7 +202,10 @@ def test_chunks_that_read_in_two_ways_are_refused(body: bytes, size: int) -> Non
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 1000])
 def test_what_is_plain_is_read_however_it_is_cut(size: int) -> None:
     connection = strict(h11.Connection(h11.SERVER), own=True)
-    data = b"POST /a HTTP/1.1\r\nHost: x\r\nAccept: a\r\nAccept: b\r\nTransfer-Encoding: chunked\r\n\r\n"
+    data = (
+        b"POST /a HTTP/1.1\r\nHost: x\r\nAccept: a\r\nAccept: b\r\nTransfer-Encoding: "
+        b"chunked\r\n\r\n"
+    )
     data += b"3;a=b\r\nabc\r\n0\r\nX-Trailer: http://y z\r\n\r\n"
     events = list[h11.Event]()
     for at in range(0, len(data), size):

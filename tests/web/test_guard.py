@@ -52,7 +52,12 @@ async def changed(served: Served) -> tuple[int, ...]:
     """What would show that something was done."""
     rows = await served.app.store.sessions(OWNER, 1000)
     tokens = await served.people.tokens()
-    return served.app.store.last_inbox_id(), len(rows), len(tokens), len(await served.people.users())
+    return (
+        served.app.store.last_inbox_id(),
+        len(rows),
+        len(tokens),
+        len(await served.people.users()),
+    )
 
 
 def problem(answer: tuple[int, Any]) -> tuple[int, str]:
@@ -64,7 +69,9 @@ def problem(answer: tuple[int, Any]) -> tuple[int, str]:
     assert list(body) == (["error"] if openai else ["error", "detail"]), body
     if not openai:
         detail = body["detail"]
-        assert detail == error["message"] or all(fault["loc"] and fault["msg"] for fault in detail), body
+        assert detail == error["message"] or all(
+            fault["loc"] and fault["msg"] for fault in detail
+        ), body
     assert set(error) == {"code", "message", "type", "request_id"} and all(error.values()), error
     assert CODES.fullmatch(error["code"]) and error["message"].endswith((".", "?")), error
     return status, error["code"]
@@ -74,7 +81,14 @@ async def test_every_route_under_another_name(served: Served) -> None:
     """A name that somebody else's DNS points here is answered nothing, not even the page."""
     before = await changed(served)
     for method, path in [*ROUTES, *STATIC]:
-        for host in ("attacker.test:8000", "127.0.0.1", "localhost:1", "127.0.0.1.:8000", "[::1]", "x@127.0.0.1"):
+        for host in (
+            "attacker.test:8000",
+            "127.0.0.1",
+            "localhost:1",
+            "127.0.0.1.:8000",
+            "[::1]",
+            "x@127.0.0.1",
+        ):
             async with served.http.request(
                 method, served.url + path, headers={**served.owner.headers, "host": host}
             ) as answer:
@@ -93,10 +107,19 @@ async def test_pages_of_other_sites(served: Served) -> None:
     _, page = await served.browser()
     port = served.url.rpartition(":")[2]
     before = await changed(served)
-    evil = ["https://evil.test", "null", f"http://localhost:{int(port) + 1}", "file://", f"http://evil.test:{port}"]
+    evil = [
+        "https://evil.test",
+        "null",
+        f"http://localhost:{int(port) + 1}",
+        "file://",
+        f"http://evil.test:{port}",
+    ]
     for method, path in CHANGING:
         for origin in evil:
-            assert problem(await page.ask(method, path, {}, headers={"origin": origin})) == (403, "wrong_origin")
+            assert problem(await page.ask(method, path, {}, headers={"origin": origin})) == (
+                403,
+                "wrong_origin",
+            )
         cross = {"sec-fetch-site": "cross-site"}
         assert problem(await page.ask(method, path, {}, headers=cross)) == (403, "wrong_origin")
     for socket in SOCKETS:
@@ -108,12 +131,17 @@ async def test_pages_of_other_sites(served: Served) -> None:
 
 
 async def test_a_cookie_alone_changes_nothing(served: Served) -> None:
-    """Without Origin, or without the header that a form of another site cannot send, or with both and a plain form."""
+    """Without Origin, or without the header that a form of another site cannot send, or with both
+    and a plain form."""
     _, page = await served.browser()
     without = {name: value for name, value in page.headers.items() if name != "origin"}
     silent = Client(served.http, served.url, without)
-    forged = Client(served.http, served.url, {n: v for n, v in page.headers.items() if n != "x-deskhand"})
-    mixed = Client(served.http, served.url, {**served.owner.headers, "cookie": page.headers["cookie"]})
+    forged = Client(
+        served.http, served.url, {n: v for n, v in page.headers.items() if n != "x-deskhand"}
+    )
+    mixed = Client(
+        served.http, served.url, {**served.owner.headers, "cookie": page.headers["cookie"]}
+    )
     for method, path in CHANGING:
         assert problem(await silent.ask(method, path, {})) == (403, "wrong_origin")
         assert problem(await forged.ask(method, path, {})) == (403, "forged")
@@ -125,7 +153,8 @@ async def test_a_cookie_alone_changes_nothing(served: Served) -> None:
 
 
 async def test_what_was_rotated_is_dead_within_a_second(served: Served) -> None:
-    """With a socket open and requests in use. The best of three counts: this machine may have other things to do."""
+    """With a socket open and requests in use. The best of three counts: this machine may have other
+    things to do."""
     took: list[float] = []
     for _ in range(3):
         row, client = await served.token()
@@ -133,7 +162,10 @@ async def test_what_was_rotated_is_dead_within_a_second(served: Served) -> None:
             assert (await client.ask("GET", "/api/status"))[0] == 200
             status, made = await served.owner.ask("POST", f"/api/tokens/{row.id}/rotate")
             rotated = anyio.current_time()
-            assert status == 200 and problem(await client.ask("GET", "/api/status")) == (401, "unauthenticated")
+            assert status == 200 and problem(await client.ask("GET", "/api/status")) == (
+                401,
+                "unauthenticated",
+            )
             with anyio.fail_after(20):
                 assert (await socket.receive()).type is aiohttp.WSMsgType.CLOSE
             took.append(anyio.current_time() - rotated)
@@ -152,7 +184,9 @@ async def test_without_a_credential_or_with_one_that_is_void(served: Served) -> 
             wanted = (401, "unauthenticated")
             assert problem(answer) == wanted, endpoint.name
             ours = {"origin": served.url}
-            assert problem(await stranger.ask(endpoint.method, address(endpoint.path), body, headers=ours)) == (
+            assert problem(
+                await stranger.ask(endpoint.method, address(endpoint.path), body, headers=ours)
+            ) == (
                 401,
                 "unauthenticated",
             )
@@ -170,7 +204,10 @@ async def test_without_a_credential_or_with_one_that_is_void(served: Served) -> 
     for near in (kept[:-1], kept + "x", kept.upper(), "Basic " + kept[7:]):
         status, _ = await served.client(authorization=near).ask("GET", "/api/status")
         assert status == 401, near
-    assert problem(await served.client().ask("GET", f"/api/status?token={kept[7:]}")) == (401, "unauthenticated")
+    assert problem(await served.client().ask("GET", f"/api/status?token={kept[7:]}")) == (
+        401,
+        "unauthenticated",
+    )
 
 
 async def test_expired(tmp_path: Path) -> None:
@@ -189,9 +226,10 @@ async def test_a_scope_is_needed_for_each_route(served: Served) -> None:
     for endpoint in ENDPOINTS:
         if endpoint.needs not in ("public", "read"):
             body: dict[str, str] | None = None if endpoint.method in ("GET", "DELETE") else {}
-            assert problem(await reader.ask(endpoint.method, address(endpoint.path), body)) == (403, "forbidden"), (
-                endpoint.name
-            )
+            assert problem(await reader.ask(endpoint.method, address(endpoint.path), body)) == (
+                403,
+                "forbidden",
+            ), endpoint.name
     assert await changed(served) == before
 
 
@@ -201,7 +239,12 @@ BAD = {
     "another type": (b'{"text": 1}', "application/json", 400, "bad_request"),
     "a list": (b"[]", "application/json", 400, "bad_request"),
     "nothing": (b"", "application/json", 400, "bad_request"),
-    "too deep": (b'{"text": "x", "more": ' + b"[" * 40 + b"]" * 40 + b"}", "application/json", 400, "bad_request"),
+    "too deep": (
+        b'{"text": "x", "more": ' + b"[" * 40 + b"]" * 40 + b"}",
+        "application/json",
+        400,
+        "bad_request",
+    ),
     "far too deep": (b"[" * 900_000, "application/json", 400, "bad_request"),
     "no utf-8": (b'{"text": "\xff\xfe"}', "application/json", 400, "bad_request"),
     "half a pair": (b'{"text": "\\ud800"}', "application/json", 400, "bad_request"),
@@ -219,7 +262,11 @@ async def test_bad_bodies(served: Served, name: str) -> None:
     skip = {} if kind else {"skip_auto_headers": ["content-type"]}
     for path in ("/api/sessions/a/messages", "/api/models/select", "/api/login"):
         answer = await served.owner.ask("POST", path, data=data, headers=headers, **skip)
-        theirs = path == "/api/models/select" and "detail" in answer[1] and isinstance(answer[1]["detail"], list)
+        theirs = (
+            path == "/api/models/select"
+            and "detail" in answer[1]
+            and isinstance(answer[1]["detail"], list)
+        )
         assert problem(answer) == (422 if theirs else status, code), path
     assert await changed(served) == before
 
@@ -235,7 +282,10 @@ async def test_a_body_without_end_is_not_read(served: Served) -> None:
             yield b" " * 1024
 
     answer = await served.owner.ask(
-        "POST", "/api/sessions/a/messages", data=endless(), headers={"content-type": "application/json"}
+        "POST",
+        "/api/sessions/a/messages",
+        data=endless(),
+        headers={"content-type": "application/json"},
     )
     assert problem(answer) == (413, "too_large")
 
@@ -328,10 +378,14 @@ async def test_ten_thousand_guesses(tmp_path: Path) -> None:
     for start in range(0, 10_000, 100):
         async with anyio.create_task_group() as tasks:
             for number in range(start, start + 100):
-                tasks.start_soon(guess, number, ("127.0.0.1", "::ffff:127.0.0.1", "::1")[number % 3])
+                tasks.start_soon(
+                    guess, number, ("127.0.0.1", "::ffff:127.0.0.1", "::1")[number % 3]
+                )
         clock.advance(0.1)
         if start % 1000 == 0:
-            assert (await guesses.grant(page, "127.0.0.1")).browser, "who was let in before still is"
+            assert (await guesses.grant(page, "127.0.0.1")).browser, (
+                "who was let in before still is"
+            )
     asked = people.evaluated - 10
     assert asked == told[401] and asked <= 12 and told[429] == 10_000 - asked
     clock.advance(50)
@@ -342,7 +396,9 @@ async def test_ten_thousand_guesses(tmp_path: Path) -> None:
     right = await guesses.grant(Credential(secret, browser=False), "127.0.0.1")
     assert right.principal == OWNER
     for _ in range(50):
-        await guesses.grant(Credential((await people.make_token("owner", "more"))[1], browser=False), "127.0.0.1")
+        await guesses.grant(
+            Credential((await people.make_token("owner", "more"))[1], browser=False), "127.0.0.1"
+        )
     await store.close()
 
 
@@ -354,7 +410,10 @@ async def test_guesses_over_http(served: Served) -> None:
         status, _ = await served.client(authorization=f"Bearer dh_{number}").ask("GET", "/")
         statuses.append(status)
     assert statuses.count(401) <= 20 and set(statuses) == {401, 429}
-    links = [(await served.client(origin=served.url).ask("POST", "/api/login", {"code": str(n)}))[0] for n in range(9)]
+    links = [
+        (await served.client(origin=served.url).ask("POST", "/api/login", {"code": str(n)}))[0]
+        for n in range(9)
+    ]
     assert set(links) <= {401, 429} and 429 in links
     await page.get("/api/status")
 
@@ -362,7 +421,9 @@ async def test_guesses_over_http(served: Served) -> None:
 async def test_a_link_is_used_once(served: Served) -> None:
     code = await served.people.make_login("owner")
     visitor = served.client(origin=served.url)
-    async with served.http.post(f"{served.url}/api/login", json={"code": code}, headers=visitor.headers) as answer:
+    async with served.http.post(
+        f"{served.url}/api/login", json={"code": code}, headers=visitor.headers
+    ) as answer:
         cookie = answer.headers["set-cookie"]
         assert answer.status == 204
     assert "HttpOnly" in cookie and "SameSite=strict" in cookie and "Path=/" in cookie
@@ -374,7 +435,8 @@ async def test_a_link_is_used_once(served: Served) -> None:
 
 
 async def test_behind_a_proxy_with_tls_links_lead_back_through_it(tmp_path: Path) -> None:
-    """The cookie then never goes in the clear. A proxy is known by the name that was set, and nothing else."""
+    """The cookie then never goes in the clear. A proxy is known by the name that was set, and
+    nothing else."""
     name = "desk.example.org"
     async with serving(tmp_path, web={"hosts": [name]}) as served:
         _, page = await served.browser()
@@ -383,7 +445,9 @@ async def test_behind_a_proxy_with_tls_links_lead_back_through_it(tmp_path: Path
         url, _, code = made["url"].partition("#login=")
         assert (status, url) == (201, f"https://{name}/")
         headers = {"host": name, "origin": f"https://{name}"}
-        async with served.http.post(f"{served.url}/api/login", json={"code": code}, headers=headers) as answer:
+        async with served.http.post(
+            f"{served.url}/api/login", json={"code": code}, headers=headers
+        ) as answer:
             assert answer.status == 204 and "; Secure" in answer.headers["set-cookie"]
         page.headers.update({"origin": "https://other.example.org"})
         assert problem(await page.ask("POST", "/api/logins", {})) == (403, "wrong_origin")
@@ -392,7 +456,9 @@ async def test_behind_a_proxy_with_tls_links_lead_back_through_it(tmp_path: Path
 async def test_what_was_revoked_ends_its_stream(served: Served) -> None:
     row, client = await served.token()
     await client.ask("POST", "/api/sessions/a/messages", {"text": "hello"})
-    async with served.http.get(f"{served.url}/api/sessions/a/events", headers=client.headers) as stream:
+    async with served.http.get(
+        f"{served.url}/api/sessions/a/events", headers=client.headers
+    ) as stream:
         async for line in stream.content:
             if b"turn_ended" in line:
                 break
@@ -412,24 +478,35 @@ def test_two_hundred_and_fifty_six_bits_and_one_address() -> None:
 async def test_other_machines_only_with_tls(tmp_path: Path, host: str) -> None:
     (tmp_path / "deskhand.yaml").write_text(f'web: {{host: "{host}", port: 0}}')
     settings = read_settings(None, {"DESKHAND_HOME": str(tmp_path), "HOME": str(tmp_path)})
-    async with Models(settings) as models, open_app(settings, Parts(lambda name: ScriptedModel())) as app:
+    async with (
+        Models(settings) as models,
+        open_app(settings, Parts(lambda name: ScriptedModel())) as app,
+    ):
         with pytest.raises(ConfigError, match="tls_cert"):
             await Site(app, models).run()
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
-def test_it_does_not_start_where_others_would_reach_it_in_the_clear(tmp_path: Path, host: str) -> None:
+def test_it_does_not_start_where_others_would_reach_it_in_the_clear(
+    tmp_path: Path, host: str
+) -> None:
     (tmp_path / "deskhand.yaml").write_text(f'web: {{host: "{host}", port: 0}}')
     command = [sys.executable, "-P", "-m", "deskhand", "serve"]
     environment = {**os.environ, "DESKHAND_HOME": str(tmp_path), "HOME": str(tmp_path)}
     done = subprocess.run(
-        command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=50
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=50,
     )
     assert done.returncode != 0 and "tls_cert" in done.stderr
 
 
 def test_each_route_says_who_may() -> None:
-    """Nothing is public but these: whoever adds one says so here. A hook is opened by its signature."""
+    """Nothing is public but these: whoever adds one says so here. A hook is opened by its
+    signature."""
     public = {each.name for each in ENDPOINTS if each.needs == "public"}
     mine = {"GET /health", "POST /api/login", "GET /api/auth/config", "GET /openapi.json"}
     assert public == mine | {"POST /api/hooks/{name}"}

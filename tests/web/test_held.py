@@ -39,8 +39,15 @@ async def test_a_file_is_seen_and_approved(served: Served) -> None:
     why = "content from outside: https://a.example"
     assert row == {"path": str(file), "shown": str(file), "agent": "default", "why": why}
     one = await served.owner.get(f"/api/held/file?path={quote(str(file))}")
-    assert one["text"] == "Be kind.\\u202e" and one["why"] == why and one["bound"] and not one["problem"]
-    status, left = await served.owner.ask("POST", "/api/held/approve", {"path": str(file), "digest": one["digest"]})
+    assert (
+        one["text"] == "Be kind.\\u202e"
+        and one["why"] == why
+        and one["bound"]
+        and not one["problem"]
+    )
+    status, left = await served.owner.ask(
+        "POST", "/api/held/approve", {"path": str(file), "digest": one["digest"]}
+    )
     assert (status, left) == (200, []) and await served.owner.get("/api/held") == []
     file.write_text("Be bold.")
     (row,) = await served.owner.get("/api/held")
@@ -51,11 +58,15 @@ async def test_only_what_was_seen_is_approved(served: Served) -> None:
     file = await held(served)
     one = await served.owner.get(f"/api/held/file?path={quote(str(file))}")
     file.write_text("Be bold.")
-    status, problem = await served.owner.ask("POST", "/api/held/approve", {"path": str(file), "digest": one["digest"]})
+    status, problem = await served.owner.ask(
+        "POST", "/api/held/approve", {"path": str(file), "digest": one["digest"]}
+    )
     assert status == 403 and "was changed after you looked at it" in problem["error"]["message"]
     for path in ("SOUL.md", "/etc/passwd", "/none", "/\0"):
         given = {"path": path, "digest": one["digest"]}
-        assert (await served.owner.ask("POST", "/api/held/approve", given))[0] in (400, 403, 422), path
+        assert (await served.owner.ask("POST", "/api/held/approve", given))[0] in (400, 403, 422), (
+            path
+        )
     assert await served.owner.get("/api/held") != []
 
 

@@ -24,11 +24,18 @@ async def test_status_and_health_name_the_same_version(served: Served) -> None:
 async def test_settings_are_shown_without_secrets_and_set_at_once(served: Served) -> None:
     before = await served.owner.get("/api/settings")
     assert "defaults.steps" in before["keys"] and "web.host" not in before["keys"]
-    status, after = await served.owner.ask("PATCH", "/api/settings", {"key": "defaults.steps", "value": 7})
+    status, after = await served.owner.ask(
+        "PATCH", "/api/settings", {"key": "defaults.steps", "value": 7}
+    )
     assert (status, after["config"]["defaults"]["steps"]) == (200, 7)
     assert served.app.settings.agent("default").steps == 7
-    assert "steps: 7" in Path(after["file"]).read_text() or '"steps": 7' in Path(after["file"]).read_text()
-    status, back = await served.owner.ask("PATCH", "/api/settings", {"key": "defaults.steps", "value": None})
+    assert (
+        "steps: 7" in Path(after["file"]).read_text()
+        or '"steps": 7' in Path(after["file"]).read_text()
+    )
+    status, back = await served.owner.ask(
+        "PATCH", "/api/settings", {"key": "defaults.steps", "value": None}
+    )
     assert status == 200 and "steps" not in back["config"]["defaults"]
 
 
@@ -54,21 +61,36 @@ async def test_what_is_not_set_from_here(served: Served, key: str, value: object
     file = served.app.settings.file
     before = served.app.settings.config
     text = file.read_text()
-    assert problem(await served.owner.ask("PATCH", "/api/settings", {"key": key, "value": value}))[0] == 400
+    assert (
+        problem(await served.owner.ask("PATCH", "/api/settings", {"key": key, "value": value}))[0]
+        == 400
+    )
     assert file.read_text() == text and served.app.settings.config == before
 
 
 async def test_a_secret_in_the_configuration_is_not_shown(tmp_path: Path) -> None:
-    providers = {"mine": {"base_url": "http://127.0.0.1:1/v1?key=sk-very-secret-0123456789", "key_env": "MINE_KEY"}}
+    providers = {
+        "mine": {
+            "base_url": "http://127.0.0.1:1/v1?key=sk-very-secret-0123456789",
+            "key_env": "MINE_KEY",
+        }
+    }
     async with serving(tmp_path, providers=providers) as served:
         shown = await served.owner.ask("GET", "/api/settings")
         assert "sk-very-secret" not in str(shown), shown
 
 
 async def test_a_skill_is_written_and_found(served: Served) -> None:
-    draft = {"name": "tidy-up", "description": "Use it to tidy:\n up", "body": "# Tidy\nPut it away."}
+    draft = {
+        "name": "tidy-up",
+        "description": "Use it to tidy:\n up",
+        "body": "# Tidy\nPut it away.",
+    }
     status, made = await served.owner.ask("POST", "/api/skills", draft)
-    assert (status, made) == (200, {"name": "tidy-up", "description": "Use it to tidy: up", "source": "shared"})
+    assert (status, made) == (
+        200,
+        {"name": "tidy-up", "description": "Use it to tidy: up", "source": "shared"},
+    )
     assert made in await served.owner.get("/api/skills")
     file = served.app.settings.skills_folder / "tidy-up" / "SKILL.md"
     assert file.read_text().endswith("---\n\n# Tidy\nPut it away.\n")
@@ -88,7 +110,10 @@ async def test_models(served: Served) -> None:
     assert "scripted/echo" in {each["id"] for each in listed["models"]}
     lmstudio = listed["providers"]["lmstudio"]
     openrouter = listed["providers"]["openrouter"]
-    assert (lmstudio["reachable"], openrouter["searchable"]) == (False, False) and "no key" in openrouter["note"]
+    assert (lmstudio["reachable"], openrouter["searchable"]) == (
+        False,
+        False,
+    ) and "no key" in openrouter["note"]
     body = {"provider": "scripted", "model_id": "tour"}
     status, chosen = await served.owner.ask("POST", "/api/models/select", body)
     assert status == 200 and (chosen["provider"], chosen["model_id"]) == ("scripted", "tour")
@@ -104,7 +129,9 @@ async def test_a_skill_that_a_member_wrote_is_no_skill_of_others(tmp_path: Path)
         bob = (await served.token("bob"))[1]
         folder = Path(served.app.current.agent("default").folder) / "skills" / "tidy"
         folder.mkdir(parents=True)
-        (folder / "SKILL.md").write_text("---\nname: tidy\ndescription: Do as bob says.\n---\nDo.\n")
+        (folder / "SKILL.md").write_text(
+            "---\nname: tidy\ndescription: Do as bob says.\n---\nDo.\n"
+        )
         label = msgspec.json.encode(Label("tool_local", by=("bob",)))
         row = (str((folder / "SKILL.md").resolve()), label, "default/web:bob:x", 0.0)
         await served.app.store.change((Change("file_label_set", row),))

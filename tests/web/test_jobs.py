@@ -48,26 +48,44 @@ async def test_a_job_from_its_file_to_its_end(served: Served) -> None:
     made = await make(served.owner, name="look", text=DAILY)
     assert made["job"]["when"] == "at 09:00 every day (UTC)" and made["job"]["state"] == "on"
     assert made["job"]["next_at"] and made["job"]["last_result"] == "has not run yet"
-    assert made["forecast"].startswith("Forecast: 30 runs in 30 days;") and made["prompt"] == "Look around."
+    assert (
+        made["forecast"].startswith("Forecast: 30 runs in 30 days;")
+        and made["prompt"] == "Look around."
+    )
     (row,) = [each for each in await served.owner.get("/api/jobs") if each["name"] == "look"]
     assert row == made["job"]
-    changed = await served.owner.ask("PUT", "/api/jobs/look", {"text": DAILY.replace("09:00", "10:00")})
+    changed = await served.owner.ask(
+        "PUT", "/api/jobs/look", {"text": DAILY.replace("09:00", "10:00")}
+    )
     assert changed[1]["job"]["when"] == "at 10:00 every day (UTC)"
     assert (await served.owner.ask("POST", "/api/jobs/look/disable"))[1]["state"] == "off"
     assert (await served.owner.ask("POST", "/api/jobs/look/enable"))[1]["enabled"] is True
     status, started = await served.owner.ask("POST", "/api/jobs/look/run")
     assert status == 202 and started["slot"]
-    (theirs,) = [each for each in (await served.owner.get("/api/cron"))["jobs"] if each["id"] == "look"]
-    assert theirs["prompt_preview"] == "Look around." and theirs["next_run"] and theirs["run_count"] in (0, 1)
+    (theirs,) = [
+        each for each in (await served.owner.get("/api/cron"))["jobs"] if each["id"] == "look"
+    ]
+    assert (
+        theirs["prompt_preview"] == "Look around."
+        and theirs["next_run"]
+        and theirs["run_count"] in (0, 1)
+    )
     (run,) = await served.owner.get("/api/jobs/look/runs?limit=5")
     assert run["slot"] == started["slot"]
-    assert (await served.owner.get("/api/status"))["cron_jobs"] == len(await served.owner.get("/api/jobs"))
+    assert (await served.owner.get("/api/status"))["cron_jobs"] == len(
+        await served.owner.get("/api/jobs")
+    )
     assert (await served.owner.ask("DELETE", "/api/jobs/look"))[0] == 204
     assert (await served.owner.ask("GET", "/api/jobs/look"))[0] == 404
     status, undone = await served.owner.ask("POST", "/api/jobs/look/undo")
     assert status == 200 and undone["job"]["when"] == "at 10:00 every day (UTC)"
-    assert (await served.owner.ask("POST", "/api/jobs/look/redo"))[1] == {"name": "look", "job": None}
-    assert said(await served.owner.ask("POST", "/api/jobs/nothing/undo"))[1].startswith("There is no change of the job")
+    assert (await served.owner.ask("POST", "/api/jobs/look/redo"))[1] == {
+        "name": "look",
+        "job": None,
+    }
+    assert said(await served.owner.ask("POST", "/api/jobs/nothing/undo"))[1].startswith(
+        "There is no change of the job"
+    )
 
 
 async def test_nobody_sees_or_changes_what_is_anothers(served: Served) -> None:
@@ -85,9 +103,13 @@ async def test_nobody_sees_or_changes_what_is_anothers(served: Served) -> None:
         ("POST", "/api/cron/mine/run", None),
         ("POST", "/api/cron/mine/toggle", None),
     ):
-        assert said(await member.ask(method, path, body)) == (404, "There is no such job here."), path
+        assert said(await member.ask(method, path, body)) == (404, "There is no such job here."), (
+            path
+        )
     unknown = await member.ask("GET", "/api/jobs/none")
-    assert said(unknown) == (404, "There is no such job here."), "one that is not there looks the same"
+    assert said(unknown) == (404, "There is no such job here."), (
+        "one that is not there looks the same"
+    )
     for text, why in (
         (DAILY.replace("---\ns", "---\nfor: owner\ns"), "in nobody else's"),
         (DAILY.replace("---\ns", "---\nkind: chore\nchore: clean\ns"), "nly an owner"),
@@ -116,7 +138,10 @@ async def test_an_owner_resumes_paused_jobs(served: Served) -> None:
     assert (await served.owner.get("/api/jobs/mine"))["job"]["state"] == "paused: on holiday"
     assert (await member.ask("POST", "/api/scheduler/resume"))[0] == 403
     assert await served.owner.get("/api/scheduler") == paused
-    assert (await served.owner.ask("POST", "/api/scheduler/resume"))[1] == {"paused": "", "resumable": False}
+    assert (await served.owner.ask("POST", "/api/scheduler/resume"))[1] == {
+        "paused": "",
+        "resumable": False,
+    }
 
 
 async def test_an_owner_sees_what_reached_nobody(served: Served) -> None:
@@ -125,7 +150,11 @@ async def test_an_owner_sees_what_reached_nobody(served: Served) -> None:
     await served.app.store.change(await alerts.tell("k", "It burns."))
     health = await member.get("/health")
     (fact,) = [each for each in health["components"] if each["name"] == "alerts"]
-    assert health["status"] == "degraded" and fact["state"] == "degraded" and "burns" not in str(health)
+    assert (
+        health["status"] == "degraded"
+        and fact["state"] == "degraded"
+        and "burns" not in str(health)
+    )
     assert (await member.ask("GET", "/api/alerts"))[0] == 403
     (alert,) = await served.owner.get("/api/alerts")
     assert (alert["text"], alert["state"]) == ("It burns.", "unreached")
@@ -152,13 +181,22 @@ async def test_a_reader_only_reads(served: Served) -> None:
         ({"name": "x", "text": "---\nschedule: 0 0 31 2 *\n---\n\nx"}, "no month"),
         ({"name": "x", "text": "---\nschedule: at 2001-01-01 00:00\n---\n\nx"}, "past"),
         ({"name": "x", "text": "---\non: file ../x\n---\n\nx"}, "no path in the workspace"),
-        ({"name": "x", "text": "---\nhooks: {prerun: ../../x}\nschedule: daily 09:00\n---\n\nx"}, "within the folder"),
-        ({"name": "x", "text": "---\nagent: nobody\nschedule: daily 09:00\n---\n\nx"}, "no agent 'nobody'"),
+        (
+            {"name": "x", "text": "---\nhooks: {prerun: ../../x}\nschedule: daily 09:00\n---\n\nx"},
+            "within the folder",
+        ),
+        (
+            {"name": "x", "text": "---\nagent: nobody\nschedule: daily 09:00\n---\n\nx"},
+            "no agent 'nobody'",
+        ),
         ({"name": "x", "text": "---\nschedule: daily 09:00\n---\n\n" + "x" * 60_000}, "too long"),
         ({"name": "x"}, "either `text`"),
         ({"text": DAILY, "blueprint": "reminder"}, "either `text`"),
         ({"blueprint": "none"}, "there are: morning-brief"),
-        ({"blueprint": "reminder", "slots": {"text": "x", "when": "daily 09:00"}}, "where it is said"),
+        (
+            {"blueprint": "reminder", "slots": {"text": "x", "when": "daily 09:00"}},
+            "where it is said",
+        ),
         (
             {"blueprint": "reminder", "slots": {"text": "x", "when": "soon"}, "to": "web:a"},
             "'when' (when) cannot be 'soon'",
@@ -178,7 +216,9 @@ async def test_a_taken_name_stays(served: Served) -> None:
     member = await ann(served)
     await make(member, name="look", text=DAILY)
     for name in ("look", "LOOK"):
-        status, words = said(await served.owner.ask("POST", "/api/jobs", {"name": name, "text": DAILY}))
+        status, words = said(
+            await served.owner.ask("POST", "/api/jobs", {"name": name, "text": DAILY})
+        )
         assert status == 403 and "already" in words
 
 
@@ -186,30 +226,48 @@ async def test_blueprints_are_drawn_previewed_and_made(served: Served) -> None:
     found = await served.owner.get("/api/blueprints")
     assert [each["name"] for each in found] == [each.name for each in BLUEPRINTS]
     assert found[0]["form"]["properties"]["time"]["default"] == "07:30"
-    draft = {"blueprint": "reminder", "slots": {"text": "call Ann", "when": "every 2h"}, "to": "web:jobs"}
+    draft = {
+        "blueprint": "reminder",
+        "slots": {"text": "call Ann", "when": "every 2h"},
+        "to": "web:jobs",
+    }
     before = len(await served.owner.get("/api/jobs"))
     status, shown = await served.owner.ask("POST", "/api/blueprints/preview", draft)
     assert status == 200 and shown["name"] == "reminder" and shown["prompt"] == "call Ann"
     assert shown["command"] == (
-        "deskhand jobs add --blueprint reminder --slot 'text=call Ann' --slot 'when=every 2h' --to web:jobs"
+        "deskhand jobs add --blueprint reminder --slot 'text=call Ann' --slot 'when=every "
+        "2h' --to web:jobs"
     )
     assert shown["forecast"] == "Forecast: 360 runs in 30 days, and no tokens (it asks no model)."
-    assert len(shown["next_at"]) == 3 and len(await served.owner.get("/api/jobs")) == before, "nothing is made"
-    assert [(await make(served.owner, **draft))["job"]["name"] for _ in range(2)] == ["reminder", "reminder-2"]
+    assert len(shown["next_at"]) == 3 and len(await served.owner.get("/api/jobs")) == before, (
+        "nothing is made"
+    )
+    assert [(await make(served.owner, **draft))["job"]["name"] for _ in range(2)] == [
+        "reminder",
+        "reminder-2",
+    ]
 
 
 async def test_a_reminder_stands_in_a_conversation_of_the_page(served: Served) -> None:
     member = await ann(served)
-    draft = {"blueprint": "reminder", "slots": {"text": "call Bob", "when": "every 2h"}, "to": "web:jobs"}
+    draft = {
+        "blueprint": "reminder",
+        "slots": {"text": "call Bob", "when": "every 2h"},
+        "to": "web:jobs",
+    }
     made = await make(member, **draft)
     assert (await member.ask("POST", f"/api/jobs/{made['job']['name']}/run"))[0] == 202
     with anyio.fail_after(30):
         while not (found := (await member.get("/api/sessions"))["sessions"]):
             await anyio.sleep(0.02)
-    assert [(each["name"], each["title"]) for each in found] == [("jobs", "call Bob")], "begun by nobody's message"
+    assert [(each["name"], each["title"]) for each in found] == [("jobs", "call Bob")], (
+        "begun by nobody's message"
+    )
     (event,) = await member.get("/api/sessions/jobs/log")
     assert event["event"]["reply"] == "call Bob"
-    assert [each["name"] for each in (await served.owner.get("/api/sessions"))["sessions"]] == ["default~web:ann:jobs"]
+    assert [each["name"] for each in (await served.owner.get("/api/sessions"))["sessions"]] == [
+        "default~web:ann:jobs"
+    ]
 
 
 async def test_a_hook_is_opened_by_its_signature_alone(served: Served) -> None:
@@ -220,21 +278,30 @@ async def test_a_hook_is_opened_by_its_signature_alone(served: Served) -> None:
     stranger = served.client()
 
     async def send(name: str, headers: dict[str, str], data: bytes = body) -> tuple[int, Any]:
-        async with served.http.post(f"{served.url}/api/hooks/{name}", data=data, headers=headers) as answer:
+        async with served.http.post(
+            f"{served.url}/api/hooks/{name}", data=data, headers=headers
+        ) as answer:
             return answer.status, msgspec.json.decode(await answer.read())
 
     good = signed("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", "msg_1", now, body)
     refusals = {said(await send(name, good)) for name in ("door", "other", "none")}
     served.app.secrets.set("webhook.door", "whsec_YSBzZWNyZXQgb2Ygb3Vycw==", "file")
-    refusals |= {said(await send("door", headers)) for headers in ({}, signed("whsec_d3Jvbmc=", "msg_1", now, body))}
-    refusals.add(said(await send("door", signed("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", "msg_1", now - 600, body))))
+    refusals |= {
+        said(await send("door", headers))
+        for headers in ({}, signed("whsec_d3Jvbmc=", "msg_1", now, body))
+    }
+    refusals.add(
+        said(await send("door", signed("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", "msg_1", now - 600, body)))
+    )
     assert len(refusals) == 1, "a stranger learns nothing of which jobs there are"
     ((status, words),) = refusals
     assert status == 401 and "deskhand jobs show" in words
     assert await send("door", good) == (202, {"new": True})
     assert await send("door", good) == (202, {"new": False}), "a replay is the same slot"
     assert (await send("door", good, b"x" * 300_000))[0] == 413
-    assert (await send("door", {**good, "origin": "https://evil.example"}))[0] == 403, "no page of another site"
+    assert (await send("door", {**good, "origin": "https://evil.example"}))[0] == 403, (
+        "no page of another site"
+    )
     assert (await send("door", {**good, "cookie": "deskhand=x"}))[0] == 403
     assert (await stranger.ask("POST", "/api/jobs", {"name": "x", "text": DAILY}))[0] == 401
     runs = await served.owner.get("/api/jobs/door/runs")

@@ -43,11 +43,17 @@ async def test_search_usage_and_lists(served: Served) -> None:
     await served.owner.ask("POST", "/api/chat/one", {"message": "the quick brown fox"})
     await eve.ask("POST", "/api/chat/hers", {"message": "a slow brown bear"})
     hits = await served.owner.get("/api/search?q=brown")
-    assert {(hit["name"], hit["role"]) for hit in hits} >= {("one", "user"), ("default~web:eve:hers", "user")}
+    assert {(hit["name"], hit["role"]) for hit in hits} >= {
+        ("one", "user"),
+        ("default~web:eve:hers", "user"),
+    }
     mine = await eve.get("/api/search?q=brow")
     assert {hit["name"] for hit in mine} == {"hers"}
     assert any("\ue000brown\ue001" in hit["excerpt"] for hit in mine)
-    assert problem(await eve.ask("GET", "/api/search?q=fox&session=default~web:owner:one")) == (404, "not_found")
+    assert problem(await eve.ask("GET", "/api/search?q=fox&session=default~web:owner:one")) == (
+        404,
+        "not_found",
+    )
     assert await eve.get("/api/search?q=%22%20OR%20NEAR(") == []
     used = await served.owner.get("/api/usage?range=today")
     assert used["total"] == {
@@ -55,15 +61,25 @@ async def test_search_usage_and_lists(served: Served) -> None:
         **{"api_calls": 2, "cost": 0.0, "known_cost": 0.0},
     }
     assert [line["id"] for line in used["models"]] == ["scripted/echo"] and len(used["days"]) == 1
-    assert [line["session_id"] for line in (await eve.get("/api/usage?range=all"))["sessions"]] == ["hers"]
-    row = next(each for each in (await served.owner.get("/api/sessions"))["sessions"] if each["name"] == "one")
+    assert [line["session_id"] for line in (await eve.get("/api/usage?range=all"))["sessions"]] == [
+        "hers"
+    ]
+    row = next(
+        each
+        for each in (await served.owner.get("/api/sessions"))["sessions"]
+        if each["name"] == "one"
+    )
     assert (row["session_id"], row["messages"], row["preview"]) == ("one", 2, "the quick brown fox")
-    assert row["token_usage"]["total_tokens"] == 20 and row["last_activity"] >= row["created_at"] > 0
+    assert (
+        row["token_usage"]["total_tokens"] == 20 and row["last_activity"] >= row["created_at"] > 0
+    )
 
 
 async def test_all_conversations_are_listed(served: Served) -> None:
     for n in range(55):
-        assert (await served.owner.ask("POST", f"/api/sessions/n{n}/messages", {"text": "hi"}))[0] == 202
+        assert (await served.owner.ask("POST", f"/api/sessions/n{n}/messages", {"text": "hi"}))[
+            0
+        ] == 202
     await settled(served.owner, "/api/sessions", lambda found: len(found["sessions"]) == 55)
     assert len((await served.owner.get("/api/sessions?limit=3"))["sessions"]) == 3
     assert problem(await served.owner.ask("GET", "/api/sessions?limit=0")) == (400, "bad_request")
@@ -88,7 +104,11 @@ async def test_one_question_about_several_calls(tmp_path: Path) -> None:
         await served.owner.ask("POST", "/api/chat/work", {"message": "tell both"})
         (waiting,) = await served.owner.get("/api/approvals")
         assert waiting["question"] == 'tell {"who":"ada"}\ntell {"who":"bob"}'
-        assert (waiting["tool"], waiting["arguments"], waiting["call_id"]) == ("tell", '{"who":"ada"}', "c0")
+        assert (waiting["tool"], waiting["arguments"], waiting["call_id"]) == (
+            "tell",
+            '{"who":"ada"}',
+            "c0",
+        )
         assert (waiting["calls"], waiting["choices"]) == (["c0", "c1"], ["once", "each", "no"])
         path = f"/api/sessions/work/asks/{waiting['ask_id']}"
         assert (await served.owner.ask("POST", path, {"choice": "once"}))[0] == 202
@@ -105,12 +125,18 @@ async def test_approvals_and_grants(tmp_path: Path) -> None:
         await served.people.add_user("eve", "member")
         _, eve = await served.token("eve")
         waiting = await served.owner.get("/api/approvals")
-        assert [(each["name"], each["tool"], each["approval"]) for each in waiting] == [("work", "act", True)]
+        assert [(each["name"], each["tool"], each["approval"]) for each in waiting] == [
+            ("work", "act", True)
+        ]
         assert await eve.get("/api/approvals") == []
         ask = waiting[0]["ask_id"]
-        theirs = await eve.ask("POST", f"/api/sessions/default~web:owner:work/asks/{ask}", {"choice": "once"})
+        theirs = await eve.ask(
+            "POST", f"/api/sessions/default~web:owner:work/asks/{ask}", {"choice": "once"}
+        )
         assert problem(theirs) == (404, "not_found")
-        assert (await served.owner.ask("POST", f"/api/sessions/work/asks/{ask}", {"choice": "always"}))[0] == 202
+        assert (
+            await served.owner.ask("POST", f"/api/sessions/work/asks/{ask}", {"choice": "always"})
+        )[0] == 202
         await settled(served.owner, "/api/sessions/work/log", ended(1))
         assert await served.owner.get("/api/approvals") == []
         grants = await served.owner.get("/api/grants")
@@ -118,7 +144,10 @@ async def test_approvals_and_grants(tmp_path: Path) -> None:
         assert await eve.get("/api/grants") == []
         await served.people.add_user("amy", "approver")
         _, amy = await served.token("amy")
-        assert problem(await amy.ask("DELETE", f"/api/grants/{grants[0]['id']}")) == (404, "not_found")
+        assert problem(await amy.ask("DELETE", f"/api/grants/{grants[0]['id']}")) == (
+            404,
+            "not_found",
+        )
         assert (await served.owner.ask("DELETE", f"/api/grants/{grants[0]['id']}"))[0] == 200
         assert await served.owner.get("/api/grants") == []
         said = {(note.who, note.what) for note in await served.people.notes()}
@@ -130,16 +159,23 @@ async def test_back_on_and_aside(served: Served) -> None:
         await served.owner.ask("POST", "/api/chat/talk", {"message": words})
     log = await settled(served.owner, "/api/sessions/talk/log", ended(2))
     first = next(each["n"] for each in log if each["event"]["type"] == "turn_ended")
-    middle = problem(await served.owner.ask("POST", "/api/sessions/talk/rewind", {"to_n": first + 1}))
+    middle = problem(
+        await served.owner.ask("POST", "/api/sessions/talk/rewind", {"to_n": first + 1})
+    )
     assert middle == (409, "not_at_rest")
-    assert problem(await served.owner.ask("POST", "/api/sessions/talk/rewind", {"to_n": 9999}))[0] == 400
+    assert (
+        problem(await served.owner.ask("POST", "/api/sessions/talk/rewind", {"to_n": 9999}))[0]
+        == 400
+    )
     status, branch = await served.owner.ask("POST", "/api/sessions/talk/branch", {"at_n": first})
     assert status == 201
     again = (await served.owner.ask("POST", "/api/sessions/talk/branch", {"at_n": first}))[1]
     assert again["name"] != branch["name"]
     aside = await served.owner.get(f"/api/sessions/{branch['name']}/state")
     assert [each["role"] for each in aside["context"]] == ["user", "assistant"] and aside["rest"]
-    status, _ = await served.owner.ask("POST", "/api/sessions/talk/rewind", {"to_n": first, "text": "instead"})
+    status, _ = await served.owner.ask(
+        "POST", "/api/sessions/talk/rewind", {"to_n": first, "text": "instead"}
+    )
     assert status == 202
     await settled(served.owner, "/api/sessions/talk/log", ended(3))
     now = await served.owner.get("/api/sessions/talk/state")
@@ -159,16 +195,23 @@ async def test_how_a_conversation_is_held(tmp_path: Path) -> None:
     async with serving(tmp_path, ScriptedModel(acting), (act,)) as served:
         wanted = {"title": "Mine", "approval": True, "teams": True, "thinking": "high"}
         assert (await served.owner.ask("PATCH", "/api/sessions/new", wanted))[0] == 202
-        held = await settled(served.owner, "/api/sessions/new", lambda found: found["options"]["approval"])
+        held = await settled(
+            served.owner, "/api/sessions/new", lambda found: found["options"]["approval"]
+        )
         assert held["session"]["title"] == "Mine" and held["not_yet"] == ["teams"]
         assert held["options"]["thinking"] == "high" and not held["running"]
         await served.owner.ask("POST", "/api/chat/new", {"message": "do it"})
         state = await served.owner.get("/api/sessions/new/state")
-        assert [(each["tool"], each["verdict"]) for each in state["decisions"]] == [("act", "asked")]
+        assert [(each["tool"], each["verdict"]) for each in state["decisions"]] == [
+            ("act", "asked")
+        ]
         assert state["decisions"][0]["reason"]
         bad = await served.owner.ask("PATCH", "/api/sessions/new", {"preset": "no-such"})
         assert problem(bad)[0] in (400, 403)
-        assert problem(await served.owner.ask("PATCH", "/api/sessions/new", {"mode": "dance"}))[0] == 400
+        assert (
+            problem(await served.owner.ask("PATCH", "/api/sessions/new", {"mode": "dance"}))[0]
+            == 400
+        )
 
 
 async def test_a_viewer_changes_nothing(served: Served) -> None:
@@ -193,11 +236,18 @@ async def test_people_over_http(served: Served) -> None:
     new = {"name": "ann", "role": "member", "channel": "telegram", "external_id": "77"}
     status, user = await served.owner.ask("POST", "/api/users", new)
     assert (status, user["name"], user["identities"][0]["external_id"]) == (201, "ann", "77")
-    assert (await served.owner.ask("POST", "/api/users/ann/roles/approver"))[1]["roles"] == ["approver", "member"]
-    assert (await served.owner.ask("DELETE", "/api/users/ann/roles/member"))[1]["roles"] == ["approver"]
+    assert (await served.owner.ask("POST", "/api/users/ann/roles/approver"))[1]["roles"] == [
+        "approver",
+        "member",
+    ]
+    assert (await served.owner.ask("DELETE", "/api/users/ann/roles/member"))[1]["roles"] == [
+        "approver"
+    ]
     body = {"channel": "telegram", "external_id": "77"}
     assert (await served.owner.ask("DELETE", "/api/users/ann/identities", body))[0] == 204
-    status, made = await served.owner.ask("POST", "/api/tokens", {"name": "phone", "user": "ann", "days": 1})
+    status, made = await served.owner.ask(
+        "POST", "/api/tokens", {"name": "phone", "user": "ann", "days": 1}
+    )
     ann = served.client(authorization=f"Bearer {made['secret']}")
     assert status == 201 and made["token"]["scopes"] == ["read", "chat", "approve"]
     assert (await ann.get("/api/auth/me"))["user"] == "ann"
@@ -211,7 +261,10 @@ async def test_people_over_http(served: Served) -> None:
     assert status == 201 and login["url"].startswith(f"{served.url}/#login=dh_")
     assert login["qr_svg"] == "", "a phone that follows it would look for Deskhand in itself"
     assert await served.owner.get("/api/pairings") == []
-    assert problem(await served.owner.ask("POST", "/api/pairings/AAAAAAAA", {"role": "member"}))[0] == 403
+    assert (
+        problem(await served.owner.ask("POST", "/api/pairings/AAAAAAAA", {"role": "member"}))[0]
+        == 403
+    )
     assert (await served.owner.ask("DELETE", "/api/users/ann"))[0] == 204
     assert problem(await served.owner.ask("DELETE", "/api/users/ann")) == (404, "not_found")
     assert problem(await served.owner.ask("DELETE", "/api/users/owner"))[0] == 403
@@ -244,16 +297,38 @@ async def test_what_runs_beside(served: Served) -> None:
     _, eve = await served.token("eve")
     await served.owner.ask("POST", "/api/chat/one", {"message": "hello"})
     await eve.ask("POST", "/api/chat/hers", {"message": "hello"})
-    for id_, session in (("11111111", "default/web:owner:one"), ("22222222", "default/web:eve:hers")):
-        row = (id_, session, "default", "background", "sleep 60", "", 300.0, b"{}", "running", 1.0, 1.0, 1)
+    for id_, session in (
+        ("11111111", "default/web:owner:one"),
+        ("22222222", "default/web:eve:hers"),
+    ):
+        row = (
+            id_,
+            session,
+            "default",
+            "background",
+            "sleep 60",
+            "",
+            300.0,
+            b"{}",
+            "running",
+            1.0,
+            1.0,
+            1,
+        )
         await served.app.store.change((Change("process_add", row),))
-    assert {each["id"] for each in await served.owner.get("/api/processes")} == {"11111111", "22222222"}
-    assert [each["id"] for each in await served.owner.get("/api/processes?session=default/web:eve:hers")] == [
-        "22222222"
-    ]
+    assert {each["id"] for each in await served.owner.get("/api/processes")} == {
+        "11111111",
+        "22222222",
+    }
+    assert [
+        each["id"] for each in await served.owner.get("/api/processes?session=default/web:eve:hers")
+    ] == ["22222222"]
     (hers,) = await eve.get("/api/processes")
     assert (hers["id"], hers["command"], hers["state"]) == ("22222222", "sleep 60", "running")
     assert problem(await eve.ask("DELETE", "/api/processes/11111111")) == (404, "not_found")
     status, ended = await eve.ask("DELETE", "/api/processes/22222222")
     assert status == 200 and ended["id"] == "22222222"
-    assert dict(await served.app.store.rows("process_alive", ())) == {"11111111": "", "22222222": "stopped by eve"}
+    assert dict(await served.app.store.rows("process_alive", ())) == {
+        "11111111": "",
+        "22222222": "stopped by eve",
+    }

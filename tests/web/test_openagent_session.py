@@ -19,7 +19,9 @@ WRITE = reply("", ("write_file", {"path": "new.txt", "content": "new"}))
 
 
 @asynccontextmanager
-async def opened(home: Path, *replies: Step, **config: Any) -> AsyncIterator[tuple[Served, OpenAgentClient]]:
+async def opened(
+    home: Path, *replies: Step, **config: Any
+) -> AsyncIterator[tuple[Served, OpenAgentClient]]:
     """A Deskhand whose model says these replies, and a client of its owner."""
     model = RepliesInTurn()
     model.replies = list(replies)
@@ -48,14 +50,17 @@ async def test_the_documents_own_session(tmp_path: Path) -> None:
         (served.app.settings.home.workspace("default") / "a.txt").write_text("hello\n")
         while (await served.owner.get("/health"))["status"] != "ok":
             await anyio.sleep(0.01)
-        events = await example(served.url, served.owner.headers["authorization"].removeprefix("Bearer "))
+        events = await example(
+            served.url, served.owner.headers["authorization"].removeprefix("Bearer ")
+        )
     assert types(events) == ["tool_call", "tool_result", "text_delta", "done"]
     assert "a.txt" in events[1]["result"] and said(events) == "That is all."
     assert "a.txt" in files(events)
 
 
 async def test_a_session_from_start_to_end(tmp_path: Path) -> None:
-    """Everything that a client of its documents does: files, skills, approvals, an interrupt, history, the end."""
+    """Everything that a client of its documents does: files, skills, approvals, an interrupt,
+    history, the end."""
     async with opened(tmp_path, READ, DONE, RUN, DONE, WRITE, DONE, LONG, DONE) as (_, client):
         assert await client.upload("a.txt", b"hello\n") == ["a.txt"]
         preview = await client.call("GET", "/api/workspace/file/a.txt")
@@ -64,7 +69,12 @@ async def test_a_session_from_start_to_end(tmp_path: Path) -> None:
         assert (await client.call("POST", "/api/skills", skill))["name"] == "my-skill"
         assert "my-skill" in {each["name"] for each in await client.call("GET", "/api/skills")}
         async with client.conversation(enable_approval=True) as conversation:
-            assert types(await conversation.ask("read it")) == ["tool_call", "tool_result", "text_delta", "done"]
+            assert types(await conversation.ask("read it")) == [
+                "tool_call",
+                "tool_result",
+                "text_delta",
+                "done",
+            ]
             await conversation.send("message", content="run it")
             (asked,) = (await conversation.until("tool_approval_request"))[-1]["tools"]
             assert asked["input"] == {"command": "echo hi"} and asked["id"]
@@ -75,7 +85,11 @@ async def test_a_session_from_start_to_end(tmp_path: Path) -> None:
             await conversation.send("tool_approval_response", decision="deny")
             denied = await conversation.until("done")
             assert types(denied) == ["tool_approval_result", "tool_result", "text_delta", "done"]
-            assert denied[0] == {"type": "tool_approval_result", "decision": "denied", "tools": ["write_file"]}
+            assert denied[0] == {
+                "type": "tool_approval_result",
+                "decision": "denied",
+                "tools": ["write_file"],
+            }
             assert "a.txt" in files(denied) and "new.txt" not in files(denied)
             await conversation.send("message", content="go on")
             await conversation.until("text_delta")
@@ -86,22 +100,34 @@ async def test_a_session_from_start_to_end(tmp_path: Path) -> None:
         assert history["messages"][0]["content"] == "read it"
         call = history["messages"][1]["content"][0]
         result = history["messages"][2]["content"][0]
-        assert (call["type"], call["name"], result["type"]) == ("tool_use", "read_file", "tool_result")
+        assert (call["type"], call["name"], result["type"]) == (
+            "tool_use",
+            "read_file",
+            "tool_result",
+        )
         assert call["id"] == result["tool_use_id"] and "hello" in result["content"]
         listed = await client.call("GET", "/api/conversations")
         assert [(each["id"], each["title"]) for each in listed] == [(conversation.id, "read it")]
-        assert await client.call("DELETE", f"/api/conversations/{conversation.id}") == {"status": "deleted"}
+        assert await client.call("DELETE", f"/api/conversations/{conversation.id}") == {
+            "status": "deleted"
+        }
         assert await client.call("GET", "/api/conversations") == []
 
 
 async def test_a_skill_that_was_uploaded_is_read(tmp_path: Path) -> None:
     read = reply("", ("list_skills", {}), ("read_skill", {"skill": "my-skill"}))
     async with opened(tmp_path, read, DONE) as (_, client):
-        skill = {"name": "my-skill", "description": "Use it for reading", "body": "# Reading\n\nRead it twice."}
+        skill = {
+            "name": "my-skill",
+            "description": "Use it for reading",
+            "body": "# Reading\n\nRead it twice.",
+        }
         await client.call("POST", "/api/skills", skill)
         async with client.conversation() as conversation:
             listed, loaded = [
-                each["result"] for each in await conversation.ask("read it") if each["type"] == "tool_result"
+                each["result"]
+                for each in await conversation.ask("read it")
+                if each["type"] == "tool_result"
             ]
     assert "my-skill: Use it for reading" in listed
     assert loaded.startswith('<skill-loaded name="my-skill">') and "Read it twice." in loaded
@@ -122,17 +148,27 @@ async def test_only_owners_see_the_system_prompt(tmp_path: Path) -> None:
             assert request["type"] == "llm_request" and "A rule of the house." in request["system"]
         await served.people.add_user("eve", "member")
         _, eve = await served.token("eve")
-        async with client_of(served, eve.headers["authorization"]).conversation(**flags) as conversation:
+        async with client_of(served, eve.headers["authorization"]).conversation(
+            **flags
+        ) as conversation:
             request = (await conversation.ask("hello"))[0]
             assert (request["type"], request["system"]) == ("llm_request", "")
-            assert request["messages"][0]["role"] == "user" and request["tool_count"] == len(request["tools"]) > 0
+            assert (
+                request["messages"][0]["role"] == "user"
+                and request["tool_count"] == len(request["tools"]) > 0
+            )
 
 
 async def test_a_request_that_is_shown_holds_no_secret(tmp_path: Path) -> None:
     """Also one that stands in a prompt file: the log never had it."""
     secret = "sk-or-0123456789abcdef"
-    async with opened(tmp_path, DONE, environment={"OPENROUTER_API_KEY": secret}) as (served, client):
-        (served.app.settings.home.workspace("default") / "AGENTS.md").write_text(f"The key is {secret}.\n")
+    async with opened(tmp_path, DONE, environment={"OPENROUTER_API_KEY": secret}) as (
+        served,
+        client,
+    ):
+        (served.app.settings.home.workspace("default") / "AGENTS.md").write_text(
+            f"The key is {secret}.\n"
+        )
         async with client.conversation(enable_tracing=True) as conversation:
             events = await conversation.ask("hello")
     assert secret not in str(events) and "The key is" in events[0]["system"]
@@ -159,14 +195,20 @@ async def test_a_fault_names_the_field(tmp_path: Path) -> None:
             status, answer = await served.owner.ask("POST", "/api/chat", body)
             (fault,) = answer["detail"]
             assert (status, fault["loc"]) == (422, ["body", field]) and fault["msg"], answer
-        status, answer = await served.owner.ask("POST", "/api/skills", {"name": "x", "description": "y"})
+        status, answer = await served.owner.ask(
+            "POST", "/api/skills", {"name": "x", "description": "y"}
+        )
         assert (status, answer["detail"][0]["loc"]) == (422, ["body", "body"])
 
 
 async def test_what_a_command_prints_after_the_turn_is_told(tmp_path: Path) -> None:
-    """The end of a command in the background opens a turn of its own; its clients are told of it first."""
+    """The end of a command in the background opens a turn of its own; its clients are told of it
+    first."""
     beside = reply("", ("background_run", {"command": "sleep 1; echo beside"}))
-    async with opened(tmp_path, beside, DONE, DONE) as (_, client), client.conversation() as conversation:
+    async with (
+        opened(tmp_path, beside, DONE, DONE) as (_, client),
+        client.conversation() as conversation,
+    ):
         await conversation.ask("run it beside")
         events = await conversation.until("done")
     assert types(events) == ["background_result", "text_delta", "done"]
@@ -184,7 +226,9 @@ async def test_members_are_not_shown_what_is_known_of_the_owner(tmp_path: Path) 
         await served.people.add_user("eve", "member")
         _, eve = await served.token("eve")
         member = client_of(served, eve.headers["authorization"])
-        assert "memory/private.md" in {each["path"] for each in await client.call("GET", "/api/workspace/files")}
+        assert "memory/private.md" in {
+            each["path"] for each in await client.call("GET", "/api/workspace/files")
+        }
         theirs = {each["path"] for each in await member.call("GET", "/api/workspace/files")}
         async with member.conversation() as conversation:
             assert files(await conversation.ask("hello")) == theirs

@@ -1,4 +1,5 @@
-"""The clients that people use against our endpoint: each in its newest version, from an environment of their own.
+"""The clients that people use against our endpoint: each in its newest version, from an environment
+of their own.
 
 `make test` builds it; `make .venv-clients/.ready` builds it alone.
 """
@@ -43,14 +44,19 @@ class Slow(ScriptedModel):
 
 def said_in(request: Request) -> str:
     """What the person said last, without the date before it."""
-    last = next(shown.message for shown in reversed(request.messages) if shown.message.role == "user")
+    last = next(
+        shown.message for shown in reversed(request.messages) if shown.message.role == "user"
+    )
     return last.text.partition("] ")[2]
 
 
 def script(request: Request) -> Message | Reply:
     said = said_in(request)
     results = [
-        part.text for shown in request.messages[-2:] for part in shown.message.parts if isinstance(part, ToolResult)
+        part.text
+        for shown in request.messages[-2:]
+        for part in shown.message.parts
+        if isinstance(part, ToolResult)
     ]
     if results:
         return say(f"It is {' and '.join(results)}.")
@@ -65,7 +71,12 @@ def script(request: Request) -> Message | Reply:
         raise ModelKeyRefused("the key is not taken")
     if said.startswith("on and on"):
         return say("on and on " * 2000)
-    pictures = [part for shown in request.messages for part in shown.message.parts if isinstance(part, Image)]
+    pictures = [
+        part
+        for shown in request.messages
+        for part in shown.message.parts
+        if isinstance(part, Image)
+    ]
     return say(f"I see {len(pictures)} picture of {pictures[0].mime}." if pictures else GREETING)
 
 
@@ -90,10 +101,23 @@ async def run(client: str, home: Path) -> Ran:
     """Run all cases of this client against a server of its own."""
     assert PYTHON.exists(), "the environment of the clients is missing: make .venv-clients/.ready"
     async with endpoint(home) as (served, key):
-        command = [str(PYTHON), "-I", "-B", str(FOLDER / f"{client}_client.py"), f"{served.url}/v1", key]
+        command = [
+            str(PYTHON),
+            "-I",
+            "-B",
+            str(FOLDER / f"{client}_client.py"),
+            f"{served.url}/v1",
+            key,
+        ]
         with anyio.fail_after(RUN_S):
             done = await anyio.run_process(
-                ["env", "-i", f"PYTHONPATH={FOLDER}", f"HOME={home}", *[each for each in command if each != "-I"]],
+                [
+                    "env",
+                    "-i",
+                    f"PYTHONPATH={FOLDER}",
+                    f"HOME={home}",
+                    *[each for each in command if each != "-I"],
+                ],
                 check=False,
                 stderr=subprocess.PIPE,
             )
@@ -122,12 +146,19 @@ async def test_client(client: str, case: str, ran: dict[str, Ran], tmp_path: Pat
         case "chat":
             assert found == GREETING
         case "stream":
-            assert isinstance(found, dict) and found["text"] == GREETING and found["pieces"] > 3, found
+            assert isinstance(found, dict) and found["text"] == GREETING and found["pieces"] > 3, (
+                found
+            )
         case "tools":
-            assert isinstance(found, dict) and found == {"text": "It is rain.", "messages": 4}, found
+            assert isinstance(found, dict) and found == {"text": "It is rain.", "messages": 4}, (
+                found
+            )
         case "parallel":
             messages = 4 if client == "pydantic_ai" else 5  # it has both results in one message
-            assert isinstance(found, dict) and found == {"text": "It is rain and sun.", "messages": messages}, found
+            assert isinstance(found, dict) and found == {
+                "text": "It is rain and sun.",
+                "messages": messages,
+            }, found
         case "structured":
             assert found == ANN
         case "image":

@@ -1,4 +1,5 @@
-"""What the fields of a chat completion do: honoured, or refused by name, and never left out in silence."""
+"""What the fields of a chat completion do: honoured, or refused by name, and never left out in
+silence."""
 
 from __future__ import annotations
 
@@ -14,7 +15,13 @@ from deskhand.models.base import Reply, Request
 from deskhand.net.client import Answer, Net, NetLimits
 from deskhand.net.client import OutboundRequest as NetRequest
 from deskhand.testing.scripted import ScriptedModel, say
-from deskhand.types.errors import BudgetSpent, ContextOverflow, ModelError, ModelKeyRefused, ModelOverloaded
+from deskhand.types.errors import (
+    BudgetSpent,
+    ContextOverflow,
+    ModelError,
+    ModelKeyRefused,
+    ModelOverloaded,
+)
 from deskhand.types.messages import Image, Text, Usage
 from deskhand.web.openai.parameters import REFUSED
 from deskhand.web.openai.schema import ChatBody
@@ -30,7 +37,10 @@ PERSON = {
     "required": ["name", "age"],
     "additionalProperties": False,
 }
-WANTED: Any = {"type": "json_schema", "json_schema": {"name": "person", "schema": PERSON, "strict": True}}
+WANTED: Any = {
+    "type": "json_schema",
+    "json_schema": {"name": "person", "schema": PERSON, "strict": True},
+}
 ANN = '{"name":"Ann","age":7}'
 
 
@@ -54,7 +64,12 @@ async def test_what_is_asked_for_reaches_the_model(tmp_path: Path) -> None:
             prompt_cache_key="k",
         )
         asked = model.requests[0]
-        assert (asked.max_output_tokens, asked.temperature, asked.top_p, asked.seed) == (77, 0.0, 0.5, 7)
+        assert (asked.max_output_tokens, asked.temperature, asked.top_p, asked.seed) == (
+            77,
+            0.0,
+            0.5,
+            7,
+        )
         assert asked.stop == ("END",) and asked.thinking == "low"
         await ai.chat.completions.create(model=MODEL, messages=[user("hi")], max_tokens=10**9)
         assert model.requests[1].max_output_tokens == 10**9
@@ -91,7 +106,9 @@ async def test_what_cannot_be_honoured_is_refused_by_name(served: Served, name: 
     }
     async with client(served) as ai:
         with pytest.raises(openai.BadRequestError) as refused:
-            await ai.chat.completions.create(model=MODEL, messages=[user("hi")], extra_body={name: values[name]})
+            await ai.chat.completions.create(
+                model=MODEL, messages=[user("hi")], extra_body={name: values[name]}
+            )
         assert refused.value.param == name and name in refused.value.message
         harmless = {name: REFUSED[name][0]} if REFUSED[name] else {name: None}
         await ai.chat.completions.create(model=MODEL, messages=[user("hi")], extra_body=harmless)
@@ -114,11 +131,23 @@ def test_every_field_is_honoured_noted_or_refused() -> None:
         ({"response_format": {"type": "xml"}}, "response_format.type"),
         ({"response_format": {"type": "json_schema"}}, "response_format"),
         (
-            {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "strin"}}}},
+            {
+                "response_format": {
+                    "type": "json_schema",
+                    "json_schema": {"name": "x", "schema": {"type": "strin"}},
+                }
+            },
             "response_format",
         ),
         ({"messages": "hi"}, "messages"),
-        ({"tools": [{"type": "function", "function": {"name": "f", "description": "x" * 256_000}}]}, "tools"),
+        (
+            {
+                "tools": [
+                    {"type": "function", "function": {"name": "f", "description": "x" * 256_000}}
+                ]
+            },
+            "tools",
+        ),
         (
             {
                 "response_format": {
@@ -144,19 +173,24 @@ async def test_a_model_without_a_field_refuses_it(tmp_path: Path) -> None:
     async with serving(tmp_path, model, **config) as served, client(served) as ai:
         for fields in ({"temperature": 0}, {"temperature": 0.7}, {"top_p": 0.3}, {"seed": 0}):
             with pytest.raises(openai.BadRequestError) as refused:
-                await ai.chat.completions.create(model=MODEL, messages=[user("hi")], extra_body=fields)
+                await ai.chat.completions.create(
+                    model=MODEL, messages=[user("hi")], extra_body=fields
+                )
             assert refused.value.param == next(iter(fields))
         await ai.chat.completions.create(model=MODEL, messages=[user("hi")], max_tokens=5, stop="x")
 
 
 async def test_a_value_that_a_model_does_not_take_is_refused(tmp_path: Path) -> None:
-    """One wire takes temperatures up to 1, and none while the model thinks: neither is changed in silence."""
+    """One wire takes temperatures up to 1, and none while the model thinks: neither is changed in
+    silence."""
     model = ScriptedModel(lambda request: say("fine"))
     config: Any = {"defaults": {"models": ["anthropic/claude-haiku-4-5"]}}
     async with serving(tmp_path, model, **config) as served, client(served) as ai:
         for fields in ({"temperature": 1.7}, {"temperature": 0.5, "reasoning_effort": "high"}):
             with pytest.raises(openai.BadRequestError) as refused:
-                await ai.chat.completions.create(model=MODEL, messages=[user("hi")], extra_body=fields)
+                await ai.chat.completions.create(
+                    model=MODEL, messages=[user("hi")], extra_body=fields
+                )
             assert refused.value.param == "temperature"
         await ai.chat.completions.create(model=MODEL, messages=[user("hi")], temperature=0.9)
         assert model.requests[-1].temperature == 0.9
@@ -166,12 +200,21 @@ async def test_the_answer_ends_before_a_stop_text(tmp_path: Path) -> None:
     """Whatever the model does: this one does not know the field."""
     model = ScriptedModel(lambda request: say("one two three STOP four"), piece=3)
     async with serving(tmp_path, model) as served, client(served) as ai:
-        done = await ai.chat.completions.create(model=MODEL, messages=[user("count")], stop=["STOP", "never"])
-        assert (done.choices[0].message.content, done.choices[0].finish_reason) == ("one two three ", "stop")
-        stream = await ai.chat.completions.create(model=MODEL, messages=[user("count")], stop="STOP", stream=True)
+        done = await ai.chat.completions.create(
+            model=MODEL, messages=[user("count")], stop=["STOP", "never"]
+        )
+        assert (done.choices[0].message.content, done.choices[0].finish_reason) == (
+            "one two three ",
+            "stop",
+        )
+        stream = await ai.chat.completions.create(
+            model=MODEL, messages=[user("count")], stop="STOP", stream=True
+        )
         pieces = [chunk.choices[0].delta.content or "" async for chunk in stream]
         assert "".join(pieces) == "one two three "
-        done = await ai.chat.completions.create(model=MODEL, messages=[user("count")], stop="fourteen")
+        done = await ai.chat.completions.create(
+            model=MODEL, messages=[user("count")], stop="fourteen"
+        )
         assert done.choices[0].message.content == "one two three STOP four"
 
 
@@ -185,10 +228,17 @@ async def test_finish_reasons_and_usage(tmp_path: Path) -> None:
     model = ScriptedModel(script)
     async with serving(tmp_path, model) as served, client(served) as ai:
         cut = await ai.chat.completions.create(model=MODEL, messages=[user("long")], max_tokens=5)
-        assert (cut.choices[0].finish_reason, cut.choices[0].message.content) == ("length", "and so")
+        assert (cut.choices[0].finish_reason, cut.choices[0].message.content) == (
+            "length",
+            "and so",
+        )
         assert len(model.requests) == 1, "what is cut by the client's own limit is not gone on with"
         assert cut.usage is not None and cut.usage.prompt_tokens_details is not None
-        assert (cut.usage.prompt_tokens, cut.usage.completion_tokens, cut.usage.total_tokens) == (11, 5, 16)
+        assert (cut.usage.prompt_tokens, cut.usage.completion_tokens, cut.usage.total_tokens) == (
+            11,
+            5,
+            16,
+        )
         assert cut.usage.prompt_tokens_details.cached_tokens == 4
         held = await ai.chat.completions.create(model=MODEL, messages=[user("bad")])
         assert held.choices[0].finish_reason == "content_filter"
@@ -201,13 +251,16 @@ async def test_an_answer_that_a_hook_changes_comes_once(tmp_path: Path, stream: 
     (plugins / "signing.py").write_text(
         "from deskhand.tools.plugin import Plugin\n"
         "async def sign(context):\n    context.response += ' -- Deskhand'\n"
-        "class Signing(Plugin):\n    def get_hooks(self):\n        return {'before_agent_end': sign}\n"
+        "class Signing(Plugin):\n    def get_hooks(self):\n        return "
+        "{'before_agent_end': sign}\n"
         "plugin = Signing\n"
     )
     (plugins / "signing.py").chmod(0o600)
     async with serving(tmp_path, plugins=["signing"]) as served, client(served) as ai:
         if stream:
-            chunks = await ai.chat.completions.create(model=MODEL, messages=[user("hi")], stream=True)
+            chunks = await ai.chat.completions.create(
+                model=MODEL, messages=[user("hi")], stream=True
+            )
             told = "".join([chunk.choices[0].delta.content or "" async for chunk in chunks])
         else:
             done = await ai.chat.completions.create(model=MODEL, messages=[user("hi")])
@@ -219,16 +272,24 @@ async def test_an_answer_that_a_hook_changes_comes_once(tmp_path: Path, stream: 
 async def test_structured_output(tmp_path: Path, fence: str) -> None:
     model = ScriptedModel(lambda request: say(fence.replace("{}", ANN)))
     async with serving(tmp_path, model) as served, client(served) as ai:
-        done = await ai.chat.completions.create(model=MODEL, messages=[user("Who?")], response_format=WANTED)
+        done = await ai.chat.completions.create(
+            model=MODEL, messages=[user("Who?")], response_format=WANTED
+        )
         assert (done.choices[0].message.content, done.choices[0].finish_reason) == (ANN, "stop")
         asked = model.requests[0]
-        assert asked.form == PERSON and asked.strict_form and '"additionalProperties":false' in asked.system[-1]
+        assert (
+            asked.form == PERSON
+            and asked.strict_form
+            and '"additionalProperties":false' in asked.system[-1]
+        )
         chunks = await ai.chat.completions.create(
             model=MODEL, messages=[user("Who?")], response_format=WANTED, stream=True
         )
         assert "".join([chunk.choices[0].delta.content or "" async for chunk in chunks]) == ANN
         any_: Any = {"type": "json_object"}
-        done = await ai.chat.completions.create(model=MODEL, messages=[user("Who?")], response_format=any_)
+        done = await ai.chat.completions.create(
+            model=MODEL, messages=[user("Who?")], response_format=any_
+        )
         assert done.choices[0].message.content == ANN
 
 
@@ -239,7 +300,9 @@ async def test_an_answer_that_does_not_fit_is_repaired_once(tmp_path: Path) -> N
 
     model = ScriptedModel(script)
     async with serving(tmp_path, model) as served, client(served) as ai:
-        done = await ai.chat.completions.create(model=MODEL, messages=[user("Who?")], response_format=WANTED)
+        done = await ai.chat.completions.create(
+            model=MODEL, messages=[user("Who?")], response_format=WANTED
+        )
         assert done.choices[0].message.content == ANN and len(model.requests) == 2
         assert "integer" in model.requests[1].messages[-1].message.text
         chunks = await ai.chat.completions.create(
@@ -253,7 +316,9 @@ async def test_an_answer_that_never_fits_is_an_error(tmp_path: Path, text: str) 
     model = ScriptedModel(lambda request: say(text))
     async with serving(tmp_path, model) as served, client(served) as ai:
         with pytest.raises(openai.InternalServerError) as failed:
-            await ai.chat.completions.create(model=MODEL, messages=[user("Who?")], response_format=WANTED)
+            await ai.chat.completions.create(
+                model=MODEL, messages=[user("Who?")], response_format=WANTED
+            )
         assert (failed.value.status_code, failed.value.code, failed.value.param) == (
             502,
             "response_format",
@@ -264,7 +329,11 @@ async def test_an_answer_that_never_fits_is_an_error(tmp_path: Path, text: str) 
             stream = await ai.chat.completions.create(
                 model=MODEL, messages=[user("Who?")], response_format=WANTED, stream=True
             )
-            assert [chunk.choices[0].delta.content async for chunk in stream if chunk.choices[0].delta.content] == []
+            assert [
+                chunk.choices[0].delta.content
+                async for chunk in stream
+                if chunk.choices[0].delta.content
+            ] == []
 
 
 @pytest.mark.parametrize(
@@ -276,7 +345,9 @@ async def test_an_answer_that_never_fits_is_an_error(tmp_path: Path, text: str) 
         (ModelKeyRefused("no"), 502, "model_failed"),
     ],
 )
-async def test_what_went_wrong_has_its_status(tmp_path: Path, error: ModelError, status: int, code: str) -> None:
+async def test_what_went_wrong_has_its_status(
+    tmp_path: Path, error: ModelError, status: int, code: str
+) -> None:
     def script(request: Request) -> Any:
         raise error
 
@@ -288,7 +359,10 @@ async def test_what_went_wrong_has_its_status(tmp_path: Path, error: ModelError,
 
 
 def pictured(url: str) -> Any:
-    parts = [{"type": "text", "text": "What is this?"}, {"type": "image_url", "image_url": {"url": url}}]
+    parts = [
+        {"type": "text", "text": "What is this?"},
+        {"type": "image_url", "image_url": {"url": url}},
+    ]
     return {"role": "user", "content": parts}
 
 
@@ -300,7 +374,11 @@ def visiting() -> tuple[Net, list[str]]:
         asked.append(request.url.target)
         if request.url.target == "/p.png":
             return 200, {"content-type": "image/png"}, b"\x89PNG\r\n\x1a\n" + bytes(20)
-        return (200 if request.url.target == "/page" else 404), {"content-type": "text/html"}, b"<p>no picture</p>"
+        return (
+            (200 if request.url.target == "/page" else 404),
+            {"content-type": "text/html"},
+            b"<p>no picture</p>",
+        )
 
     async def resolve(host: str, port: int) -> Sequence[str]:
         return ["127.0.0.1"] if host == "inside.test" else ["93.184.215.14"]
@@ -313,11 +391,16 @@ async def test_pictures(tmp_path: Path) -> None:
     net, asked = visiting()
     async with serving(tmp_path, model, net=net) as served, client(served) as ai:
         for url in (PICTURE, "https://site.test/p.png"):
-            done = await ai.chat.completions.create(model=MODEL, messages=[pictured(url), pictured(url)])
+            done = await ai.chat.completions.create(
+                model=MODEL, messages=[pictured(url), pictured(url)]
+            )
             assert done.choices[0].message.content == "A cat."
             parts = model.requests[-1].messages[-1].message.parts
             (image,) = [part for part in parts if isinstance(part, Image)]
-            assert (image.mime, image.label.integrity) == ("image/png", "untrusted") and image.label.source
+            assert (image.mime, image.label.integrity) == (
+                "image/png",
+                "untrusted",
+            ) and image.label.source
             assert [part.label.integrity for part in parts if isinstance(part, Text)][-1] == "owner"
         assert asked == ["/p.png"], "the same address is fetched once"
 

@@ -1,4 +1,5 @@
-"""All pictures of a request have one limit of bytes and one of time; a label names where a picture was found."""
+"""All pictures of a request have one limit of bytes and one of time; a label names where a picture
+was found."""
 
 from __future__ import annotations
 
@@ -31,16 +32,24 @@ def data_url(number: int) -> str:
     return f"data:image/png;base64,{b64encode(HEAD + bytes([number] * 100)).decode()}"
 
 
-async def test_many_pictures_have_one_limit_of_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_many_pictures_have_one_limit_of_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(pictures, "PICTURE_BYTES", 250)
     async with serving(tmp_path) as served, client(served) as ai:
-        await ai.chat.completions.create(model=MODEL, messages=[pictured(data_url(i)) for i in range(2)])
+        await ai.chat.completions.create(
+            model=MODEL, messages=[pictured(data_url(i)) for i in range(2)]
+        )
         with pytest.raises(openai.APIStatusError) as refused:
-            await ai.chat.completions.create(model=MODEL, messages=[pictured(data_url(i)) for i in range(3)])
+            await ai.chat.completions.create(
+                model=MODEL, messages=[pictured(data_url(i)) for i in range(3)]
+            )
         assert refused.value.status_code == 413 and refused.value.param == "messages[2].content[1]"
 
 
-async def test_many_pictures_have_one_limit_of_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_many_pictures_have_one_limit_of_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(pictures, "PICTURES_S", 0.5)
 
     async def exchange(request: NetRequest, addresses: Sequence[str], limits: NetLimits) -> Answer:
@@ -48,7 +57,10 @@ async def test_many_pictures_have_one_limit_of_time(tmp_path: Path, monkeypatch:
             await anyio.sleep_forever()
         return 200, {"content-type": "image/png"}, HEAD
 
-    async with serving(tmp_path, net=Net(resolve=anywhere).through(exchange)) as served, client(served) as ai:
+    async with (
+        serving(tmp_path, net=Net(resolve=anywhere).through(exchange)) as served,
+        client(served) as ai,
+    ):
         messages = [pictured(f"https://site.test/{name}.png") for name in ("quick", "slow")]
         with anyio.fail_after(10):
             with pytest.raises(openai.BadRequestError) as refused:
@@ -68,9 +80,15 @@ async def test_the_source_of_a_picture_is_where_it_was_found(tmp_path: Path) -> 
     model = ScriptedModel(lambda request: say("A cat."))
     net = Net(resolve=anywhere).through(exchange)
     async with serving(tmp_path, model, net=net) as served, client(served) as ai:
-        await ai.chat.completions.create(model=MODEL, messages=[pictured("https://site.test/moved.png")])
+        await ai.chat.completions.create(
+            model=MODEL, messages=[pictured("https://site.test/moved.png")]
+        )
         parts = model.requests[-1].messages[-1].message.parts
-        assert [part.label.source for part in parts if isinstance(part, Image)] == ["https://other.test/p.png"]
+        assert [part.label.source for part in parts if isinstance(part, Image)] == [
+            "https://other.test/p.png"
+        ]
         with pytest.raises(openai.BadRequestError) as refused:
-            await ai.chat.completions.create(model=MODEL, messages=[pictured("https://site.test/plain.png")])
+            await ai.chat.completions.create(
+                model=MODEL, messages=[pictured("https://site.test/plain.png")]
+            )
         assert refused.value.param == "messages[0].content[1]"

@@ -25,8 +25,15 @@ from .test_sockets import act
 
 
 def tool(name: str) -> Any:
-    parameters = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-    return {"type": "function", "function": {"name": name, "description": f"The {name}.", "parameters": parameters}}
+    parameters = {
+        "type": "object",
+        "properties": {"city": {"type": "string"}},
+        "required": ["city"],
+    }
+    return {
+        "type": "function",
+        "function": {"name": name, "description": f"The {name}.", "parameters": parameters},
+    }
 
 
 WEATHER = tool("weather")
@@ -83,7 +90,9 @@ async def test_parallel_calls_are_handed_over_and_their_results_go_on(tmp_path: 
     model = ScriptedModel(forecast)
     async with serving(tmp_path, model) as served, client(served) as ai:
         messages = [user("How is the weather?")]
-        raw = await ai.chat.completions.with_raw_response.create(model=MODEL, messages=messages, tools=[WEATHER])
+        raw = await ai.chat.completions.with_raw_response.create(
+            model=MODEL, messages=messages, tools=[WEATHER]
+        )
         first = raw.parse().choices[0]
         assert first.finish_reason == "tool_calls" and first.message.content == "Let me look."
         calls: Any = first.message.tool_calls
@@ -91,7 +100,9 @@ async def test_parallel_calls_are_handed_over_and_their_results_go_on(tmp_path: 
             ("weather", '{"city":"Bern"}'),
             ("weather", '{"city":"Rome"}'),
         ]
-        assert len({call.id for call in calls}) == 2 and not {"call_1", "call_2"} & {call.id for call in calls}
+        assert len({call.id for call in calls}) == 2 and not {"call_1", "call_2"} & {
+            call.id for call in calls
+        }
         assert [each.name for each in model.requests[0].tools] == ["weather"]
 
         follow_up = await ai.chat.completions.create(
@@ -104,9 +115,14 @@ async def test_parallel_calls_are_handed_over_and_their_results_go_on(tmp_path: 
         events = await log_of(served, raw.headers["x-deskhand-session"])
         assert [each["type"] for each in events][-1] == "turn_ended" and len(model.requests) == 2
         labels = [
-            part["label"] for each in events if each["type"] == "tool_finished" for part in each["result"]["parts"]
+            part["label"]
+            for each in events
+            if each["type"] == "tool_finished"
+            for part in each["result"]["parts"]
         ]
-        assert labels == [{"source": "client tool weather"}] * 2, "what a client's tool gives is from outside"
+        assert labels == [{"source": "client tool weather"}] * 2, (
+            "what a client's tool gives is from outside"
+        )
 
 
 async def test_streamed_calls(tmp_path: Path) -> None:
@@ -137,15 +153,23 @@ async def test_ours_run_first_and_the_clients_wins_a_name(tmp_path: Path) -> Non
         messages = [user("Go.")]
         done = await ai.chat.completions.create(model=MODEL, messages=messages, tools=[WEATHER])
         message = done.choices[0].message
-        assert [each.description for each in model.requests[0].tools] == ["Our own notes.", "The weather."]
+        assert [each.description for each in model.requests[0].tools] == [
+            "Our own notes.",
+            "The weather.",
+        ]
         assert (ours.ran, same.ran) == (1, 0) and message.content is None
         calls: Any = message.tool_calls
         assert [call.function.name for call in calls] == ["weather"]
         told = [*messages, *given(message, "rain")]
         last = await ai.chat.completions.create(model=MODEL, messages=told, tools=[WEATHER])
-        assert "own notes" in str(last.choices[0].message.content) and "rain" in str(last.choices[0].message.content)
+        assert "own notes" in str(last.choices[0].message.content) and "rain" in str(
+            last.choices[0].message.content
+        )
         await ai.chat.completions.create(model=MODEL, messages=[user("Without tools of yours?")])
-        assert {each.description for each in model.requests[-1].tools} == {"Our own notes.", "Our own weather."}
+        assert {each.description for each in model.requests[-1].tools} == {
+            "Our own notes.",
+            "Our own weather.",
+        }
 
 
 @pytest.mark.parametrize(
@@ -161,7 +185,9 @@ async def test_tool_choice(tmp_path: Path, choice: Any, offered: set[str], must_
     model = ScriptedModel(lambda request: say("fine"))
     async with serving(tmp_path, model, (Own("notes"),)) as served, client(served) as ai:
         tools = [WEATHER, tool("time")]
-        await ai.chat.completions.create(model=MODEL, messages=[user("Go.")], tools=tools, tool_choice=choice)
+        await ai.chat.completions.create(
+            model=MODEL, messages=[user("Go.")], tools=tools, tool_choice=choice
+        )
     assert {each.name for each in model.requests[0].tools} == offered
     assert model.requests[0].must_call == must_call
 
@@ -188,14 +214,24 @@ async def test_the_next_request_says_how_the_turn_goes_on(tmp_path: Path) -> Non
         done = await ai.chat.completions.create(
             model=MODEL, messages=messages, tools=[WEATHER], tool_choice="required", temperature=0.1
         )
-        told = [*messages, *given(done.choices[0].message, "rain", "sun"), user("In short, please.")]
-        await ai.chat.completions.create(model=MODEL, messages=told, tools=[WEATHER], temperature=0.9)
-    assert [(each.must_call, each.temperature) for each in model.requests] == [("*", 0.1), ("", 0.9)]
+        told = [
+            *messages,
+            *given(done.choices[0].message, "rain", "sun"),
+            user("In short, please."),
+        ]
+        await ai.chat.completions.create(
+            model=MODEL, messages=told, tools=[WEATHER], temperature=0.9
+        )
+    assert [(each.must_call, each.temperature) for each in model.requests] == [
+        ("*", 0.1),
+        ("", 0.9),
+    ]
     assert "In short, please." in model.requests[-1].messages[-1].message.text
 
 
 async def test_results_of_others_or_of_yesterday_are_plain_history(tmp_path: Path) -> None:
-    """Who does not wait for them gets an answer all the same, and nobody goes on with another's turn."""
+    """Who does not wait for them gets an answer all the same, and nobody goes on with another's
+    turn."""
     model = ScriptedModel(forecast)
     async with serving(tmp_path, model) as served, client(served) as ai:
         messages = [user("Weather?")]
@@ -206,13 +242,19 @@ async def test_results_of_others_or_of_yesterday_are_plain_history(tmp_path: Pat
         await served.people.add_user("ann", "member")
         _, secret = await served.people.make_token("ann", "t", SCOPES)
         async with client(served, secret) as other:
-            done = await other.chat.completions.with_raw_response.create(model=MODEL, messages=told, tools=[WEATHER])
+            done = await other.chat.completions.with_raw_response.create(
+                model=MODEL, messages=told, tools=[WEATHER]
+            )
             assert done.parse().choices[0].message.content == "It is rain and sun."
-        assert (await log_of(served, "mine"))[-1]["type"] == "calls_handed_over", "it still waits for its own client"
+        assert (await log_of(served, "mine"))[-1]["type"] == "calls_handed_over", (
+            "it still waits for its own client"
+        )
 
         await ai.chat.completions.create(model=MODEL, messages=told, tools=[WEATHER])
         assert (await log_of(served, "mine"))[-1]["type"] == "turn_ended"
-        twice = await ai.chat.completions.with_raw_response.create(model=MODEL, messages=told, tools=[WEATHER])
+        twice = await ai.chat.completions.with_raw_response.create(
+            model=MODEL, messages=told, tools=[WEATHER]
+        )
         assert twice.parse().choices[0].message.content == "It is rain and sun."
         assert twice.headers["x-deskhand-session"] != "mine"
         check_pairs(model.requests[-1])
@@ -247,7 +289,10 @@ async def test_calls_that_nobody_returns_expire(tmp_path: Path) -> None:
             while not events or events[-1]["type"] != "turn_ended":
                 events = await log_of(served, "n")
                 await anyio.sleep(0.01)
-        assert [each["status"] for each in events if each["type"] == "call_closed"] == ["expired", "expired"]
+        assert [each["status"] for each in events if each["type"] == "call_closed"] == [
+            "expired",
+            "expired",
+        ]
         assert len(model.requests) == 1, "nobody is there to read what it would say"
         told = [*messages, *given(first.choices[0].message, "rain", "sun")]
         late = await ai.chat.completions.create(model=MODEL, messages=told, tools=[WEATHER])
@@ -287,7 +332,10 @@ async def test_many_rounds_are_not_one_long_turn(tmp_path: Path) -> None:
     [
         ({"tools": [WEATHER, WEATHER]}, "tools[1].function.name"),
         ({"tools": [tool("no such name!")]}, "tools[0].function.name"),
-        ({"tools": [WEATHER], "tool_choice": {"type": "function", "function": {"name": "x"}}}, "tool_choice"),
+        (
+            {"tools": [WEATHER], "tool_choice": {"type": "function", "function": {"name": "x"}}},
+            "tool_choice",
+        ),
         ({"tool_choice": "required"}, "tool_choice"),
         ({"tools": [{"type": "custom", "custom": {"name": "x"}}]}, "tools[0].type"),
     ],
@@ -295,7 +343,9 @@ async def test_many_rounds_are_not_one_long_turn(tmp_path: Path) -> None:
 async def test_tools_that_cannot_be(served: Served, fields: Any, param: str) -> None:
     async with client(served) as ai:
         with pytest.raises(openai.BadRequestError) as refused:
-            await ai.chat.completions.create(model=MODEL, messages=[user("hi"), answered("hi"), user("x")], **fields)
+            await ai.chat.completions.create(
+                model=MODEL, messages=[user("hi"), answered("hi"), user("x")], **fields
+            )
     assert refused.value.param == param
 
 
@@ -318,10 +368,14 @@ async def test_calls_are_handed_over_after_a_question_was_answered(tmp_path: Pat
         )
         assert agreed.choices[0].finish_reason == "tool_calls"
         calls: Any = agreed.choices[0].message.tool_calls
-        assert [(call.function.name, call.function.arguments) for call in calls] == [("weather", '{"city":"Bern"}')]
+        assert [(call.function.name, call.function.arguments) for call in calls] == [
+            ("weather", '{"city":"Bern"}')
+        ]
         told = [user("Go."), *given(agreed.choices[0].message, "rain")]
         done = await ai.chat.completions.create(model=MODEL, messages=told, tools=[WEATHER])
-        assert "did it" in str(done.choices[0].message.content) and "rain" in str(done.choices[0].message.content)
+        assert "did it" in str(done.choices[0].message.content) and "rain" in str(
+            done.choices[0].message.content
+        )
 
 
 async def test_a_last_result_needs_a_call(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""The published description against the server: generated requests, with a fixed seed, and every check there is."""
+"""The published description against the server: generated requests, with a fixed seed, and every
+check there is."""
 
 from __future__ import annotations
 
@@ -52,7 +53,10 @@ class Hurried(SystemClock):
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     home: Path = tmp_path_factory.mktemp("home")
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(serving(home, clock=Hurried())) as served:
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(serving(home, clock=Hurried())) as served,
+    ):
         yield served
 
 
@@ -60,7 +64,9 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def schema(running: Served) -> Any:
     token = running.owner.headers["authorization"]
     # What fits the schema may still be refused: a role that does not exist, a path that leads out.
-    accepted = PositiveDataAcceptanceConfig(expected_statuses=["2xx", "400", "401", "403", "404", "409", "413", "415"])
+    accepted = PositiveDataAcceptanceConfig(
+        expected_statuses=["2xx", "400", "401", "403", "404", "409", "413", "415"]
+    )
     project = ProjectConfig(
         base_url=running.url,
         headers={"Authorization": token},
@@ -78,7 +84,9 @@ def test_generated_requests(schema: Any, running: Served, endpoint: Any) -> None
     operation = schema[path][endpoint.method]
 
     cases = operation.as_strategy()
-    if not endpoint.raw and (endpoint.parameters or endpoint.query is not Nothing or endpoint.body is not None):
+    if not endpoint.raw and (
+        endpoint.parameters or endpoint.query is not Nothing or endpoint.body is not None
+    ):
         cases = strategies.one_of(cases, operation.as_strategy(GenerationMode.NEGATIVE))
 
     @seed(7)
@@ -99,13 +107,23 @@ def test_generated_requests(schema: Any, running: Served, endpoint: Any) -> None
 async def test_the_document_is_served_and_says_all(served: Served) -> None:
     found = await served.client().get("/openapi.json")
     assert found["openapi"] == "3.1.0"
-    said = {(method.upper(), path) for path, operations in found["paths"].items() for method in operations}
+    said = {
+        (method.upper(), path)
+        for path, operations in found["paths"].items()
+        for method in operations
+    }
     assert said == {(each.method, each.path.replace(":path}", "}")) for each in ENDPOINTS}
-    ids = [operation["operationId"] for operations in found["paths"].values() for operation in operations.values()]
+    ids = [
+        operation["operationId"]
+        for operations in found["paths"].values()
+        for operation in operations.values()
+    ]
     assert len(ids) == len(set(ids))
     for operations in found["paths"].values():
         for operation in operations.values():
-            assert {"400", "401", "403", "404", "421", "429", "500", "503"} <= set(operation["responses"])
+            assert {"400", "401", "403", "404", "421", "429", "500", "503"} <= set(
+                operation["responses"]
+            )
             assert "security" in operation
     text = msgspec.json.encode(found).decode()
     refs = {each.partition('"')[0] for each in text.split('"#/components/schemas/')[1:]}

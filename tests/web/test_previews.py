@@ -1,4 +1,5 @@
-"""Files to look at over HTTP: what kind they are by their bytes, with which headers they come, and to whom."""
+"""Files to look at over HTTP: what kind they are by their bytes, with which headers they come, and
+to whom."""
 
 from __future__ import annotations
 
@@ -16,7 +17,10 @@ from .served import Served
 from .test_files import PNG, folder, whole
 from .test_guard import problem
 
-SVG = b'<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
+SVG = (
+    b'<?xml version="1.0"?>\n<svg '
+    b'xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
+)
 
 
 def pdf(pages: int) -> bytes:
@@ -78,7 +82,10 @@ async def test_pictures_are_shown_and_drawings_run_nothing(served: Served) -> No
     }
     for name, (kind, disposition, look) in wanted.items():
         _, headers, _ = await whole(served.owner, f"/api/files/raw?path={name}")
-        assert (headers["content-type"], headers["content-disposition"].partition(";")[0]) == (kind, disposition), name
+        assert (headers["content-type"], headers["content-disposition"].partition(";")[0]) == (
+            kind,
+            disposition,
+        ), name
         assert headers["content-security-policy"] == "default-src 'none'; sandbox"
         assert headers["x-content-type-options"] == "nosniff"
         assert (await served.owner.get(f"/api/files/preview?path={name}"))["kind"] == look
@@ -102,8 +109,12 @@ async def test_a_sent_pdf_and_table(served: Served) -> None:
     kinds = {"r.pdf": pdf(1), "t.csv": b"a,b\n1,2\n"}
     for name, data in kinds.items():
         headers = {"content-type": "application/octet-stream"}
-        _, sent = await served.owner.ask("POST", f"/api/blobs?name={name}", data=data, headers=headers)
-        await served.owner.ask("POST", "/api/sessions/sent/messages", {"text": "look", "files": [sent]})
+        _, sent = await served.owner.ask(
+            "POST", f"/api/blobs?name={name}", data=data, headers=headers
+        )
+        await served.owner.ask(
+            "POST", "/api/sessions/sent/messages", {"text": "look", "files": [sent]}
+        )
         await served.owner.get("/api/sessions/sent/log")
         query = f"session=sent&name={name}"
         found = await served.owner.get(f"/api/blobs/{sent['blob']}/preview?{query}")
@@ -117,23 +128,35 @@ async def test_a_sent_pdf_and_table(served: Served) -> None:
             assert problem(await eve.ask("GET", path)) == (404, "not_found")
 
 
-async def test_a_file_with_other_readers_is_not_for_everybody(served: Served, tmp_path: Path) -> None:
+async def test_a_file_with_other_readers_is_not_for_everybody(
+    served: Served, tmp_path: Path
+) -> None:
     top = folder(served)
     for name in ("open.txt", "closed.txt", "USER.md"):
         (top / name).write_text("words\n")
     label = msgspec.json.encode(Label("tool_local", ("role:owner",), "https://mail.test"))
-    await served.app.store.change([Change("file_label_set", (str((top / "closed.txt").resolve()), label, "", 0.0))])
+    await served.app.store.change(
+        [Change("file_label_set", (str((top / "closed.txt").resolve()), label, "", 0.0))]
+    )
     (top / "way").symlink_to("closed.txt")
     await served.people.add_user("eve", "member")
     await served.people.add_user("vera", "viewer")
     (_, eve), (_, vera) = await served.token("eve"), await served.token("vera", ("read",))
     for route in ("preview", "raw", "page"):
         for path in ("closed.txt", "way", "./closed.txt", "USER.md", "../closed.txt"):
-            assert problem(await eve.ask("GET", f"/api/files/{route}?path={path}")) == (403, "forbidden"), path
-        assert problem(await vera.ask("GET", f"/api/files/{route}?path=open.txt")) == (404, "not_found")
+            assert problem(await eve.ask("GET", f"/api/files/{route}?path={path}")) == (
+                403,
+                "forbidden",
+            ), path
+        assert problem(await vera.ask("GET", f"/api/files/{route}?path=open.txt")) == (
+            404,
+            "not_found",
+        )
     assert (await eve.get("/api/files/preview?path=open.txt"))["content"] == "words\n"
     for path in ("closed.txt", "way"):
         assert problem(await eve.ask("GET", f"/api/workspace/file/{path}"))[0] == 403
-    assert "file refused" in {note.what for note in await served.people.notes() if note.who == "eve"}
+    assert "file refused" in {
+        note.what for note in await served.people.notes() if note.who == "eve"
+    }
     for route in ("preview", "raw"):
         assert (await served.owner.ask("GET", f"/api/files/{route}?path=closed.txt"))[0] == 200

@@ -22,8 +22,12 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
         yield running
 
 
-async def propose(served: Served, name: str = "weather-notes", label: Label = LOCAL, body: str = BODY) -> int:
-    proposal = Proposal(name, "How to note the weather.", body, "default", "default/web:owner:work", 1, label)
+async def propose(
+    served: Served, name: str = "weather-notes", label: Label = LOCAL, body: str = BODY
+) -> int:
+    proposal = Proposal(
+        name, "How to note the weather.", body, "default", "default/web:owner:work", 1, label
+    )
     await served.app.store.change(proposed(proposal, 1.0))
     return int((await served.owner.get("/api/proposals?all=true"))[0]["id"])
 
@@ -35,12 +39,25 @@ def file(served: Served, name: str) -> Path:
 async def test_a_yes_and_its_end(served: Served) -> None:
     id_ = await propose(served, body=f"{BODY}Look at https://weather.example/.\n")
     (row,) = await served.owner.get("/api/proposals")
-    assert (row["name"], row["state"], row["verdict"], row["conversation"]) == ("weather-notes", "proposed", "", "work")
+    assert (row["name"], row["state"], row["verdict"], row["conversation"]) == (
+        "weather-notes",
+        "proposed",
+        "",
+        "work",
+    )
     one = await served.owner.get(f"/api/proposals/{id_}")
-    assert one["body"].startswith(BODY) and [each["severity"] for each in one["findings"]] == ["look"]
+    assert one["body"].startswith(BODY) and [each["severity"] for each in one["findings"]] == [
+        "look"
+    ]
     status, taken = await served.owner.ask("POST", f"/api/proposals/{id_}/accept", {})
-    assert status == 200 and taken["proposal"]["state"] == "accepted" and taken["decided_by"] == "owner"
-    assert BODY in file(served, "weather-notes").read_text() and not await served.owner.get("/api/proposals")
+    assert (
+        status == 200
+        and taken["proposal"]["state"] == "accepted"
+        and taken["decided_by"] == "owner"
+    )
+    assert BODY in file(served, "weather-notes").read_text() and not await served.owner.get(
+        "/api/proposals"
+    )
     status, problem = await served.owner.ask("POST", f"/api/proposals/{id_}/accept", {})
     assert status == 403 and "is not open" in problem["error"]["message"]
     status, out = await served.owner.ask("POST", f"/api/proposals/{id_}/revert", {})
@@ -49,8 +66,13 @@ async def test_a_yes_and_its_end(served: Served) -> None:
 
 async def test_a_no_is_for_good(served: Served) -> None:
     id_ = await propose(served)
-    status, told = await served.owner.ask("POST", f"/api/proposals/{id_}/reject", {"why": "too special"})
-    assert status == 200 and (told["proposal"]["state"], told["proposal"]["why"]) == ("rejected", "too special")
+    status, told = await served.owner.ask(
+        "POST", f"/api/proposals/{id_}/reject", {"why": "too special"}
+    )
+    assert status == 200 and (told["proposal"]["state"], told["proposal"]["why"]) == (
+        "rejected",
+        "too special",
+    )
     assert not file(served, "weather-notes").exists()
 
 
@@ -60,7 +82,9 @@ async def test_what_a_member_wrote_is_taken_with_a_further_word(served: Served) 
     assert one["proposal"]["by"] == ["bob"] and one["body"] == BODY
     status, problem = await served.owner.ask("POST", f"/api/proposals/{id_}/accept", {})
     assert status == 403 and "It was written on the word of bob." in problem["error"]["message"]
-    status, taken = await served.owner.ask("POST", f"/api/proposals/{id_}/accept", {"untrusted": True})
+    status, taken = await served.owner.ask(
+        "POST", f"/api/proposals/{id_}/accept", {"untrusted": True}
+    )
     assert status == 200 and taken["proposal"]["state"] == "accepted"
 
 
@@ -68,7 +92,9 @@ async def test_what_speaks_against_it(served: Served) -> None:
     outside = await propose(served, label=Label("untrusted", source="https://a.example"))
     status, problem = await served.owner.ask("POST", f"/api/proposals/{outside}/accept", {})
     assert status == 403 and "had read https://a.example" in problem["error"]["message"]
-    assert (await served.owner.get(f"/api/proposals/{outside}"))["proposal"]["source"] == "https://a.example"
+    assert (await served.owner.get(f"/api/proposals/{outside}"))["proposal"][
+        "source"
+    ] == "https://a.example"
     taken = await propose(served, "deskhand-help")
     findings = (await served.owner.get(f"/api/proposals/{taken}"))["findings"]
     assert findings[0]["words"] == "a skill has this name already", "by what is known now"
@@ -78,7 +104,9 @@ async def test_what_speaks_against_it(served: Served) -> None:
     folder = file(served, "weather-notes").parent
     folder.mkdir(parents=True)
     (folder / "run.sh").touch()
-    status, problem = await served.owner.ask("POST", f"/api/proposals/{outside}/accept", {"untrusted": True})
+    status, problem = await served.owner.ask(
+        "POST", f"/api/proposals/{outside}/accept", {"untrusted": True}
+    )
     assert status == 403 and "already" in problem["error"]["message"]
 
 

@@ -1,5 +1,5 @@
-"""What was stored by a conversation that had read a page is quoted by every tool there is, and by what sets jobs off:
-always with the label of what is quoted."""
+"""What was stored by a conversation that had read a page is quoted by every tool there is, and by
+what sets jobs off: always with the label of what is quoted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ from deskhand.types.commit import Change
 from .calling import ALLOW, WORDS, Call, Caller, bare, mark, page, said, told
 from .served import Served, serving, until
 
-JOB = {"action": "create", "name": "look", "config": "---\nschedule: daily 03:00\n---\nLook at page.txt"}
+JOB = {
+    "action": "create",
+    "name": "look",
+    "config": "---\nschedule: daily 03:00\n---\nLook at page.txt",
+}
 SKILL = f"---\nname: evil\ndescription: {WORDS}\n---\n{WORDS}\n"
 
 STORED: Sequence[Call] = (
@@ -24,7 +28,10 @@ STORED: Sequence[Call] = (
     ("kv_set", {"key": f"{WORDS} key", "value": WORDS}),
     ("task_create", {"subject": f"{WORDS} subject", "description": WORDS, "activeForm": WORDS}),
     ("manage_tasks", {"action": "create", "title": f"{WORDS} first"}),
-    ("manage_tasks", {"action": "create", "title": f"{WORDS} second", "depends_on": [1], "description": WORDS}),
+    (
+        "manage_tasks",
+        {"action": "create", "title": f"{WORDS} second", "depends_on": [1], "description": WORDS},
+    ),
     ("save_memory", {"content": f"{WORDS} because it is so"}),
     ("background_run", {"command": f"echo '{WORDS}'; exit 3"}),
     ("process", {"action": "start", "command": f"echo '{WORDS}'; cat", "name": WORDS}),
@@ -35,7 +42,10 @@ STORED: Sequence[Call] = (
 ASKED: dict[str, Sequence[dict[str, Any]]] = {
     "read_file": [{"path": "page.txt"}, {"path": "page.tx"}, {"path": "in"}, {"path": "link"}],
     "write_file": [{"path": "in", "content": "x"}, {"path": "link/x", "content": "x"}],
-    "edit_file": [{"path": "page.txt", "edits": [{"old": "nowhere", "new": "x"}]}, {"path": "page.txt", "patch": "@@"}],
+    "edit_file": [
+        {"path": "page.txt", "edits": [{"old": "nowhere", "new": "x"}]},
+        {"path": "page.txt", "patch": "@@"},
+    ],
     "list_files": [{}, {"path": "in"}, {"depth": 4}, {"path": "link"}],
     "search_files": [{"text": "SYSTEM"}],
     "list_symbols": [{"path": "."}, {"path": "page.txt"}],
@@ -94,7 +104,11 @@ ASKED: dict[str, Sequence[dict[str, Any]]] = {
     "restart": [],  # ends this process
     "list_changes": [{}],
     "undo_change": [{"change": 99}, {"change": 1}],
-    "cron": [{"mode": "list"}, {"mode": "remove", "job_id": "other"}, {"mode": "update", "job_id": "look"}],
+    "cron": [
+        {"mode": "list"},
+        {"mode": "remove", "job_id": "other"},
+        {"mode": "update", "job_id": "look"},
+    ],
     "manage_job": [
         {"action": "list"},
         {"action": "blueprints"},
@@ -146,17 +160,23 @@ async def _stored(caller: Caller, served: Served, home: Path) -> dict[str, str]:
 
 def _last(log: Any) -> str:
     """What was said last: /clean says it again."""
-    heard = [each["event"]["message"] for each in log if each["event"]["type"] == "message_received"]
+    heard = [
+        each["event"]["message"] for each in log if each["event"]["type"] == "message_received"
+    ]
     return str(heard[-1]["parts"][0]["text"])
 
 
 async def test_no_tool_quotes_what_was_stored_without_its_label(tmp_path: Path) -> None:
-    """Each call is made after /clean, so that the conversation has read nothing, where what it had stored is."""
+    """Each call is made after /clean, so that the conversation has read nothing, where what it had
+    stored is."""
     caller = Caller()
     async with serving(tmp_path, caller.model, tools=None, policy=ALLOW) as served:
         ids = await _stored(caller, served, tmp_path)
         with anyio.fail_after(30):
-            while "[background" not in str(log := await served.owner.get("/api/sessions/o1/log")) or _last(log) != "go":
+            while (
+                "[background" not in str(log := await served.owner.get("/api/sessions/o1/log"))
+                or _last(log) != "go"
+            ):
                 await caller.does(served.owner, "o1")
         there = set(served.app.current.agent_of("default/web:owner:o1").tools)
         assert there <= set(ASKED), "say above what a new tool is asked"
@@ -164,14 +184,25 @@ async def test_no_tool_quotes_what_was_stored_without_its_label(tmp_path: Path) 
         quoted = set[str]()
         for name in sorted(there):
             for given in ASKED[name]:
-                call = {key: ids.get(value, value) if isinstance(value, str) else value for key, value in given.items()}
+                call = {
+                    key: ids.get(value, value) if isinstance(value, str) else value
+                    for key, value in given.items()
+                }
                 found = await caller.does(served.owner, "o1", (name, call), text="/clean")
                 if WORDS in str(found):
                     quoted.add(name)
                 if parts := bare(found):
                     wrong[f"{name} {given}"] = parts
         assert not wrong
-        assert {"read_file", "kv_list", "manage_job", "cron", "process", "list_changes", "manage_tasks"} <= quoted
+        assert {
+            "read_file",
+            "kv_list",
+            "manage_job",
+            "cron",
+            "process",
+            "list_changes",
+            "manage_tasks",
+        } <= quoted
 
 
 async def test_what_a_job_has_told_of_a_page(tmp_path: Path) -> None:
@@ -185,14 +216,19 @@ async def test_what_a_job_has_told_of_a_page(tmp_path: Path) -> None:
 
 
 async def test_the_names_of_files_that_are_gone(tmp_path: Path) -> None:
-    """The mark of a file goes with it; what is told of it afterwards still has the label that it had."""
+    """The mark of a file goes with it; what is told of it afterwards still has the label that it
+    had."""
     caller = Caller()
     async with serving(tmp_path, caller.model, tools=None, policy=ALLOW) as served:
         folder = await page(served, tmp_path)
         (folder / "in").mkdir()
         (folder / "in" / WORDS).write_text("x")
         await mark(served, folder / "in" / WORDS)
-        watch = {"action": "create", "name": "watch", "config": "---\non: file in\n---\nSee what has come."}
+        watch = {
+            "action": "create",
+            "name": "watch",
+            "config": "---\non: file in\n---\nSee what has come.",
+        }
         await caller.does(served.owner, "o1", ("manage_job", watch))
         triggering = served.app.works.automation.triggering
         await until(lambda: any(triggering._named.values()))
@@ -207,11 +243,20 @@ async def test_a_postrun_writes_with_the_label_of_what_it_is_given(tmp_path: Pat
     caller = Caller()
     async with serving(tmp_path, caller.model, tools=None, policy=ALLOW) as served:
         folder = await page(served, tmp_path)
-        config = "---\nschedule: daily 03:00\nhooks:\n  prerun: pre.sh\n  postrun: post.sh\n---\nLook at page.txt"
-        await caller.does(served.owner, "o1", ("manage_job", {"action": "create", "name": "look", "config": config}))
+        config = (
+            "---\nschedule: daily 03:00\nhooks:\n  prerun: pre.sh\n  postrun: "
+            "post.sh\n---\nLook at page.txt"
+        )
+        await caller.does(
+            served.owner,
+            "o1",
+            ("manage_job", {"action": "create", "name": "look", "config": config}),
+        )
         job = next(tmp_path.rglob("post.sh")).parent
         (job / "post.sh").write_text(f"#!/bin/sh\ntee state/last > {folder}/new.md\n")
-        (job / "pre.sh").write_text(f"#!/bin/sh\ntest ! -e state/last || cp state/last {folder}/again.md\n")
+        (job / "pre.sh").write_text(
+            f"#!/bin/sh\ntest ! -e state/last || cp state/last {folder}/again.md\n"
+        )
         caller.final = f"The page says: {WORDS}"
         for name in ("new.md", "again.md"):
             caller.calls = [("read_file", {"path": "page.txt"})]
@@ -223,4 +268,6 @@ async def test_a_postrun_writes_with_the_label_of_what_it_is_given(tmp_path: Pat
         caller.final = "done"
         for name in ("new.md", "again.md"):
             found = await caller.does(served.owner, f"clean-{name}", ("read_file", {"path": name}))
-            assert WORDS in said(found[0]) and "https://evil.example/" in str(found[0]["parts"]), name
+            assert WORDS in said(found[0]) and "https://evil.example/" in str(found[0]["parts"]), (
+                name
+            )

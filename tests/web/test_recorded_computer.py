@@ -1,4 +1,5 @@
-"""Our answers to agent_computer's clients, beside those that its own server was recorded to give."""
+"""Our answers to agent_computer's clients, beside those that its own server was recorded to
+give."""
 
 from __future__ import annotations
 
@@ -17,7 +18,14 @@ from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.errors import ModelRequestRefused
 from deskhand.types.messages import Message, ToolCall
 
-from .recorded.compare import Difference, compare_cases, documented_rows, table_rows, unexplained, unused
+from .recorded.compare import (
+    Difference,
+    compare_cases,
+    documented_rows,
+    table_rows,
+    unexplained,
+    unused,
+)
 from .recorded.model import Script, reply_to
 from .recorded.play import Player
 from .served import Served, serving
@@ -46,7 +54,10 @@ CLEAR = "A wrong field is refused by its name; their server breaks, or takes it 
 SILENT = "A frame that does nothing is answered with the reason."
 TASKS = "When a task was made is not kept."
 PROSE = "This tool answers in plain text, which a model reads well; `task_update` has the task."
-DURABLE = "An approval waits until a person answers, also over a restart; over HTTP the answer says what waits."
+DURABLE = (
+    "An approval waits until a person answers, also over a restart; over HTTP the answer says "
+    "what waits."
+)
 HEARD = "Their server cannot read the answer while a run goes on, and refuses when its time is up."
 STEPS = "When the steps are used up, the model says what it has done and what is left."
 MODEL_FACTS = "What a model costs and whether it can be used."
@@ -69,7 +80,9 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference("delete", "body.memories", "integer", "absent", PAGE),
     Difference("delete", "body.kept", "integer", "absent", PAGE),
     Difference("models*", "body.models[].*", "*", "absent", MODEL_FACTS),
-    Difference("*", "*.lmstudio.models[]", "absent", "object", "No LM Studio runs beside this test."),
+    Difference(
+        "*", "*.lmstudio.models[]", "absent", "object", "No LM Studio runs beside this test."
+    ),
     Difference("*", "*tasks[].created_at", "absent", "number", TASKS),
     Difference(
         "chat in deep work",
@@ -96,12 +109,20 @@ DIFFERENCES: tuple[Difference, ...] = (
         "*",
         "The type of the fault is that of an object with fields, not of any object.",
     ),
-    Difference("socket", "events", "text", "absent", "What a model says beside its calls is shown too."),
+    Difference(
+        "socket", "events", "text", "absent", "What a model says beside its calls is shown too."
+    ),
     Difference("socket: goes round", "events", "absent", "error", STEPS),
     Difference("socket: goes round", "events", "thinking", "absent", STEPS),
     Difference("socket: goes round", "events", "text", "absent", STEPS),
     Difference("socket: goes round", "events", "done", "absent", STEPS),
-    Difference("socket: goes round", "events[thinking].iteration", "=1|=2|=3|=4|=5|=6", "=1|=2|=3|=4|=5", STEPS),
+    Difference(
+        "socket: goes round",
+        "events[thinking].iteration",
+        "=1|=2|=3|=4|=5|=6",
+        "=1|=2|=3|=4|=5",
+        STEPS,
+    ),
     Difference("socket: *", "events", "error", "absent", SILENT),
     Difference("socket: plan", "events[tool_result].result_preview", "string", "object", PROSE),
     Difference(
@@ -111,17 +132,37 @@ DIFFERENCES: tuple[Difference, ...] = (
         "thinking:memory_search*",
         "What a yes to a plan begins is the same turn: nothing new was said to search for.",
     ),
-    Difference("approval*", "events[approval_request].question", "string", "absent", "What is asked, in a sentence."),
-    Difference("approval*", "events[approval_request].reason", "string", "absent", "Why it is asked."),
+    Difference(
+        "approval*",
+        "events[approval_request].question",
+        "string",
+        "absent",
+        "What is asked, in a sentence.",
+    ),
+    Difference(
+        "approval*", "events[approval_request].reason", "string", "absent", "Why it is asked."
+    ),
     Difference("approval*", "events[approval_request].until", "number", "absent", DURABLE),
     Difference("approval*", "events[approval_resolved].reason", "*", "=timeout", HEARD),
-    Difference("approval", "events[tool_result].result_preview.json.error", "absent", "string", HEARD),
-    Difference("approval", "events[tool_result].result_preview.json.tool", "absent", "string", HEARD),
-    Difference("approval", "events[tool_result].result_preview.json.exit_code", "=3", "absent", HEARD),
-    Difference("approval", "events[tool_result].result_preview.json.stdout", "string", "absent", HEARD),
-    Difference("approval", "events[tool_result].result_preview.json.stderr", "string", "absent", HEARD),
+    Difference(
+        "approval", "events[tool_result].result_preview.json.error", "absent", "string", HEARD
+    ),
+    Difference(
+        "approval", "events[tool_result].result_preview.json.tool", "absent", "string", HEARD
+    ),
+    Difference(
+        "approval", "events[tool_result].result_preview.json.exit_code", "=3", "absent", HEARD
+    ),
+    Difference(
+        "approval", "events[tool_result].result_preview.json.stdout", "string", "absent", HEARD
+    ),
+    Difference(
+        "approval", "events[tool_result].result_preview.json.stderr", "string", "absent", HEARD
+    ),
     Difference("approval: by HTTP", "body.waiting", "object", "absent", DURABLE),
-    Difference("approval: by HTTP", "body.messages[assistant].content", "object", "object|string", DURABLE),
+    Difference(
+        "approval: by HTTP", "body.messages[assistant].content", "object", "object|string", DURABLE
+    ),
     Difference("approval: by HTTP", "body.messages[tool]", "absent", "object", DURABLE),
 )
 """What differs and stays so; `docs/api.md` has the same table."""
@@ -164,7 +205,9 @@ async def test_every_answer_beside_the_recorded_one(tmp_path: Path) -> None:
         async with server(home, asks) as served:
             for name, steps in RECORDED["cases"].items():
                 if (name in RECORDED["asking"]) == asks:
-                    player = Player(served.http, served.url, served.owner.headers, RECORDED["literals"])
+                    player = Player(
+                        served.http, served.url, served.owner.headers, RECORDED["literals"]
+                    )
                     ours[name] = await player.play(steps)
     found = compare_cases(RECORDED["cases"], ours, RECORDED["literals"])
     assert unexplained(found, DIFFERENCES) == []
@@ -172,12 +215,19 @@ async def test_every_answer_beside_the_recorded_one(tmp_path: Path) -> None:
 
 
 def test_the_document_has_the_same_table() -> None:
-    assert documented_rows(API.read_text(), RECORDED["system"]) == table_rows(RECORDED["system"], DIFFERENCES)
+    assert documented_rows(API.read_text(), RECORDED["system"]) == table_rows(
+        RECORDED["system"], DIFFERENCES
+    )
 
 
 def test_the_recording_has_no_text() -> None:
     sent = {"http", "path", "json", "text", "open", "send", "until", "keep"}
-    words = {word for steps in RECORDED["cases"].values() for step in steps for word in _strings(step, sent)}
+    words = {
+        word
+        for steps in RECORDED["cases"].values()
+        for step in steps
+        for word in _strings(step, sent)
+    }
     assert max(map(len, words)) <= 40
     assert not [word for word in words if " " in word]
 

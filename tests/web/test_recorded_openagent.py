@@ -30,7 +30,9 @@ from .recorded.openagent import CASES, LITERALS, MORE, OpenAgentPlayer, Step
 from .recorded.play import SENT
 from .served import Served, serving
 
-RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "recorded" / "openagent.json").read_text())
+RECORDED: dict[str, Any] = json.loads(
+    (Path(__file__).parent / "recorded" / "openagent.json").read_text()
+)
 
 CONFIG: dict[str, Any] = {
     "defaults": {
@@ -39,20 +41,40 @@ CONFIG: dict[str, Any] = {
         "output_tokens": 16_384,
         "temperature": 1.0,
     },
-    "policy": [{"tool": "shell", "verdict": "allow"}, {"tool": "background_run", "verdict": "allow"}],
+    "policy": [
+        {"tool": "shell", "verdict": "allow"},
+        {"tool": "background_run", "verdict": "allow"},
+    ],
 }
-"""As openagent-core is set up: its tools are there, and nothing is asked unless a conversation wants that."""
+"""As openagent-core is set up: its tools are there, and nothing is asked unless a conversation
+wants that."""
 
 EFFORT = "An effort that does not exist is refused with 422; there it is read as high."
 SEEN = "A file is fetched for a conversation that one may see; there the id is not looked at."
-HIDDEN = "A file whose name begins with a dot is refused: programs read some of them as configuration."
-CANCELLED = "A turn that is cancelled ends with `done`, and the conversation goes on; there the WebSocket is closed."
-PLANNED = "The result of `exit_plan_mode` follows the answer to the plan: an approval is kept over a restart."
+HIDDEN = (
+    "A file whose name begins with a dot is refused: programs read some of them as configuration."
+)
+CANCELLED = (
+    "A turn that is cancelled ends with `done`, and the conversation goes on; there the "
+    "WebSocket is closed."
+)
+PLANNED = (
+    "The result of `exit_plan_mode` follows the answer to the plan: an approval is kept over a "
+    "restart."
+)
 NO_OBJECT = "A text that is no JSON object is a message, whatever it is."
 
 DIFFERENCES: tuple[Difference, ...] = (
-    Difference("*", "body.error", "object", ABSENT, "Our own shape of an error stands beside `detail`."),
-    Difference("health", "body.*", "*", ABSENT, "Who has a token learns the version and how each component is."),
+    Difference(
+        "*", "body.error", "object", ABSENT, "Our own shape of an error stands beside `detail`."
+    ),
+    Difference(
+        "health",
+        "body.*",
+        "*",
+        ABSENT,
+        "Who has a token learns the version and how each component is.",
+    ),
     Difference(
         "nothing there",
         "body[]",
@@ -69,11 +91,31 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference("who one is", "body.*", "*", ABSENT, "A credential has a user, roles and scopes."),
     Difference("tools", "body[].*", "*", ABSENT, "The page shows what a tool takes and does."),
-    Difference("begin with two faults", "body.detail[string_type]", ABSENT, "object", "Only the first fault is named."),
-    Difference("*", "body.not_yet", "object", ABSENT, "There are no teammates; the answer says so."),
+    Difference(
+        "begin with two faults",
+        "body.detail[string_type]",
+        ABSENT,
+        "object",
+        "Only the first fault is named.",
+    ),
+    Difference(
+        "*", "body.not_yet", "object", ABSENT, "There are no teammates; the answer says so."
+    ),
     Difference("a skill", "*.source", "string", ABSENT, "The page shows where a skill comes from."),
-    Difference("*", "events[*].id", "string", ABSENT, "So that a result finds its call when several run at once."),
-    Difference("*", "events[tool_result].status", "=*", ABSENT, "It says whether the call failed, or was denied."),
+    Difference(
+        "*",
+        "events[*].id",
+        "string",
+        ABSENT,
+        "So that a result finds its call when several run at once.",
+    ),
+    Difference(
+        "*",
+        "events[tool_result].status",
+        "=*",
+        ABSENT,
+        "It says whether the call failed, or was denied.",
+    ),
     Difference("*", "events[done].reason", "string", ABSENT, "It says why the turn ended."),
     Difference(
         "*",
@@ -82,7 +124,13 @@ DIFFERENCES: tuple[Difference, ...] = (
         ABSENT,
         "A person reads what is asked in words.",
     ),
-    Difference("*", "events[tool_approval_request].reason", "string", ABSENT, "A person reads why it is asked."),
+    Difference(
+        "*",
+        "events[tool_approval_request].reason",
+        "string",
+        ABSENT,
+        "A person reads why it is asked.",
+    ),
     Difference(
         "approved from now on",
         "events",
@@ -90,7 +138,9 @@ DIFFERENCES: tuple[Difference, ...] = (
         ABSENT,
         "Other clients of the conversation learn that nothing is asked any more.",
     ),
-    Difference("teams on", "events[teams_changed].not_yet", "string", ABSENT, "There are no teammates yet."),
+    Difference(
+        "teams on", "events[teams_changed].not_yet", "string", ABSENT, "There are no teammates yet."
+    ),
     Difference(
         "content that is a number",
         "events",
@@ -108,7 +158,9 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference("a sub-agent", "events", ABSENT, "subagent_*", "There are no sub-agents yet."),
     Difference("a teammate", "events", ABSENT, "teammate_status*", "There are no teammates yet."),
     Difference("begin with an effort that is none", "status", "422", "200", EFFORT),
-    Difference("begin with an effort that is none", "body.conversation_id", ABSENT, "string", EFFORT),
+    Difference(
+        "begin with an effort that is none", "body.conversation_id", ABSENT, "string", EFFORT
+    ),
     Difference("begin with an effort that is none", "body.detail", "array", ABSENT, EFFORT),
     Difference("a file of an unknown conversation", "status", "404", "200", SEEN),
     Difference("a file of an unknown conversation", "body", "object", "text", SEEN),
@@ -139,7 +191,11 @@ class RepliesInTurn:
         self._calls = 0
 
     async def reply(self, request: Request) -> AsyncIterator[Item]:
-        wanted: Step = self.replies.pop(0) if self.replies else {"text": "There is nothing more to say.", "calls": []}
+        wanted: Step = (
+            self.replies.pop(0)
+            if self.replies
+            else {"text": "There is nothing more to say.", "calls": []}
+        )
         if wanted.get("fails"):
             raise ModelKeyRefused("the key is refused")
         if wanted.get("thinking"):
@@ -153,7 +209,13 @@ class RepliesInTurn:
         calls = []
         for call in wanted["calls"]:
             self._calls += 1
-            calls.append(ToolCall(f"c{self._calls}", call["name"], msgspec.Raw(msgspec.json.encode(call["arguments"]))))
+            calls.append(
+                ToolCall(
+                    f"c{self._calls}",
+                    call["name"],
+                    msgspec.Raw(msgspec.json.encode(call["arguments"])),
+                )
+            )
         yield Reply(say(text, *calls), "calls" if calls else "stop", Usage(10, 5))
 
 
@@ -170,7 +232,9 @@ def player_of(served: Served, model: RepliesInTurn) -> OpenAgentPlayer:
     return OpenAgentPlayer(served.http, served.url, served.owner.headers, script, workspace)
 
 
-@pytest.mark.timeout(120)  # it plays a hundred small conversations, one of which waits for three seconds
+@pytest.mark.timeout(
+    120
+)  # it plays a hundred small conversations, one of which waits for three seconds
 async def test_we_answer_as_was_recorded(tmp_path: Path, model: RepliesInTurn) -> None:
     ours: dict[str, list[Step]] = {}
     async with serving(tmp_path, model, None, **CONFIG) as served:
@@ -218,4 +282,6 @@ def words_of(shape: Any) -> list[str]:
 
 def test_the_table_is_documented() -> None:
     api = Path(__file__).parents[2] / "docs" / "api.md"
-    assert documented_rows(api.read_text(), "openagent-core") == table_rows("openagent-core", DIFFERENCES)
+    assert documented_rows(api.read_text(), "openagent-core") == table_rows(
+        "openagent-core", DIFFERENCES
+    )

@@ -1,5 +1,5 @@
-"""Values of secrets that come from a person, a tool, a provider or a crash are nowhere afterwards: not in what is kept,
-and not in what is shown."""
+"""Values of secrets that come from a person, a tool, a provider or a crash are nowhere afterwards:
+not in what is kept, and not in what is shown."""
 
 from __future__ import annotations
 
@@ -49,7 +49,10 @@ def leaking(request: Request) -> Message:
     if last.role == "user":
         if "refuse" in last.text:
             raise ModelRequestRefused(f"no such key: {SECRETS['ECHOED_KEY']}")
-        calls = [ToolCall(how, "leak", msgspec.Raw(b'{"how": "%s"}' % how.encode())) for how in ("print", "raise")]
+        calls = [
+            ToolCall(how, "leak", msgspec.Raw(b'{"how": "%s"}' % how.encode()))
+            for how in ("print", "raise")
+        ]
         return say("", *calls)
     return say(f"It said: {last.parts}")
 
@@ -63,7 +66,8 @@ def forms(value: str) -> tuple[bytes, ...]:
 
 
 async def talked(served: Served) -> bytes:
-    """Everything that is said in a conversation in which all of them come up, as it is followed live."""
+    """Everything that is said in a conversation in which all of them come up, as it is followed
+    live."""
     heard = bytearray()
     path = "/api/sessions/trip"
 
@@ -80,7 +84,9 @@ async def talked(served: Served) -> bytes:
 
     note = f"it is {SECRETS['ATTACHED_KEY']}".encode()
     kind = {"content-type": "text/plain"}
-    status, attached = await served.owner.ask("POST", "/api/blobs?name=note.txt", data=note, headers=kind)
+    status, attached = await served.owner.ask(
+        "POST", "/api/blobs?name=note.txt", data=note, headers=kind
+    )
     assert status == 201, attached
     body = {"text": f"use {SECRETS['PASTED_TOKEN']}", "files": [attached]}
     assert (await served.owner.ask("POST", f"{path}/messages", body))[0] == 202
@@ -105,21 +111,36 @@ async def test_no_value_is_kept_or_shown(tmp_path: Path) -> None:
         answers = b""
         for path in ("log", "trace", "state"):
             answers += msgspec.json.encode(await served.owner.get(f"/api/sessions/trip/{path}"))
-        for path in ("/api/activity", "/api/search?q=canary", "/api/approvals", "/api/settings", "/health"):
+        for path in (
+            "/api/activity",
+            "/api/search?q=canary",
+            "/api/approvals",
+            "/api/settings",
+            "/health",
+        ):
             answers += msgspec.json.encode(await served.owner.get(path))
         asked = repr([request.messages for request in model.requests]).encode()
     assert raw_in(heard) == [] and raw_in(answers) == [] and raw_in(asked) == []
     for name in SECRETS:
-        assert name.encode() in heard + served.app.settings.home.log.read_bytes(), "it never came up"
-    kept = {str(path.relative_to(tmp_path)): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+        assert name.encode() in heard + served.app.settings.home.log.read_bytes(), (
+            "it never came up"
+        )
+    kept = {
+        str(path.relative_to(tmp_path)): path.read_bytes()
+        for path in tmp_path.rglob("*")
+        if path.is_file()
+    }
     assert any(name.endswith(".db") for name in kept)
     found = {name: secrets for name, data in kept.items() if (secrets := raw_in(data))}
-    assert set(map(tuple, found.values())) == {("ATTACHED_KEY",)}, "the file that was handed over is theirs"
+    assert set(map(tuple, found.values())) == {("ATTACHED_KEY",)}, (
+        "the file that was handed over is theirs"
+    )
     assert all(name.startswith("state/blobs/") for name in found), found
 
 
 async def test_a_call_with_a_value_is_not_made_with_a_name_in_its_place(tmp_path: Path) -> None:
-    """What a model wrote from a time when it was no secret yet is not kept, and no file gets the name instead."""
+    """What a model wrote from a time when it was no secret yet is not kept, and no file gets the
+    name instead."""
     ran: list[str] = []
 
     @tool(effect="local_write")
@@ -136,7 +157,10 @@ async def test_a_call_with_a_value_is_not_made_with_a_name_in_its_place(tmp_path
     def writing(request: Request) -> Message:
         if request.messages[-1].message.role == "tool":
             return say(request.messages[-1].message.parts[0].text)  # type: ignore[union-attr]
-        return say("", ToolCall("c1", "write", msgspec.Raw(msgspec.json.encode({"text": f"TOKEN={value}"}))))
+        return say(
+            "",
+            ToolCall("c1", "write", msgspec.Raw(msgspec.json.encode({"text": f"TOKEN={value}"}))),
+        )
 
     async with serving(tmp_path, ScriptedModel(writing), (write,), environment=SECRETS) as served:
         status, answer = await served.owner.ask("POST", "/api/chat/trip", {"message": "go"})
@@ -147,24 +171,34 @@ async def test_a_call_with_a_value_is_not_made_with_a_name_in_its_place(tmp_path
 
 
 async def test_no_side_door_keeps_or_tells_a_value(tmp_path: Path) -> None:
-    """What a program asks for, what conversations are called and how they are held, jobs and skills: no value reaches a
-    model or the disk. Where a name would be in its place for good, it is refused, and how to do it is said."""
+    """What a program asks for, what conversations are called and how they are held, jobs and
+    skills: no value reaches a model or the disk. Where a name would be in its place for good, it is
+    refused, and how to do it is said."""
     value = SECRETS["PASTED_TOKEN"]
     hidden = "{{secret:PASTED_TOKEN}}"
     model = ScriptedModel(lambda request: say("Fine."))
-    function = {"name": "look", "description": value, "parameters": {"type": "object", "description": value}}
+    function = {
+        "name": "look",
+        "description": value,
+        "parameters": {"type": "object", "description": value},
+    }
     asked = {
         "model": "default",
-        "messages": [{"role": "system", "content": f"Use {value}."}, {"role": "user", "content": "hello"}],
+        "messages": [
+            {"role": "system", "content": f"Use {value}."},
+            {"role": "user", "content": "hello"},
+        ],
         "tools": [{"type": "function", "function": function}],
         "stop": [value],
         "user": value,
     }
     async with serving(tmp_path, model, (), environment=SECRETS) as served:
         assert (await served.owner.ask("POST", "/v1/chat/completions", asked))[0] == 200
-        assert (await served.owner.ask("PATCH", "/api/sessions/trip", {"system_prompt": value, "title": value}))[
-            0
-        ] < 300
+        assert (
+            await served.owner.ask(
+                "PATCH", "/api/sessions/trip", {"system_prompt": value, "title": value}
+            )
+        )[0] < 300
         assert (await served.owner.ask("POST", "/api/chat/trip", {"message": "hello"}))[0] == 200
         named = await served.owner.ask("POST", f"/api/sessions/{value}/messages", {"text": "hello"})
         branched = await served.owner.ask("POST", "/api/sessions/trip/branch", {"name": value})
@@ -172,11 +206,17 @@ async def test_no_side_door_keeps_or_tells_a_value(tmp_path: Path) -> None:
         made = await served.owner.ask("POST", "/api/jobs", job)
         skill = {"name": "send", "description": "Sends.", "body": f"Send {value}."}
         added = await served.owner.ask("POST", "/api/skills", skill)
-        told = repr([(request.system, request.messages, request.tools) for request in model.requests])
+        told = repr(
+            [(request.system, request.messages, request.tools) for request in model.requests]
+        )
     for status, problem in (named, made, added):
         assert status in (400, 403, 409) and hidden in problem["error"]["message"], problem
     assert branched[0] >= 400
     assert "holds the value of a secret: write" in made[1]["error"]["message"]
     assert raw_in(told.encode()) == [] and hidden in told
-    kept = {str(path.relative_to(tmp_path)): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    kept = {
+        str(path.relative_to(tmp_path)): path.read_bytes()
+        for path in tmp_path.rglob("*")
+        if path.is_file()
+    }
     assert {name: found for name, data in kept.items() if (found := raw_in(data))} == {}

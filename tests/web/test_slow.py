@@ -83,7 +83,11 @@ async def test_fifty_megabytes_for_who_does_not_read(served: Served) -> None:
             while not found or found[-1] != last:
                 buffer += await slow.receive(1 << 20)
                 *lines, buffer = buffer.split(b"\n")
-                found += [msgspec.json.decode(line[6:])["n"] for line in lines if line.startswith(b"data: ")]
+                found += [
+                    msgspec.json.decode(line[6:])["n"]
+                    for line in lines
+                    if line.startswith(b"data: ")
+                ]
         assert found == list(range(first, last + 1)), "and for who comes to it later"
 
 

@@ -1,5 +1,6 @@
-"""The page and the API of a process that does not drive yet, while the one that drives runs commands and is killed
-(SIGKILL): whatever is asked, and whenever, nobody is shown what was not marked in time."""
+"""The page and the API of a process that does not drive yet, while the one that drives runs
+commands and is killed (SIGKILL): whatever is asked, and whenever, nobody is shown what was not
+marked in time."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ WRITES = {
     "a copy": "cat USER.md > copy.txt",
     "a copy of what is remembered": "cat memory/MEMORY.md > copy.txt",
     "a name": "cat USER.md > copy.txt; touch $(cat USER.md)",
-    "a folder that is moved": "mkdir -p in/deep; cat USER.md > in/deep/x; mv in out; cp out/deep/x copy.txt",
+    "a folder that is moved": "mkdir -p in/deep; cat USER.md > in/deep/x; mv in out; cp out/deep/x copy.txt",  # noqa: E501
     "a hard link": "cat USER.md > one.txt; ln one.txt copy.txt",
 }
 
@@ -54,7 +55,11 @@ async def asked(bob: Client, work: Path) -> None:
     """All that a member can ask for of the workspace; what they ask for they know."""
     paths = ["/api/files", "/api/workspace/files", "/api/changes", "/api/files?path=out/deep"]
     for name in ("copy.txt", "one.txt", "out/deep/x", SECRET):
-        paths += [f"/api/files/raw?path={name}", f"/api/files/preview?path={name}", f"/api/workspace/file/{name}"]
+        paths += [
+            f"/api/files/raw?path={name}",
+            f"/api/files/preview?path={name}",
+            f"/api/workspace/file/{name}",
+        ]
     for path in paths:
         status, said = await bob.ask("GET", path)
         known = str(said).replace(f"'{SECRET}'", "") if path.endswith(SECRET) else str(said)
@@ -83,7 +88,9 @@ async def test_nothing_is_shown_before_it_is_marked(tmp_path: Path, way: str) ->
     with driving(home) as life:
         async with serving(home, tools=None, **config) as served:
             bob = await member(served)
-            assert (await bob.ask("GET", "/api/files"))[0] == 200  # it has looked back by now: there was nothing
+            assert (await bob.ask("GET", "/api/files"))[
+                0
+            ] == 200  # it has looked back by now: there was nothing
             tell(life, WRITES[way])
             await wait_for(lambda: _exists(work / ".gate"))
             await asked(bob, work)

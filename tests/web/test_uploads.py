@@ -1,4 +1,5 @@
-"""What people put into the workspace: judged by where it comes to lie, with their name, and undoable like a call."""
+"""What people put into the workspace: judged by where it comes to lie, with their name, and
+undoable like a call."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ PUT = (
 
 
 async def put(client: Client, folder: str, name: str, text: str) -> int:
-    status, _ = await client.ask("POST", f"/api/files?subdir={quote(folder)}", data=form((name, text.encode())))
+    status, _ = await client.ask(
+        "POST", f"/api/files?subdir={quote(folder)}", data=form((name, text.encode()))
+    )
     return status
 
 
@@ -41,7 +44,10 @@ async def test_a_link_to_what_steers_takes_no_upload_of_a_member(
         await pair.shell("bob", f"mkdir -p {folder}; ln -sn {folder} way; ln -sn way way2")
         for way in (folder, "way", "way2", f"./{folder}", f"{pair.work}/{folder}"):
             assert await put(pair.clients["bob"], way, name, text) == 403, way
-        assert not (pair.work / folder / name).exists() or MEMBERS not in (pair.work / folder / name).read_text()
+        assert (
+            not (pair.work / folder / name).exists()
+            or MEMBERS not in (pair.work / folder / name).read_text()
+        )
         await pair.check()
 
 
@@ -53,7 +59,12 @@ async def test_an_upload_over_a_file_can_be_undone(proven: Proven) -> None:
         assert await put(bob, ".", "plan.txt", MEMBERS) == 200
         assert await labelled(pair, "plan.txt") == ("bob",)
         (change,) = [each for each in await changes(owner) if each["tool"] == "upload"]
-        assert (change["person"], change["session"], change["what"], change["count"]) == ("bob", "", "plan.txt", 1)
+        assert (change["person"], change["session"], change["what"], change["count"]) == (
+            "bob",
+            "",
+            "plan.txt",
+            1,
+        )
         found = await owner.get(f"/api/changes/{change['n']}/diff")
         assert MEMBERS in str(found) and "hers" in str(found)
         status, said = await owner.ask("POST", f"/api/changes/{change['n']}/undo", {})
@@ -64,7 +75,8 @@ async def test_an_upload_over_a_file_can_be_undone(proven: Proven) -> None:
 
 
 async def test_what_an_upload_took_the_place_of_keeps_its_readers(proven: Proven) -> None:
-    """A member sends a file over one that they may not read: neither the diff nor an undo of it shows it to them."""
+    """A member sends a file over one that they may not read: neither the diff nor an undo of it
+    shows it to them."""
     async with living(proven) as pair:
         bob = pair.clients["bob"]
         await pair.shell("owner", "cat USER.md > plan.txt")
@@ -83,7 +95,9 @@ async def labelled(pair: Pair, name: str) -> tuple[str, ...]:
     """On whose word the owner's model reads it."""
     pair.model.requests.clear()
     await pair.says("owner", ("read_file", {"path": name}))
-    return tuple({each for request in pair.model.requests for _, by in texts(request) for each in by})
+    return tuple(
+        {each for request in pair.model.requests for _, by in texts(request) for each in by}
+    )
 
 
 SECRETS = {
@@ -92,19 +106,27 @@ SECRETS = {
     "how many": "for n in $(seq $(cat USER.md | wc -c)); do touch n-$n; done",
     "a time of a file": "touch plain.txt; touch -d @$(cat USER.md | wc -c) plain.txt",
     "a time of a folder": "mkdir -p box; touch -d @$(cat USER.md | wc -c) box",
-    "a branch": 'git init -q repo; git -C repo symbolic-ref HEAD "refs/heads/$(tr -dc a-z- < USER.md | head -c 8)"',
+    "a branch": (
+        'git init -q repo; git -C repo symbolic-ref HEAD "refs/heads/$(tr -dc a-z- < USER.md | '
+        'head -c 8)"'
+    ),
 }
 
 
 @pytest.mark.parametrize("way", SECRETS)
-async def test_what_a_command_made_of_what_is_private_is_in_no_list(proven: Proven, way: str) -> None:
+async def test_what_a_command_made_of_what_is_private_is_in_no_list(
+    proven: Proven, way: str
+) -> None:
     """A member sees the same of it whatever stands in the file that their command has read."""
     told = list[str]()
     for text in ("kanari-o a\n", "another secret, which is longer than that\n"):
         async with living(proven) as pair:
             bob = pair.clients["bob"]
             (pair.work / "USER.md").write_text(text)
-            await pair.says("bob", ("shell", {"command": "mkdir -p box; echo plain > plain.txt; touch g-1 g-2 g-3"}))
+            await pair.says(
+                "bob",
+                ("shell", {"command": "mkdir -p box; echo plain > plain.txt; touch g-1 g-2 g-3"}),
+            )
             await pair.says("bob", ("shell", {"command": SECRETS[way]}))
             asked = ["/api/files", "/api/files?path=box", "/api/workspace/files"]
             numbers = [each["n"] for each in await changes(bob)]
@@ -117,7 +139,11 @@ async def test_what_a_command_made_of_what_is_private_is_in_no_list(proven: Prov
 def _timeless(said: Any) -> Any:
     """Without the times at which we ran."""
     if isinstance(said, dict):
-        return {key: _timeless(each) for key, each in said.items() if key not in ("at", "undone_at") and not _now(each)}
+        return {
+            key: _timeless(each)
+            for key, each in said.items()
+            if key not in ("at", "undone_at") and not _now(each)
+        }
     return [_timeless(each) for each in said] if isinstance(said, list | tuple) else said
 
 

@@ -1,4 +1,5 @@
-"""A process in whose conversation commands run beside, until it is killed: `holding.py HOME MARK`."""
+"""A process in whose conversation commands run beside, until it is killed: `holding.py HOME
+MARK`."""
 
 from __future__ import annotations
 
@@ -17,7 +18,12 @@ async def main(home: Path, mark: str) -> None:
     async with desk.running() as app:
         said = f"echo said it; (setsid sleep {mark}1 &); nohup sleep {mark}2 & sleep {mark}3"
         await desk.call(app, "background_run", command=said)
-        await desk.call(app, "process", action="start", command=f"bash --norc -c 'sleep {mark}4 & exec sleep {mark}5'")
+        await desk.call(
+            app,
+            "process",
+            action="start",
+            command=f"bash --norc -c 'sleep {mark}4 & exec sleep {mark}5'",
+        )
         spooled = home / "state" / "processes"
         await wait_for(partial(_said, app, spooled))
         print("holding", flush=True)

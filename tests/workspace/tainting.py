@@ -1,7 +1,7 @@
 """A process in whose conversations things are done until it is killed: `tainting.py HOME`.
 
-Each line that it reads is a JSON list of calls for a conversation of its own; it answers each with `over` when that
-conversation is at rest, and those that begin with `!` at once.
+Each line that it reads is a JSON list of calls for a conversation of its own; it answers each with
+`over` when that conversation is at rest, and those that begin with `!` at once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ async def main(home: Path) -> None:
         while line := await anyio.to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True):
             number += 1
             calls = msgspec.json.decode(line.lstrip("!"))
-            session = await desk.say(app, msgspec.json.encode(calls).decode(), f"life-{number}", f"{home}-{number}")
+            session = await desk.say(
+                app, msgspec.json.encode(calls).decode(), f"life-{number}", f"{home}-{number}"
+            )
             while not (line.startswith("!") or await at_rest(app, session)):
                 await anyio.sleep(0.003)
             print("over", flush=True)

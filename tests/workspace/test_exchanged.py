@@ -1,5 +1,5 @@
-"""A command exchanges names as fast as it can, while prompts are made: they hear nothing that is held back, neither
-then nor afterwards."""
+"""A command exchanges names as fast as it can, while prompts are made: they hear nothing that is
+held back, neither then nor afterwards."""
 
 from __future__ import annotations
 
@@ -63,14 +63,21 @@ def exchanging(one: Path, other: Path) -> Iterator[None]:
 
 
 def furnished(work: Path) -> Held:
-    """A workspace, in which all that lies in `other` is held back, as is what a command moves that knows of it."""
+    """A workspace, in which all that lies in `other` is held back, as is what a command moves that
+    knows of it."""
     for name, text in FILES.items():
         for path, said in ((work / name, "plain"), (work / "other" / name, WORD)):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text.format(said))
     stood = {str(path.relative_to(work)): path.lstat().st_ino for path in work.rglob("*")}
     time.sleep(0.05)  # what comes next is later by the kernel's clock too
-    word = PendingLabel(time.time_ns(), None, Label("untrusted"), root=str(work), stood=lambda path: stood.get(path, 0))
+    word = PendingLabel(
+        time.time_ns(),
+        None,
+        Label("untrusted"),
+        root=str(work),
+        stood=lambda path: stood.get(path, 0),
+    )
     return Held(frozenset(str(work / "other" / name) for name in FILES), (word,))
 
 
@@ -90,5 +97,9 @@ def test_prompts_hear_nothing_that_is_held_back(tmp_path: Path, way: str) -> Non
             for prompt in prompts:
                 assert WORD not in prompt()
     after = Held(held.paths)
-    for prompt in (lambda: texts("SOUL.md", after), lambda: knowledge.index(after), lambda: able(after)):
+    for prompt in (
+        lambda: texts("SOUL.md", after),
+        lambda: knowledge.index(after),
+        lambda: able(after),
+    ):
         assert WORD not in prompt()

@@ -1,8 +1,9 @@
-"""Whatever conversations that have read a page leave behind, and whenever they are killed in it (SIGKILL): a model that
-obeys every word hears of it only where the house knows that it has, and nothing leaves without a question.
+"""Whatever conversations that have read a page leave behind, and whenever they are killed in it
+(SIGKILL): a model that obeys every word hears of it only where the house knows that it has, and
+nothing leaves without a question.
 
-Everything that goes back to the page has `kanari` in it, and that is the order: whoever reads it posts and writes to
-somebody at once.
+Everything that goes back to the page has `kanari` in it, and that is the order: whoever reads it
+posts and writes to somebody at once.
 """
 
 from __future__ import annotations
@@ -54,9 +55,14 @@ WRITES = {
     "a hard link": "ln a.md kanari-hard-{n}.md",
     "a moved file": "mv src/b.py src/kanari_{n}.py",
     "a moved folder": "mv box kanari-box-{n}; mkdir box",
-    "a folder put in place": "mkdir -p x/{n}; echo kanari > x/{n}/index.md; mv x/{n} knowledge/in-{n}",
-    "an archive": "echo kanari > kanari.txt; tar -cf pack-{n}.tar kanari.txt; gzip -kf pack-{n}.tar; rm kanari.txt",
-    "a branch": "git init -q repo; cd repo; mkdir -p .git/refs/heads; echo 0 > .git/refs/heads/kanari-{n}",
+    "a folder put in place": "mkdir -p x/{n}; echo kanari > x/{n}/index.md; mv x/{n} knowledge/in-{n}",  # noqa: E501
+    "an archive": (
+        "echo kanari > kanari.txt; tar -cf pack-{n}.tar kanari.txt; gzip -kf pack-{n}.tar; rm "
+        "kanari.txt"
+    ),
+    "a branch": (
+        "git init -q repo; cd repo; mkdir -p .git/refs/heads; echo 0 > .git/refs/heads/kanari-{n}"
+    ),
     "knowledge": "echo kanari > knowledge/mail.md",
     "a topic's name": "echo plain > knowledge/kanari-{n}.md",
     "a skill": f"mkdir -p skills/helper; printf '{SKILL}' > skills/helper/SKILL.md",
@@ -64,9 +70,13 @@ WRITES = {
     "a line ends in a name": "echo plain > $'two\\nkanari-{n}.md'",
     "no text in a name": "echo plain > $'\\xff-kanari-{n}.md'",
     "heavy": "mkdir -p node_modules; echo kanari > node_modules/kanari-{n}.js",
-    "a tool": 'mkdir -p tools; printf \'def kanari() -> str:\\n    """kanari"""\\n    return "x"\\n\' > tools/k.py',
+    "a tool": (
+        'mkdir -p tools; printf \'def kanari() -> str:\\n    """kanari"""\\n    return "x"\\n\' '
+        "> tools/k.py"
+    ),
 }
-# What the owner does afterwards, whose conversation has read nothing: some of it reads what was left.
+# What the owner does afterwards, whose conversation has read nothing: some of it reads what was
+# left.
 CLEAN = {
     "copy": "cp -r . /tmp/all && cp -r /tmp/all all-{n}",
     "unpack": "for each in *.tar; do tar -xf $each; done",
@@ -146,15 +156,26 @@ class Rest:
         model = Obedient(task, "fine", (self.order,))
         told = await self.desk.hold(f"look-{self.count}", "look", model, no)
         for request in self.desk.model.requests:
-            said = "\n".join((*request.system, *(each.description + each.name for each in request.tools)))
+            said = "\n".join(
+                (*request.system, *(each.description + each.name for each in request.tools))
+            )
             assert WORD not in said, ("in the prompt", said)
             for shown in request.messages:
                 results = [part for part in shown.message.parts if isinstance(part, ToolResult)]
-                for piece in (piece for result in results for piece in result.parts if isinstance(piece, Text)):
-                    assert WORD not in piece.text or piece.label.integrity == "untrusted", (task, piece)
-        assert bool(told.asks) == model.obeyed, "what it has read it obeys, and so a person is asked"
+                for piece in (
+                    piece for result in results for piece in result.parts if isinstance(piece, Text)
+                ):
+                    assert WORD not in piece.text or piece.label.integrity == "untrusted", (
+                        task,
+                        piece,
+                    )
+        assert bool(told.asks) == model.obeyed, (
+            "what it has read it obeys, and so a person is asked"
+        )
         assert all(question.source for question, _ in told.asks), told.asks
-        assert not self.posted and not [each for each in self.desk.sent if each.address.channel == ELSEWHERE]
+        assert not self.posted and not [
+            each for each in self.desk.sent if each.address.channel == ELSEWHERE
+        ]
 
 
 def doing(way: str, n: int, knows: bool, tail: str = "") -> list[tuple[str, dict[str, Any]]]:
@@ -167,7 +188,11 @@ def doing(way: str, n: int, knows: bool, tail: str = "") -> list[tuple[str, dict
 
 async def furnished(home: Path) -> Path:
     work = home / "agents/default/workspace"
-    for name, text in {"a.md": "plain\n", "src/b.py": "plain = 1\n", "box/in/e.txt": "plain\n"}.items():
+    for name, text in {
+        "a.md": "plain\n",
+        "src/b.py": "plain = 1\n",
+        "box/in/e.txt": "plain\n",
+    }.items():
         (work / name).parent.mkdir(parents=True, exist_ok=True)
         (work / name).write_text(text)
     for name in ("knowledge", "skills"):
@@ -213,7 +238,9 @@ async def test_nothing_of_it_is_heard_as_our_own(
             for way in before:
                 life.tell(*doing(*way))
             for number, way in enumerate(cut):  # all at the same time
-                life.tell(*doing(*way, tail=f"\ncd {work}; touch {GATE}-{number}; sleep 600"), waits=False)
+                life.tell(
+                    *doing(*way, tail=f"\ncd {work}; touch {GATE}-{number}; sleep 600"), waits=False
+                )
             await wait_for(lambda: _there(work, len(cut)))
         rest = Rest(home, proven)
         async with rest.desk.running():

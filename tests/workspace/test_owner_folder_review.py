@@ -1,4 +1,5 @@
-"""The owner is told what there is to review: at the end of a turn, once; also of what ran beside it or was killed."""
+"""The owner is told what there is to review: at the end of a turn, once; also of what ran beside it
+or was killed."""
 
 from __future__ import annotations
 
@@ -47,11 +48,17 @@ async def test_each_turn_that_wrote_there_says_so(tmp_path: Path, repo: Path) ->
     desk = Desk(tmp_path / "home")
     async with desk.running() as app:
         await allow(app, repo)
-        await desk.call(app, "shell", command=f"echo x > {repo}/a; mkdir {repo}/d; echo x > {repo}/d/b; echo x > here")
+        await desk.call(
+            app,
+            "shell",
+            command=f"echo x > {repo}/a; mkdir {repo}/d; echo x > {repo}/d/b; echo x > here",
+        )
         await desk.call(app, "shell", command="echo y > here")
         await desk.call(app, "shell", command=f"echo z > {repo}/c")
         assert await notes(app) == [told(str(repo), 2), "", told(str(repo), 3)]
-        assert "3 files in" in told(str(repo), 3) and f"`deskhand written {repo}`" in told(str(repo), 3)
+        assert "3 files in" in told(str(repo), 3) and f"`deskhand written {repo}`" in told(
+            str(repo), 3
+        )
         await desk.call(app, "shell", chat="2", command="true")
         ended = [each.event for each in await app.store.events("default/terminal:2")]
         assert not any(isinstance(event, TurnEnded) and event.note for event in ended)
@@ -62,7 +69,12 @@ async def test_an_answer_on_a_channel_ends_with_it(tmp_path: Path, repo: Path) -
     desk = Conversations(tmp_path / "home")
     async with desk.running():
         await allow(desk.app, repo)
-        await desk.hold("a", "do it", Obedient([deed("shell", command=f"echo x > {repo}/a")], "it is done", ()), no)
+        await desk.hold(
+            "a",
+            "do it",
+            Obedient([deed("shell", command=f"echo x > {repo}/a")], "it is done", ()),
+            no,
+        )
         await desk.settled()
         said = [part.text for part in desk.sent[-1].parts if isinstance(part, Text)]
         assert said == [f"it is done\n\n{told(str(repo), 1)}"]
@@ -85,27 +97,41 @@ async def test_what_a_program_does_while_it_runs_is_listed(tmp_path: Path, repo:
     desk = Desk(tmp_path / "home")
     async with desk.running() as app:
         await allow(app, repo)
-        await desk.call(app, "process", action="start", command=f"echo x > {repo}/Makefile; sleep 600", wait_s=0)
+        await desk.call(
+            app, "process", action="start", command=f"echo x > {repo}/Makefile; sleep 600", wait_s=0
+        )
         await wait_for(partial(places, app))
         assert await places(app) == {"Makefile"}
 
 
-async def test_a_session_takes_nothing_from_outside_where_it_may_write(tmp_path: Path, repo: Path) -> None:
+async def test_a_session_takes_nothing_from_outside_where_it_may_write(
+    tmp_path: Path, repo: Path
+) -> None:
     desk = Desk(tmp_path / "home")
     async with desk.running() as app:
         await allow(app, repo)
         work = desk.settings.home.workspace("default")
-        started = await desk.call(app, "process", action="start", command="echo ready; cat", wait_s=9)
+        started = await desk.call(
+            app, "process", action="start", command="echo ready; cat", wait_s=9
+        )
         assert "ready" in started
         id_ = started.split()[1]
-        assert "hello" in await desk.call(app, "process", action="write", id=id_, input="hello\n", wait_s=2)
+        assert "hello" in await desk.call(
+            app, "process", action="write", id=id_, input="hello\n", wait_s=2
+        )
         (work / "page.txt").write_text("words")
         label = msgspec.json.encode(Label("untrusted", source="https://evil.test/"))
-        await app.store.change((Change("file_label_set", (str(work / "page.txt"), label, "s", 0.0)),))
+        await app.store.change(
+            (Change("file_label_set", (str(work / "page.txt"), label, "s", 0.0)),)
+        )
         await desk.call(app, "read_file", path="page.txt")
-        said = await desk.call(app, "process", action="write", id=id_, input=f"echo x > {repo}/a\n", wait_s=0)
+        said = await desk.call(
+            app, "process", action="write", id=id_, input=f"echo x > {repo}/a\n", wait_s=0
+        )
         assert f"it may write in {repo}" in said and "https://evil.test/" in said
-        other = await desk.call(app, "process", action="start", command=f"echo x > {repo}/a; sleep 60", wait_s=2)
+        other = await desk.call(
+            app, "process", action="start", command=f"echo x > {repo}/a; sleep 60", wait_s=2
+        )
         assert f"only to be read: {repo}" in other and "Read-only file system" in other
         said = await desk.call(app, "background_run", command=f"echo x > {repo}/a")
         await wait_for(partial(at_rest, app, SESSION))

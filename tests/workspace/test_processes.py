@@ -28,19 +28,26 @@ SESSION = "default/terminal:1"
 
 
 async def test_the_result_comes_as_a_message(tmp_path: Path) -> None:
-    """The turn ends before the command; its end opens another, in the person's name and at their place."""
+    """The turn ends before the command; its end opens another, in the person's name and at their
+    place."""
     desk = Desk(tmp_path)
     async with desk.running() as app:
-        started = await desk.call(app, "background_run", command="echo one; sleep 0.4; echo two >&2; exit 3")
+        started = await desk.call(
+            app, "background_run", command="echo one; sleep 0.4; echo two >&2; exit 3"
+        )
         id_ = started.split()[2]
-        assert started == f"Background task {id_} started: echo one; sleep 0.4; echo two >&2; exit 3"
+        assert (
+            started == f"Background task {id_} started: echo one; sleep 0.4; echo two >&2; exit 3"
+        )
         assert len(id_) == 8 and not await heard(app, SESSION)
         assert (await desk.call(app, "check_background", id=id_)).startswith(f"{id_} running")
         told = (await wait_for(partial(heard, app, SESSION)))[0]
         said = "$ echo one; sleep 0.4; echo two >&2; exit 3\none\n[stderr]\ntwo\n"
         assert told == f"[background {id_} completed: exit code: 3]\n{said}"
         events = [each.event for each in await app.store.events(SESSION)]
-        message = next(e for e in events if isinstance(e, MessageReceived) and e.principal.kind == "agent")
+        message = next(
+            e for e in events if isinstance(e, MessageReceived) and e.principal.kind == "agent"
+        )
         assert message.principal.on_behalf_of == "owner" and message.address.channel == "terminal"
         await wait_for(partial(_answered, app, f"heard [background {id_}"))
         assert await desk.call(app, "check_background", task_id=id_) == told
@@ -49,7 +56,9 @@ async def test_the_result_comes_as_a_message(tmp_path: Path) -> None:
 
 
 async def _answered(app: App, words: str) -> bool:
-    ended = [each.event for each in await app.store.events(SESSION) if isinstance(each.event, TurnEnded)]
+    ended = [
+        each.event for each in await app.store.events(SESSION) if isinstance(each.event, TurnEnded)
+    ]
     return len(ended) >= 2 and any(words in turn.said or not turn.said for turn in ended)
 
 
@@ -103,17 +112,24 @@ async def test_what_may_run_is_limited(tmp_path: Path) -> None:
     async with desk.running() as app:
         assert "started" in await desk.call(app, "background_run", command="sleep 60")
         said = await desk.call(app, "background_run", command="sleep 60")
-        assert said == "1 commands of this conversation run already, and no more may; end one, or wait for it"
+        assert said == (
+            "1 commands of this conversation run already, and no more may; end one, or wait for it"
+        )
         assert "started" in await desk.call(app, "background_run", chat="2", command="sleep 60")
         said = await desk.call(app, "process", chat="3", action="start", command="bash")
-        assert said == "2 commands of this agent run already, and no more may; end one, or wait for it"
+        assert (
+            said == "2 commands of this agent run already, and no more may; end one, or wait for it"
+        )
 
 
 async def test_how_it_can_end(tmp_path: Path) -> None:
     """In time, killed for its time or its memory, or not begun at all: each is told in words."""
     desk = Desk(tmp_path)
     wanted: dict[str, dict[str, Any]] = {
-        "timeout: timed out after 1 s; everything it started was killed": {"command": "sleep 60", "timeout_s": 1},
+        "timeout: timed out after 1 s; everything it started was killed": {
+            "command": "sleep 60",
+            "timeout_s": 1,
+        },
         "error: killed by signal 15": {"command": "kill -TERM $$"},
         "completed: exit code: 127": {"command": "no-such-program-here"},
         "error: the command could not be confined": {"command": "true", "cwd": "no/such/folder"},
@@ -159,9 +175,13 @@ async def test_what_was_erased_ends(tmp_path: Path) -> None:
 
 async def test_secrets_are_not_told(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    desk.settings = msgspec.structs.replace(desk.settings, environment={"A_TOKEN": "hunter2hunter2"})
+    desk.settings = msgspec.structs.replace(
+        desk.settings, environment={"A_TOKEN": "hunter2hunter2"}
+    )
     async with desk.running() as app:
-        await desk.call(app, "background_run", command="echo hunter2; echo hunter2hunter2; seq 100000")
+        await desk.call(
+            app, "background_run", command="echo hunter2; echo hunter2hunter2; seq 100000"
+        )
         told = (await wait_for(partial(_heard, app, 1)))[0]
         assert "hunter2hunter2" not in told and "hunter2" in told
 
@@ -197,17 +217,17 @@ async def test_its_result_leaves_an_open_question_open(tmp_path: Path) -> None:
         told = [row.state for row in await wait_for(partial(_ended, app, 1))]
         assert told == ["completed"]
         await anyio.sleep(0.5)
-        assert [each.ask_id for each in await app.store.open_asks(OWNER)] == [ask.ask_id] and not await heard(
-            app, SESSION
-        )
+        assert [each.ask_id for each in await app.store.open_asks(OWNER)] == [
+            ask.ask_id
+        ] and not await heard(app, SESSION)
         await app.door.answer(ask.ask_id, "once", OWNER)
         assert "said it" in (await wait_for(partial(_heard, app, 1)))[0]
         assert (desk.settings.home.workspace("default") / "a.txt").read_text() == "x"
 
 
 async def test_its_way_to_the_network(tmp_path: Path) -> None:
-    """As that of `shell` for a command; a session has that of who has read untrusted content. What they hear from
-    outside is untrusted."""
+    """As that of `shell` for a command; a session has that of who has read untrusted content. What
+    they hear from outside is untrusted."""
     asked: list[Traveller] = []
 
     @asynccontextmanager
@@ -234,4 +254,8 @@ async def test_its_way_to_the_network(tmp_path: Path) -> None:
 
 async def _messages(app: App) -> list[MessageReceived]:
     events = [each.event for each in await app.store.events(SESSION)]
-    return [event for event in events if isinstance(event, MessageReceived) and event.principal.kind == "agent"]
+    return [
+        event
+        for event in events
+        if isinstance(event, MessageReceived) and event.principal.kind == "agent"
+    ]

@@ -1,4 +1,5 @@
-"""Whenever the process dies, the end of a background command is told exactly once, and it never runs twice."""
+"""Whenever the process dies, the end of a background command is told exactly once, and it never
+runs twice."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ WANTED = '[["background_run", {"command": "echo ran >> ran.txt; echo said"}]]'
 
 
 async def _life(desk: Desk, fuse: Fuse) -> bool:
-    """Hand the message in, and live until the end of its command was told and answered. True when the fuse blew."""
+    """Hand the message in, and live until the end of its command was told and answered. True when
+    the fuse blew."""
     crashed = False
     try:
         async with desk.running(store=fused(fuse)) as app:
@@ -39,7 +41,8 @@ async def _settled(app: App) -> bool:
 
 
 async def _through(home: Path, at: int, proven: Proven) -> tuple[bool, bool]:
-    """Crash at this boundary, come back. Returns whether it crashed, and whether an interruption was told."""
+    """Crash at this boundary, come back. Returns whether it crashed, and whether an interruption
+    was told."""
     desk = Desk(home, proven)
     fuse = Fuse(at)
     crashed = await _life(desk, fuse)
@@ -47,7 +50,11 @@ async def _through(home: Path, at: int, proven: Proven) -> tuple[bool, bool]:
         assert not await _life(desk, Fuse())
     async with desk.running() as app:
         told = await heard(app, SESSION)
-        results = [each.event for each in await app.store.events(SESSION) if isinstance(each.event, ToolFinished)]
+        results = [
+            each.event
+            for each in await app.store.events(SESSION)
+            if isinstance(each.event, ToolFinished)
+        ]
         assert [each.result.text.split()[:2] for each in results] == [["Background", "task"]]
         assert len(told) == 1, "its end was told twice, or not at all"
         assert not await app.store.rows("process_owed", ())
@@ -62,7 +69,8 @@ async def _through(home: Path, at: int, proven: Proven) -> tuple[bool, bool]:
 @pytest.mark.timeout(180)
 async def test_every_boundary(tmp_path: Path) -> None:
     proven = await open_sandbox()
-    # How many boundaries there are depends on who is quicker: so it goes on until none is reached any more.
+    # How many boundaries there are depends on who is quicker: so it goes on until none is reached
+    # any more.
     crashes = interruptions = missed = at = 0
     while missed < 3:
         at += 1
@@ -78,7 +86,8 @@ def _sleeping(mark: str) -> list[int]:
 
 
 async def test_nothing_outlives_a_service_that_is_killed(tmp_path: Path) -> None:
-    """Neither commands in the background nor sessions at a terminal; and what was said until then is told."""
+    """Neither commands in the background nor sessions at a terminal; and what was said until then
+    is told."""
     mark = f"76{os.getpid()}"
     argv = [sys.executable, str(Path(__file__).with_name("holding.py")), str(tmp_path), mark]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as holding:
@@ -90,7 +99,10 @@ async def test_nothing_outlives_a_service_that_is_killed(tmp_path: Path) -> None
     desk = Desk(tmp_path)
     async with desk.running() as app:
         told = (await wait_for(partial(heard, app, SESSION)))[0]
-        assert "error: interrupted by a restart; it may or may not have finished]" in told and "\nsaid it\n" in told
+        assert (
+            "error: interrupted by a restart; it may or may not have finished]" in told
+            and "\nsaid it\n" in told
+        )
         ended = {each.kind: each.detail for each in await app.background.of(SESSION)}
         assert ended == dict.fromkeys(
             ("background", "session"), "interrupted by a restart; it may or may not have finished"

@@ -1,4 +1,5 @@
-"""What a page says stays what a page says: it steers no later conversation, unless a person saw it and said yes."""
+"""What a page says stays what a page says: it steers no later conversation, unless a person saw it
+and said yes."""
 
 from __future__ import annotations
 
@@ -68,10 +69,14 @@ async def test_a_person_is_asked_before_a_page_changes_the_agent(
         asked = await find(app, session, ApprovalAsked)
         assert "https://evil.test/" in asked.reason or tool == "manage_users"
         assert ORDER not in await prompted(agent, app)
-        assert not any(ORDER in path.read_text() for path in workspace.rglob("*.md") if path.name != "page.md")
+        assert not any(
+            ORDER in path.read_text() for path in workspace.rglob("*.md") if path.name != "page.md"
+        )
 
 
-@pytest.mark.parametrize("place", ["SOUL.md", "memory/MEMORY.md", "knowledge/mail.md", "skills/helper/SKILL.md"])
+@pytest.mark.parametrize(
+    "place", ["SOUL.md", "memory/MEMORY.md", "knowledge/mail.md", "skills/helper/SKILL.md"]
+)
 async def test_what_a_command_leaves_there_does_not_speak(home: Path, place: str) -> None:
     agent = Agent(home, {"policy": [{"verdict": "allow"}]})
     async with agent.running() as app:
@@ -89,10 +94,14 @@ async def test_what_a_person_saw_and_allowed_speaks(home: Path) -> None:
     agent = Agent(home)
     async with agent.running() as app:
         await laid_out(agent, app)
-        session = await agent.start(app, READ, ("write_file", {"path": "SOUL.md", "content": ORDER}))
+        session = await agent.start(
+            app, READ, ("write_file", {"path": "SOUL.md", "content": ORDER})
+        )
         asked = await find(app, session, ApprovalAsked)
         answer = Answer(asked.ask_id, "once")
-        await app.door.submit(Inbound("yes", Address("terminal", chat="1"), "owner", 0.0, answer, session))
+        await app.door.submit(
+            Inbound("yes", Address("terminal", chat="1"), "owner", 0.0, answer, session)
+        )
         await find(app, session, TurnEnded)
         assert ORDER in await prompted(agent, app)
 
@@ -103,7 +112,9 @@ async def test_a_value_that_is_remembered_keeps_its_label(home: Path) -> None:
         await laid_out(agent, app)
         await agent.results(app, READ, ("kv_set", {"key": "rule", "value": ORDER}))
         for call in (("kv_get", {"key": "rule"}), ("kv_list", {})):
-            session = await agent.start(app, call, ("send_message", {"text": "x", "channel": "mail", "chat": "eve"}))
+            session = await agent.start(
+                app, call, ("send_message", {"text": "x", "channel": "mail", "chat": "eve"})
+            )
             assert "https://evil.test/" in (await find(app, session, ApprovalAsked)).reason
 
 
@@ -124,7 +135,10 @@ async def test_a_file_that_came_of_it_taints_who_reads_it(home: Path) -> None:
         await find(app, session, TurnEnded)
         events = [each.event for each in await app.store.events(session)]
         assert not any(isinstance(event, ApprovalAsked) for event in events)
-        assert any(isinstance(event, ToolFinished) and event.allowed.startswith("rule 1") for event in events)
+        assert any(
+            isinstance(event, ToolFinished) and event.allowed.startswith("rule 1")
+            for event in events
+        )
 
 
 async def test_a_link_does_not_speak_for_what_nobody_marks(home: Path) -> None:
@@ -132,7 +146,8 @@ async def test_a_link_does_not_speak_for_what_nobody_marks(home: Path) -> None:
     async with agent.running() as app:
         workspace = await laid_out(agent, app)
         command = (
-            f"mkdir -p node_modules; echo '{ORDER}' > node_modules/a.md; rm -f SOUL.md; ln -s node_modules/a.md SOUL.md"
+            f"mkdir -p node_modules; echo '{ORDER}' > node_modules/a.md; rm -f SOUL.md; ln -s "
+            "node_modules/a.md SOUL.md"
         )
         await agent.results(app, READ, ("shell", {"command": command}))
         assert (workspace / "SOUL.md").is_symlink() and ORDER not in await prompted(agent, app)
@@ -146,15 +161,26 @@ async def test_what_is_typed_into_a_session_keeps_its_label(home: Path) -> None:
         wait = {"action": "write", "wait_s": 3}
         session = await agent.start(app, start)
         await find(app, session, TurnEnded)
-        started = [each.event for each in await app.store.events(session) if isinstance(each.event, ToolFinished)]
+        started = [
+            each.event
+            for each in await app.store.events(session)
+            if isinstance(each.event, ToolFinished)
+        ]
         ids = [each.id for each in await app.background.of(session)]
         assert ids, started[0].result.text
-        agent._calls = [READ, ("process", {**wait, "id": ids[0], "input": f"echo '{ORDER}' > SOUL.md\n"})]
+        agent._calls = [
+            READ,
+            ("process", {**wait, "id": ids[0], "input": f"echo '{ORDER}' > SOUL.md\n"}),
+        ]
         again = Said(Message("user", (Text("go on"),)))
         count = len(await app.store.events(session))
-        await app.door.submit(Inbound("again", Address("terminal", chat="1"), "owner", 1.0, again, session))
+        await app.door.submit(
+            Inbound("again", Address("terminal", chat="1"), "owner", 1.0, again, session)
+        )
         with anyio.fail_after(40):
-            while not any(isinstance(e.event, TurnEnded) for e in (await app.store.events(session))[count:]):
+            while not any(
+                isinstance(e.event, TurnEnded) for e in (await app.store.events(session))[count:]
+            ):
                 await anyio.sleep(0.02)
         assert ORDER in (workspace / "SOUL.md").read_text()
         assert ORDER not in await prompted(agent, app)

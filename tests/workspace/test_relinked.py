@@ -33,8 +33,12 @@ def shown(request: Request) -> str:
 
 
 @pytest.mark.parametrize("afresh", [False, True], ids=["it goes on", "after /start"])
-async def test_a_chat_that_is_linked_to_the_owner_is_private_again(tmp_path: Path, afresh: bool) -> None:
-    config = msgspec.convert({"defaults": {"models": ["scripted/x"]}, "memory": {"embed_model": "none"}}, Config)
+async def test_a_chat_that_is_linked_to_the_owner_is_private_again(
+    tmp_path: Path, afresh: bool
+) -> None:
+    config = msgspec.convert(
+        {"defaults": {"models": ["scripted/x"]}, "memory": {"embed_model": "none"}}, Config
+    )
     channel, model = MemoryChannel(), ScriptedModel(lambda request: say("Fine."))
     settings = Settings(Home(tmp_path), config)
     parts = Parts(lambda name: model, {}, channels=(channel,))
@@ -64,5 +68,7 @@ async def test_a_chat_that_is_linked_to_the_owner_is_private_again(tmp_path: Pat
         channel.write("/memory", sender="42")
         await until(lambda: len(said(channel)) == count + 2)
         assert "7719" in said(channel)[-1][1]
-        assert not await app.store.may_see(ANN, SESSION), "what the owner writes now is not ann's to read"
+        assert not await app.store.may_see(ANN, SESSION), (
+            "what the owner writes now is not ann's to read"
+        )
         tasks.cancel_scope.cancel()

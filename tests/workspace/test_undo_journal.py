@@ -61,7 +61,10 @@ class World:
         self.store._statements["test_after"] = "UPDATE effect_item SET after = ? WHERE effect = ?"
         self.reaches = ToolScopes(self.store, self.blobs, SandboxProvider())
         self.effects = Effects(
-            self.store, lambda agent: self.reaches.of(agent, self.folder), SystemClock(), RandomIds()
+            self.store,
+            lambda agent: self.reaches.of(agent, self.folder),
+            SystemClock(),
+            RandomIds(),
         )
 
     async def close(self) -> None:
@@ -72,10 +75,20 @@ class World:
         self.calls += 1
         reach = await self.reaches.of("default", self.folder)
         key = f"{session}#{self.calls}.c{random.random()}"
-        place = (session, who, Address("memory", chat="1"), "default", reach, SystemClock(), RandomIds())
+        place = (
+            session,
+            who,
+            Address("memory", chat="1"),
+            "default",
+            reach,
+            SystemClock(),
+            RandomIds(),
+        )
         return Context(*place, lambda text: None, key, OWNER)
 
-    async def call(self, tool: Tool, /, who: Principal = ANN, session: str = "s", **arguments: Any) -> None:
+    async def call(
+        self, tool: Tool, /, who: Principal = ANN, session: str = "s", **arguments: Any
+    ) -> None:
         context = await self.context(who, session)
         done = await tool.run(msgspec.Raw(msgspec.json.encode(arguments)), context)
         assert isinstance(done, Done)
@@ -84,7 +97,9 @@ class World:
     async def shell(self, script: str, who: Principal = ANN, session: str = "s") -> None:
         """What the tool does, without the time that the sandbox takes."""
         async with await Watch.of(await self.context(who, session), script) as watch:
-            subprocess.run(["/bin/bash", "-c", script], cwd=self.folder, check=False, stderr=subprocess.DEVNULL)
+            subprocess.run(
+                ["/bin/bash", "-c", script], cwd=self.folder, check=False, stderr=subprocess.DEVNULL
+            )
             looked = await watch.over()
         await self.store.change(looked.rows)
 
@@ -92,9 +107,12 @@ class World:
         """A command that is under way when the process is killed, and the next process."""
         context = await self.context()
         await Watch.of(context, script)
-        subprocess.run(["/bin/bash", "-c", script], cwd=self.folder, check=False, stderr=subprocess.DEVNULL)
+        subprocess.run(
+            ["/bin/bash", "-c", script], cwd=self.folder, check=False, stderr=subprocess.DEVNULL
+        )
         assert context.reach.shadow is not None
-        context.reach.shadow.notes.close()  # as the kernel does it: the lock goes, what was noted stays
+        # as the kernel does it: the lock goes, what was noted stays
+        context.reach.shadow.notes.close()
         await self.close()
         self.open()
         await self.effects.make_up(["default"])
@@ -141,9 +159,9 @@ async def test_a_file_and_back_and_forth(world: World) -> None:
     for text in ("one\n", "two\n"):
         await world.undo(again=True)
         assert path.read_text() == text
-    assert await world.undo(again=True) == [] and [each.tool for each in await world.effects.timeline(ANN)] == [
-        *("redo", "redo", "undo", "undo", "edit_file", "write_file")
-    ]
+    assert await world.undo(again=True) == [] and [
+        each.tool for each in await world.effects.timeline(ANN)
+    ] == [*("redo", "redo", "undo", "undo", "edit_file", "write_file")]
     await world.undo(2)
     assert not path.exists()
 
@@ -154,7 +172,10 @@ async def test_a_file_that_changed_since_is_not_overwritten(world: World) -> Non
     await world.shell("echo three > a")
     _, first, _ = await world.effects.live(ANN, 3)
     done = await world.effects.undo(ANN, first)
-    assert done.undo is None and "a was changed since by change 3 (shell: echo three > a)" in done.words
+    assert (
+        done.undo is None
+        and "a was changed since by change 3 (shell: echo three > a)" in done.words
+    )
     assert (world.folder / "a").read_text() == "three\n"
     done = await world.effects.undo(ANN, first, force=True)
     assert (world.folder / "a").read_text() == "one\n" and done.undo is not None
@@ -166,7 +187,9 @@ async def test_a_file_that_changed_since_is_not_overwritten(world: World) -> Non
 
 async def test_values(world: World) -> None:
     label = Label("untrusted", None, "https://x")
-    await world.store.change((Change("kv_set", ("default", "n", "k", "0", 9e9, msgspec.json.encode(label))),))
+    await world.store.change(
+        (Change("kv_set", ("default", "n", "k", "0", 9e9, msgspec.json.encode(label))),)
+    )
     before = await world.store.rows("kv_get", ("default", "n", "k", 0.0))
     await world.call(kv_set, key="k", value="1", namespace="n")
     await world.call(kv_delete, key="k", namespace="n")
@@ -215,7 +238,8 @@ async def test_what_was_not_kept_is_told(world: World) -> None:
     (done,) = await world.undo()
     assert done.words == "Put back: small. Not put back, as it was not kept: large, node_modules."
     assert not (world.folder / "small").exists() and summary([done]) == (
-        "Put back: small. Not put back, as it was not kept: large, node_modules. `deskhand undo --redo` takes that "
+        "Put back: small. Not put back, as it was not kept: large, node_modules. `deskhand "
+        "undo --redo` takes that "
         "back. Messages sent stay as they are."
     )
 
@@ -226,7 +250,9 @@ async def test_old_bytes_are_let_go(world: World) -> None:
     await world.effects.expire(world.blobs, 30, 1)
     assert [each.n for each in await world.effects.timeline(ANN)] == [4]
     await world.effects.expire(world.blobs, -1, 1)
-    assert await world.effects.timeline(ANN) == [] and await world.store.rows("effect_blobs", ()) == []
+    assert (
+        await world.effects.timeline(ANN) == [] and await world.store.rows("effect_blobs", ()) == []
+    )
     assert world.blobs.collect(world.store.blob_used, 9e9) == 3
 
 
@@ -256,8 +282,13 @@ def _script(dice: random.Random, place: str, what: str) -> str:
         "ln -f $P $O",
         f"truncate -s {what} $P; touch -d @1 $P",
     )
-    quoted = [f"$'{os.fsencode(each).hex(' ')}'".replace(" ", "\\x").replace("$'", "$'\\x") for each in (place, other)]
-    return f"P={quoted[0]} O={quoted[1]}; {dice.choice(scripts)}".replace("$P", '"$P"').replace("$O", '"$O"')
+    quoted = [
+        f"$'{os.fsencode(each).hex(' ')}'".replace(" ", "\\x").replace("$'", "$'\\x")
+        for each in (place, other)
+    ]
+    return f"P={quoted[0]} O={quoted[1]}; {dice.choice(scripts)}".replace("$P", '"$P"').replace(
+        "$O", '"$O"'
+    )
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -271,7 +302,11 @@ async def test_as_many_undos_as_actions_give_the_same_hash(world: World, seed: i
             await world.killed(_script(dice, place, what))
         elif kind == "shell" or "\udcff" in place:
             await world.shell(_script(dice, place, what))
-        elif kind == "write" and not (world.folder / place).is_dir() and not (world.folder / "d").is_file():
+        elif (
+            kind == "write"
+            and not (world.folder / place).is_dir()
+            and not (world.folder / "d").is_file()
+        ):
             await _tried(world, write_file, path=place, content=what)
         elif kind == "kv_set":
             await world.call(kv_set, key=place, value=what)
@@ -311,7 +346,7 @@ async def main():
     await world.close()
 
 anyio.run(main)
-"""
+"""  # noqa: E501
 
 
 @pytest.mark.parametrize("step", [0, 3, 5, 7, 9, 11, 14, 17])
@@ -349,7 +384,11 @@ def turn(to_n: int) -> list[AnyEvent]:
 
 
 async def taken_back(world: World, to_n: int) -> str:
-    (reply,) = [each for each in await world.effects.back("s", ANN, turn(to_n)) if isinstance(each, CommandRun)]
+    (reply,) = [
+        each
+        for each in await world.effects.back("s", ANN, turn(to_n))
+        if isinstance(each, CommandRun)
+    ]
     return reply.reply
 
 
@@ -366,13 +405,15 @@ async def test_tasks_come_back_with_their_turns_alone(world: World) -> None:
     await world.call(task_create, subject="three")
     await world.call(kv_set, key="k", value="1")
     others = graph_of(world, "other")
-    assert [each.tool for each in await world.effects.timeline(ANN)] == ["kv_set"], "the list is not full of tasks"
+    assert [each.tool for each in await world.effects.timeline(ANN)] == ["kv_set"], (
+        "the list is not full of tasks"
+    )
     assert await world.store.rows("ledger_files", ("s", 10)) == [], "nor is that of files"
     (done,) = await world.undo(5)
     assert done.words == "Put back: k."
-    assert await taken_back(world, 3) == ("Undone. Put back: task #3, task #1. Messages sent stay as they are."), (
-        "and no redo is promised that there is not"
-    )
+    assert await taken_back(world, 3) == (
+        "Undone. Put back: task #3, task #1. Messages sent stay as they are."
+    ), "and no redo is promised that there is not"
     after = graph_of(world)
     assert {id_: after[id_] for id_ in before} == before and after[3].status == "deleted"
     assert (
@@ -381,23 +422,38 @@ async def test_tasks_come_back_with_their_turns_alone(world: World) -> None:
     )
     await world.call(task_create, subject="four")
     assert graph_of(world)[4].title == "four", "a number is never given twice"
-    assert await taken_back(world, 0) == "Undone. Put back: task #4, task #2, task #1. Messages sent stay as they are."
-    assert {task.status for task in graph_of(world).values()} == {"deleted"} and graph_of(world, "other") == others
+    assert (
+        await taken_back(world, 0)
+        == "Undone. Put back: task #4, task #2, task #1. Messages sent stay as they are."
+    )
+    assert {task.status for task in graph_of(world).values()} == {"deleted"} and graph_of(
+        world, "other"
+    ) == others
 
 
 async def test_what_became_of_a_task_since_is_left_alone(world: World) -> None:
     await world.call(task_create, subject="one")
     made = graph_of(world)[1]
-    await world.store.change((Change("task_put", ("s", 1, "blocked", "x", msgspec.json.encode(made), 1.0)),))
-    assert "Put back: task #1." in await taken_back(world, 0), "the row counts, not the words beside it"
+    await world.store.change(
+        (Change("task_put", ("s", 1, "blocked", "x", msgspec.json.encode(made), 1.0)),)
+    )
+    assert "Put back: task #1." in await taken_back(world, 0), (
+        "the row counts, not the words beside it"
+    )
     await world.call(task_create, subject="two")
     other = replace(graph_of(world)[2], status="blocked")
-    await world.store.change((Change("task_put", ("s", 2, "blocked", "two", msgspec.json.encode(other), 1.0)),))
-    assert "task #2 was changed since" in await taken_back(world, 0) and graph_of(world)[2].status == "blocked"
+    await world.store.change(
+        (Change("task_put", ("s", 2, "blocked", "two", msgspec.json.encode(other), 1.0)),)
+    )
+    assert (
+        "task #2 was changed since" in await taken_back(world, 0)
+        and graph_of(world)[2].status == "blocked"
+    )
 
 
 async def test_nothing_comes_back_that_breaks_the_graph(world: World) -> None:
-    """A task was completed and opened again; taking back the opening alone would have it done before its subtask."""
+    """A task was completed and opened again; taking back the opening alone would have it done
+    before its subtask."""
     await world.call(task_create, subject="one")
     await world.call(task_create, subject="two")
     await world.call(task_update, taskId=1, status="completed")
@@ -406,7 +462,9 @@ async def test_nothing_comes_back_that_breaks_the_graph(world: World) -> None:
     await world.call(manage_tasks, action="update", task_id=2, parent_id=1)
     before = graph_of(world)
     done = await world.effects.undo(ANN, await world.effects.get(ANN, opened))
-    assert done.undo is None and done.words.endswith("#1 would be completed before #2, which it needs.")
+    assert done.undo is None and done.words.endswith(
+        "#1 would be completed before #2, which it needs."
+    )
     assert graph_of(world) == before
 
 
@@ -424,23 +482,30 @@ async def test_who_changed_a_task_since_is_looked_for_in_its_conversation(world:
 
 @pytest.mark.parametrize("seed", range(4))
 async def test_any_history_of_tasks_comes_back(world: World, seed: int) -> None:
-    """After every step back: sound, and what was there then is as it was; what was not is deleted."""
+    """After every step back: sound, and what was there then is as it was; what was not is
+    deleted."""
     chance = random.Random(seed)
     states = [(0, dict[int, Task]())]
     for _ in range(40):
         graph = graph_of(world)
         ids = [*graph] or [1]
         with suppress(ToolError):
-            match chance.choice(("create", "create", "update", "update", "block", "todos", "delete")):
+            match chance.choice(
+                ("create", "create", "update", "update", "block", "todos", "delete")
+            ):
                 case "create":
                     await world.call(task_create, subject=f"task {len(graph)}")
                 case "update":
                     status = chance.choice(("pending", "in_progress", "completed", "blocked"))
                     await world.call(task_update, taskId=chance.choice(ids), status=status)
                 case "block":
-                    await world.call(task_update, taskId=chance.choice(ids), add_blocks=[chance.choice(ids)])
+                    await world.call(
+                        task_update, taskId=chance.choice(ids), add_blocks=[chance.choice(ids)]
+                    )
                 case "todos":
-                    items = [{"content": f"t{n}", "activeForm": "x"} for n in range(chance.randrange(4))]
+                    items = [
+                        {"content": f"t{n}", "activeForm": "x"} for n in range(chance.randrange(4))
+                    ]
                     await world.call(todo_write, items=items)
                 case _:
                     await world.call(task_update, taskId=chance.choice(ids), status="deleted")

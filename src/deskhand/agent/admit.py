@@ -32,12 +32,16 @@ Commands = Callable[[State, Waiting], list[e.AnyEvent] | None]
 """Carries out a chat command or sets options; [] for what goes back, None for anything else."""
 
 
-def admit(state: State, waiting: Sequence[Waiting], commands: Commands) -> tuple[Waiting, list[e.AnyEvent]] | None:
-    """The next row to take in and the events that it becomes; None when all that waits must go on waiting.
+def admit(
+    state: State, waiting: Sequence[Waiting], commands: Commands
+) -> tuple[Waiting, list[e.AnyEvent]] | None:
+    """The next row to take in and the events that it becomes; None when all that waits must go on
+    waiting.
 
-    The classes in order: a stop; other commands, and what goes back; answers to what is open; messages that interrupt;
-    messages that steer, once no call is running; and at the end of the turn all that queued, as it arrived.
-    Call it again after folding the events. They are none for what goes back: that needs the log (`rewind`).
+    The classes in order: a stop; other commands, and what goes back; answers to what is open;
+    messages that interrupt; messages that steer, once no call is running; and at the end of the
+    turn all that queued, as it arrived. Call it again after folding the events. They are none for
+    what goes back: that needs the log (`rewind`).
     """
     for wanted in (_stop, _command, _answer, _interrupt, _enter):
         for row in waiting:
@@ -51,7 +55,10 @@ def _stop(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] | 
     body = row.inbound.body
     if not isinstance(body, Command) or body.name != "stop":
         return None
-    return [*interrupted(state.calls, f"{row.principal.id} stopped it"), *(commands(state, row) or ())]
+    return [
+        *interrupted(state.calls, f"{row.principal.id} stopped it"),
+        *(commands(state, row) or ()),
+    ]
 
 
 def _command(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] | None:
@@ -64,12 +71,17 @@ def _answer(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] 
     body = row.inbound.body
     match body:
         case Answer(ask_id=ask_id, choice=choice):
-            call = next((c for c in state.calls.values() if c.ask is not None and c.ask.ask_id == ask_id), None)
+            call = next(
+                (c for c in state.calls.values() if c.ask is not None and c.ask.ask_id == ask_id),
+                None,
+            )
             if call is None or call.ask is None or row.inbound.at > call.ask.until:
                 said = "That question is no longer open."
             elif call.ask.binds and not may_approve(row.principal):
                 said = "Only an owner or an approver may answer that."
-            elif not (call.ask.binds or _is_asked(state, row.principal) or "owner" in row.principal.roles):
+            elif not (
+                call.ask.binds or _is_asked(state, row.principal) or "owner" in row.principal.roles
+            ):
                 said = "That was asked of somebody else."
             else:
                 return [answered(call.ask, row, choice)]
@@ -92,7 +104,8 @@ def _answer(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] 
 
 
 def _returned(state: State, row: Waiting, body: ToolResults) -> list[e.AnyEvent]:
-    """What a program's tools gave, if it is the one that waits for them. A call that it gives nothing for is closed."""
+    """What a program's tools gave, if it is the one that waits for them. A call that it gives
+    nothing for is closed."""
     waiting = {call.handed.id: call for call in state.calls.values() if call.handed is not None}
     results = {result.call_id: result for result in body.results if result.call_id in waiting}
     if not results or not _is_asked(state, row.principal):
@@ -111,7 +124,11 @@ def _returned(state: State, row: Waiting, body: ToolResults) -> list[e.AnyEvent]
 
 
 def _interrupt(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] | None:
-    if row.inbound.when != "interrupt" or not isinstance(row.inbound.body, Said) or not _is_asked(state, row.principal):
+    if (
+        row.inbound.when != "interrupt"
+        or not isinstance(row.inbound.body, Said)
+        or not _is_asked(state, row.principal)
+    ):
         return None
     return [
         *interrupted(state.calls, "overtaken by a new message"),
@@ -138,7 +155,8 @@ def _enter(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] |
     if state.turn is not None and (waits or not theirs):
         return None
     if state.calls and (_resting(state) is None or isinstance(body, Result)):
-        return None  # a call is to be run first; and only a person's words take the place of their answer
+        # a call is to be run first; and only a person's words take the place of their answer
+        return None
     why = "a new message came instead of an answer"
     events: list[e.AnyEvent] = [closed(call, "superseded", why) for call in state.calls.values()]
     if isinstance(body, Said) and body.earlier:
@@ -162,7 +180,8 @@ def _again(message: Message) -> Message:
 
 
 def _too_late(state: State, row: Waiting, edit: Edit) -> list[e.AnyEvent]:
-    """An edit of what was answered is told with the next message; the person hears that once in a conversation."""
+    """An edit of what was answered is told with the next message; the person hears that once in a
+    conversation."""
     events: list[e.AnyEvent] = [e.MessageEdited(row.inbox_id, edit.of, edit.message)]
     if state.turn is None and not state.edit_told:
         events.append(e.CommandRun(row.inbox_id, SYSTEM, LATE_EDIT, "", EDITED_LATE))
@@ -179,7 +198,9 @@ def _resting(state: State) -> OpenCall | None:
     """The call that is next, if it waits for a person or a program; the others wait for it."""
     if not state.calls:
         return None
-    first = first_of(tuple(state.calls.values()), state.turn.request if state.turn is not None else None)
+    first = first_of(
+        tuple(state.calls.values()), state.turn.request if state.turn is not None else None
+    )
     return first if first.ask is not None or first.handed is not None else None
 
 

@@ -1,4 +1,5 @@
-"""The step that calls the model: one request, its pieces shown as they come, one event at the end."""
+"""The step that calls the model: one request, its pieces shown as they come, one event at the
+end."""
 
 from __future__ import annotations
 
@@ -41,21 +42,34 @@ REFRESH_STEPS = 10
 """So often a model is told in a long work, within one turn, how far it is."""
 
 
-def request_of(agent: Agent, state: State, bare: Request, scale: float, opened: Callable[[str], Model]) -> Request:
-    """What the model `provider/name` of `bare` is asked, with those tools that are offered. Raises ContextOverflow."""
+def request_of(
+    agent: Agent, state: State, bare: Request, scale: float, opened: Callable[[str], Model]
+) -> Request:
+    """What the model `provider/name` of `bare` is asked, with those tools that are offered. Raises
+    ContextOverflow."""
     tools = told_of(bare.tools, agent.tools, state.options)
-    told = (bare.model.partition("/")[2], agent.prompt(state), view(state), tools, agent.limits.output_tokens)
+    told = (
+        bare.model.partition("/")[2],
+        agent.prompt(state),
+        view(state),
+        tools,
+        agent.limits.output_tokens,
+    )
     request = Request(*told, agent.thinking, agent.temperature, bare.encoded, bare.blob)
     if state.turn is not None and state.turn.request is not None:
         request = as_wanted(request, state.turn.request, tools="final" not in state.turn.hinted)
-    limits = agent.fit(bare.model) if agent.fit is not None and bare.model not in agent.models[:1] else agent.limits
+    limits = (
+        agent.fit(bare.model)
+        if agent.fit is not None and bare.model not in agent.models[:1]
+        else agent.limits
+    )
     whole = limits.window < TIGHT and selective(opened(bare.model))
     return request if whole else sized(request, limits, state.context_tokens, scale)
 
 
 class Asking:
-    """Calls models for one session. `partial` is what the model has said so far in a call that is still going on,
-    which was begun with `recalled` memories."""
+    """Calls models for one session. `partial` is what the model has said so far in a call that is
+    still going on, which was begun with `recalled` memories."""
 
     def __init__(self, journal: Journal, interrupt: Interrupt) -> None:
         self._journal = journal
@@ -73,15 +87,17 @@ class Asking:
         """All the text of the reply that is being written, for who comes late."""
         if not self._partial:
             return None
-        return Progress("snapshot", self._journal.state.n + 1, self._attempt, 0, "".join(self._partial))
+        return Progress(
+            "snapshot", self._journal.state.n + 1, self._attempt, 0, "".join(self._partial)
+        )
 
     def _said_so_far(self) -> str:
         held = self._secrets.close() if self._secrets is not None else ""
         return "".join(self._partial) + held
 
     async def run(self, step: AskModel, pause_s: float = 0.0) -> None:
-        """Do the step after this pause: afterwards the log holds a reply or a failure. Only a stop leaves it without
-        either."""
+        """Do the step after this pause: afterwards the log holds a reply or a failure. Only a stop
+        leaves it without either."""
         journal = self._journal
         ports = self._journal.ports
         agent = journal.agent
@@ -107,11 +123,15 @@ class Asking:
                 hooks = agent.hooks
                 turn = journal.state.turn
                 bare = Request(model, (), (), tools, encoded=journal.encoded, blob=ports.blob)
-                request = request_of(agent, journal.state, bare, ports.meter.scale(model), ports.model)
+                request = request_of(
+                    agent, journal.state, bare, ports.meter.scale(model), ports.model
+                )
                 if hooks is None or turn is None:
                     reply = await self._call(model, request)
                 else:
-                    reply = await hooks.around_llm(journal.session, turn, request, partial(self._call, model))
+                    reply = await hooks.around_llm(
+                        journal.session, turn, request, partial(self._call, model)
+                    )
             except ModelError as error:
                 failed = error
             except StoreError:
@@ -124,16 +144,26 @@ class Asking:
         elif reply is None and self._partial:
             reply = Reply(Message("assistant", (Text(self._said_so_far()),)), "interrupted")
         if reply is not None:
-            journal.record(ModelReplied(usable(reply.message, step.tools), model, reply.finish, reply.usage))
+            journal.record(
+                ModelReplied(usable(reply.message, step.tools), model, reply.finish, reply.usage)
+            )
         if failed is None:
-            journal.change(journal.ports.budgets.settle(self._key, reply.usage if reply else Usage()))
+            journal.change(
+                journal.ports.budgets.settle(self._key, reply.usage if reply else Usage())
+            )
         self._partial = []
         self._attempt = 0 if reply is not None else self._attempt + 1
 
     async def hold_to_schema(self, turn: Turn, wanted: ClientRequest) -> None:
-        """Where a program wants an answer of a certain form: have the model repair one that has it not, once."""
+        """Where a program wants an answer of a certain form: have the model repair one that has it
+        not, once."""
         journal = self._journal
-        if wanted.answer_schema is None or turn.finish != "stop" or not turn.pieces or journal.state.calls:
+        if (
+            wanted.answer_schema is None
+            or turn.finish != "stop"
+            or not turn.pieces
+            or journal.state.calls
+        ):
             return
         places = journal.ports.checkers
         problem = clean(await problem_with(answer(turn), wanted.answer_schema, places))
@@ -141,12 +171,15 @@ class Asking:
             said = f"the answer does not fit the schema: {problem}"
             journal.record(ModelFailed(journal.state.model, AnswerUnfit.__name__, said))
         elif problem:
-            said = f"Your answer does not fit: {problem}. Answer again, with the whole JSON value and nothing else."
+            said = (
+                f"Your answer does not fit: {problem}. Answer again, with the whole JSON value "
+                "and nothing else."
+            )
             journal.record(Hinted("schema", said))
 
     async def _recall(self) -> None:
-        """Look up what was said since the last time, and in a long work how far it is, each few steps; it is written
-        with the reply."""
+        """Look up what was said since the last time, and in a long work how far it is, each few
+        steps; it is written with the reply."""
         state = self._journal.state
         turn = self._journal.state.turn
         recall = self._journal.agent.recall
@@ -155,7 +188,11 @@ class Asking:
             return
         if len(turn.said) in (turn.recalled, self._searched.get(turn.opened_at)):
             step = (turn.opened_at, turn.steps + 1)
-            if state.options.mode != "deep_work" or step[1] % REFRESH_STEPS or step == self._refreshed:
+            if (
+                state.options.mode != "deep_work"
+                or step[1] % REFRESH_STEPS
+                or step == self._refreshed
+            ):
                 return
             self._refreshed = step
         self._searched = {turn.opened_at: len(turn.said)}
@@ -177,12 +214,17 @@ class Asking:
         turn = journal.state.turn
         reply = None
         self._key = f"{journal.session}#{n}.{self._attempt}"
-        charge = charge_of(turn.principal if turn else SYSTEM, journal.session, journal.agent.name, model)
+        charge = charge_of(
+            turn.principal if turn else SYSTEM, journal.session, journal.agent.name, model
+        )
         most = at_most(request, journal.state.context_tokens, ports.meter.scale(model))
         if spent := await ports.budgets.reserve(charge, most, self._key):
             raise BudgetSpent(spent)
         stops = StopTexts(request.stop) if request.stop else None
-        first: dict[str, Any] = {"model": model, "recalled": self._recalled}  # with the first piece: it costs no more
+        first: dict[str, Any] = {
+            "model": model,
+            "recalled": self._recalled,
+        }  # with the first piece: it costs no more
         if journal.state.options.tracing:
             for progress in trace(model, request, n=n, attempt=self._attempt):
                 journal.show(progress)
@@ -218,7 +260,9 @@ class Asking:
         """Journal the failure and what is to be tried next."""
         journal = self._journal
         now = self._journal.ports.clock.now()
-        failed = ModelFailed(model, type(error).__name__, clean(str(error)), retry_after_s=error.retry_after_s)
+        failed = ModelFailed(
+            model, type(error).__name__, clean(str(error)), retry_after_s=error.retry_after_s
+        )
         before = journal.state.turn.failures if journal.state.turn else []
         again = journal.ports.retry(journal.agent.models, (*before, failed), now)
         if self._partial:
@@ -230,12 +274,20 @@ class Asking:
         await journal.flush()
 
     def _say_wait(self, failed: ModelFailed, now: float) -> None:
-        """Tell who waits for an answer on a channel until when that takes; elsewhere people see it in the log."""
+        """Tell who waits for an answer on a channel until when that takes; elsewhere people see it
+        in the log."""
         journal = self._journal
         turn = self._journal.state.turn
         until = failed.retry_at
-        if turn is None or until is None or until - now <= SILENT_WAIT_S or turn.principal.kind == "clock":
+        if (
+            turn is None
+            or until is None
+            or until - now <= SILENT_WAIT_S
+            or turn.principal.kind == "clock"
+        ):
             return
         moment = datetime.fromtimestamp(until, journal.state.zone or UTC)
-        said = f"{failed.next_model} asks to wait. I try again at {moment:%H:%M %Z}; /stop ends that."
+        said = (
+            f"{failed.next_model} asks to wait. I try again at {moment:%H:%M %Z}; /stop ends that."
+        )
         journal.say(turn.address, (Text(said, LOCAL),))

@@ -1,4 +1,5 @@
-"""The step that runs tools: what may run is run, what must be asked is asked, and every call gets its result."""
+"""The step that runs tools: what may run is run, what must be asked is asked, and every call gets
+its result."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ from .journal import Journal
 NAME_CHARS = 64
 """Of a name that a model made up, so much is compared with those that there are."""
 SOON_S = 0.02
-"""A tool that may run again and is done sooner has its call and its result written in one commit."""
+"""A tool that may run again and is done sooner has its call and its result written in one
+commit."""
 
 
 Verdict = ReadyCall | ToolResult | JointAsk | CallClosed
@@ -60,8 +62,8 @@ class Calls:
         self._interrupt = interrupt
 
     async def run(self, step: RunTools, turn: Turn) -> None:
-        """Take the next calls that can be taken together: those at the front that may run side by side, or one. When
-        ours are done, those of the program's own tools are handed over to it.
+        """Take the next calls that can be taken together: those at the front that may run side by
+        side, or one. When ours are done, those of the program's own tools are handed over to it.
 
         Afterwards each of them has a result or waits for a person, and the log says so.
         """
@@ -105,11 +107,15 @@ class Calls:
             hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(agent.tools)}"
             return failed(call, "error", f"there is no tool {name!r}; {hint}")
         if call.answer is not None:
-            return ToolResult(call.call.id, tuple(p for p in call.answer.parts if isinstance(p, ResultPart)))
+            return ToolResult(
+                call.call.id, tuple(p for p in call.answer.parts if isinstance(p, ResultPart))
+            )
         if call.ask is not None:
             return failed(call, *approval.unanswered(call.ask))
         if call.started and tool.spec.replay == "never":
-            return failed(call, "interrupted", "it may or may not have happened; check before you repeat it")
+            return failed(
+                call, "interrupted", "it may or may not have happened; check before you repeat it"
+            )
         if call.refusal:
             return failed(call, "denied", f"not permitted: {call.refusal}")
         return await self._ask_policy(call, tool, turn)
@@ -123,26 +129,38 @@ class Calls:
         case = self._case(call, tool, turn)
         decision = agent.decide(case)
         if decision.verdict == "ask" and call.yes_at is None:
-            decision = await remembered(journal.ports.store.rows, call.call, setting, turn.principal) or decision
+            decision = (
+                await remembered(journal.ports.store.rows, call.call, setting, turn.principal)
+                or decision
+            )
         if decision.verdict == "deny":
             return failed(call, "denied", f"not permitted: {decision.reason}")
         binds = approval.binding(call.call, setting, turn.principal)
         allowed = call.yes_at is not None
-        if call.yes_at is not None and (void := approval.lapsed(call.yes_binds == binds, now - call.yes_at)):
+        if call.yes_at is not None and (
+            void := approval.lapsed(call.yes_binds == binds, now - call.yes_at)
+        ):
             if not call.together:
                 return failed(call, "denied", void)
-            allowed = False  # those before it took long, or have read something: it is asked about again
+            allowed = (
+                False  # those before it took long, or have read something: it is asked about again
+            )
         if decision.verdict == "allow" or allowed:
             return ReadyCall(call, tool, "" if allowed else decision.reason)
         question = f"{spec.name} {shown(call.call)}"
         if len(question) > approval.SHOWN_ARGUMENT_CHARS:
-            return failed(call, "denied", "too long for a person to approve: do it in smaller steps")
+            return failed(
+                call, "denied", "too long for a person to approve: do it in smaller steps"
+            )
         if turn.asked >= approval.ASKS_PER_TURN and not call.counted:
             return CallClosed(call.call.id, "denied", approval.TOO_MANY)
         return JointAsk(BoundCall(call.call.id, binds), question, decision.reason, case, call.alone)
 
-    async def _asking(self, first: JointAsk, behind: Sequence[OpenCall], turn: Turn) -> ApprovalAsked:
-        """The question about this call, and about those behind it that may be asked about with it."""
+    async def _asking(
+        self, first: JointAsk, behind: Sequence[OpenCall], turn: Turn
+    ) -> ApprovalAsked:
+        """The question about this call, and about those behind it that may be asked about with
+        it."""
         journal = self._journal
         wanted = [first]
         for call in behind:
@@ -152,7 +170,11 @@ class Calls:
             wanted.append(verdict)
         wanted = together(wanted, approval.ASKS_PER_TURN - turn.asked)
         shut_out = not approval.may_approve(turn.principal)
-        elsewhere = await journal.ports.elsewhere(journal.session) if shut_out and journal.ports.elsewhere else ()
+        elsewhere = (
+            await journal.ports.elsewhere(journal.session)
+            if shut_out and journal.ports.elsewhere
+            else ()
+        )
         return ApprovalAsked(
             ask_id=journal.ports.ids.new("ask"),
             call_id=first.call.call_id,
@@ -176,10 +198,15 @@ class Calls:
         known = tuple[Given, ...]()
         if effect == "fetch" and (label.integrity == "untrusted" or label.readers is not None):
             reads = {name for name, each in agent.tools.items() if each.spec.effect == "fetch"}
-            known = given((each.message for each in state.messages), lambda name: TOOLS.get(name, name) in reads)
+            known = given(
+                (each.message for each in state.messages),
+                lambda name: TOOLS.get(name, name) in reads,
+            )
         said = "\n".join(turn.said)
         arguments = bytes(call.call.arguments)
-        case = Case(agent.name, tool.spec.name, effect, turn.principal, label, arguments, said, known=known)
+        case = Case(
+            agent.name, tool.spec.name, effect, turn.principal, label, arguments, said, known=known
+        )
         return case.at(turn.address, state.options)
 
     @property
@@ -191,20 +218,28 @@ class Calls:
     def _heard(self) -> Label:
         """The label of all that was read, as it counts for who opened this turn."""
         state = self._journal.state
-        return as_heard(state.label, state.turn.principal) if state.turn is not None else state.label
+        return (
+            as_heard(state.label, state.turn.principal) if state.turn is not None else state.label
+        )
 
     def setting(self) -> CallSetting:
         """What an approval binds beside the call."""
         agent = self._journal.agent
         untrusted = self._label.integrity == "untrusted"
-        return CallSetting(self._journal.session, agent.name, agent.folder, agent.profile, untrusted)
+        return CallSetting(
+            self._journal.session, agent.name, agent.folder, agent.profile, untrusted
+        )
 
     def grant(self, answered: ApprovalAnswered, call: ToolCall, turn: Turn) -> Change:
         """The row that remembers `always` or `never` for exactly this call."""
-        return grant(answered, call, self.setting(), turn.principal, self._journal.ports.clock.now())
+        return grant(
+            answered, call, self.setting(), turn.principal, self._journal.ports.clock.now()
+        )
 
     async def _run_group(self, group: list[ReadyCall], turn: Turn) -> None:
-        never = [ToolStarted(ready.call.call.id) for ready in group if ready.tool.spec.replay == "never"]
+        never = [
+            ToolStarted(ready.call.call.id) for ready in group if ready.tool.spec.replay == "never"
+        ]
         if never:
             self._journal.record(*never)
             await self._journal.flush()
@@ -220,11 +255,21 @@ class Calls:
             if (hooks := journal.agent.hooks) is None:
                 outcomes[i] = await one()
             else:
-                outcomes[i] = await hooks.around_tool(journal.session, turn, ready.tool.spec, call, one)
+                outcomes[i] = await hooks.around_tool(
+                    journal.session, turn, ready.tool.spec, call, one
+                )
             ended[i] = clock.monotonic()
             if len(group) > 1 and isinstance(over := outcomes[i], Done):
                 text = clean(ToolResult(call.id, over.parts).text[:PREVIEW_CHARS])
-                journal.show(Progress("tool_result", journal.state.n, text=text, call_id=call.id, status=over.status))
+                journal.show(
+                    Progress(
+                        "tool_result",
+                        journal.state.n,
+                        text=text,
+                        call_id=call.id,
+                        status=over.status,
+                    )
+                )
 
         with self._interrupt:
             async with meanwhile(SOON_S, self._journal.flush):
@@ -239,7 +284,9 @@ class Calls:
             self._settle(ready, outcome, round((over if at is None else at) - began, 3))
 
     async def _run_one(self, ready: ReadyCall, turn: Turn) -> Done | PersonQuestion:
-        return await attempt(ready.tool, ready.call.call.arguments, partial(self._context, ready.call, turn))
+        return await attempt(
+            ready.tool, ready.call.call.arguments, partial(self._context, ready.call, turn)
+        )
 
     async def _context(self, call: OpenCall, turn: Turn) -> Context:
         journal = self._journal
@@ -259,28 +306,44 @@ class Calls:
             paying = Paying(ports.budgets, charge, partial(ports.ids.new, "aside"), journal.change)
             began = ports.clock.monotonic()
             try:
-                aired = await ask_aside(aside, cheapest(agent.cheap_model, agent.models), ports.model, paying)
+                aired = await ask_aside(
+                    aside, cheapest(agent.cheap_model, agent.models), ports.model, paying
+                )
             except ModelError as error:
                 raise ToolError(f"no model answered: {error}") from error
             took_s = round(ports.clock.monotonic() - began, 3)
             journal.record(AskedAside(call_id, aired.model, aired.usage, took_s))
             return clean(aired.text)
 
-        place = (journal.session, turn.principal, turn.address, journal.agent.name, await journal.agent.reach())
+        place = (
+            journal.session,
+            turn.principal,
+            turn.address,
+            journal.agent.name,
+            await journal.agent.reach(),
+        )
         key = f"{journal.session}#{call.n}.{call_id}"
         state = journal.state
         who = (self._heard, ask, state.audience, call.yes_at is not None, state.person)
         return Context(*place, ports.clock, ports.ids, emit, key, *who, state.options)
 
-    def _settle(self, ready: ReadyCall, outcome: Done | PersonQuestion | None, took_s: float) -> None:
+    def _settle(
+        self, ready: ReadyCall, outcome: Done | PersonQuestion | None, took_s: float
+    ) -> None:
         journal = self._journal
         call_id = ready.call.call.id
         match outcome:
             case Done(parts=parts, status=status, end_turn=end_turn):
                 journal.change(outcome.changes, outcome.outbox)
                 kept = shown_to(journal.state.audience, parts)
-                parts, status = kept, status if kept == parts else "ok"  # how it ended would be told as well
-                cleaned = (replace(part, text=clean(part.text)) if isinstance(part, Text) else part for part in parts)
+                parts, status = (
+                    kept,
+                    status if kept == parts else "ok",
+                )  # how it ended would be told as well
+                cleaned = (
+                    replace(part, text=clean(part.text)) if isinstance(part, Text) else part
+                    for part in parts
+                )
                 result = ToolResult(call_id, tuple(cleaned), status)
                 journal.record(ToolFinished(result, end_turn, ready.why, took_s))
                 if outcome.options is not None and (turn := journal.state.turn) is not None:
@@ -288,9 +351,13 @@ class Calls:
             case PersonQuestion(question=question, choices=choices, wait_s=wait_s):
                 now = journal.ports.clock.now()
                 ask_id = journal.ports.ids.new("ask")
-                journal.record(QuestionAsked(ask_id, call_id, clean(question), choices, now + wait_s), at=now)
+                journal.record(
+                    QuestionAsked(ask_id, call_id, clean(question), choices, now + wait_s), at=now
+                )
             case None:
                 reason = "stopped by a person"
                 if ready.tool.spec.replay == "never":
                     reason += "; it may or may not have happened"
-                journal.record(ToolFinished(failed(ready.call, "interrupted", reason), took_s=took_s))
+                journal.record(
+                    ToolFinished(failed(ready.call, "interrupted", reason), took_s=took_s)
+                )

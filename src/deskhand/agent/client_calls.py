@@ -1,5 +1,5 @@
-"""The calls of a program's own tools: they are handed over to it, and the turn rests until it returns what came of
-them."""
+"""The calls of a program's own tools: they are handed over to it, and the turn rests until it
+returns what came of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ HANDED_OVER_S = 3600.0
 """So long a turn waits for the results of a program's tools."""
 
 
-def split(calls: Sequence[OpenCall], client: ClientRequest | None) -> tuple[list[OpenCall], list[OpenCall]]:
+def split(
+    calls: Sequence[OpenCall], client: ClientRequest | None
+) -> tuple[list[OpenCall], list[OpenCall]]:
     """The calls that are ours to run, and those of the program's tools."""
     if client is None:
         return list(calls), []
@@ -30,8 +32,8 @@ def first_of(calls: Sequence[OpenCall], client: ClientRequest | None) -> OpenCal
 def handed_over(
     calls: Sequence[OpenCall], client: ClientRequest, now: float, new_id: Callable[[str], str]
 ) -> list[AnyEvent]:
-    """The events with which these calls are handed over: all of them together, or the first where the program wants one
-    at a time."""
+    """The events with which these calls are handed over: all of them together, or the first where
+    the program wants one at a time."""
     events: list[AnyEvent] = []
     if not client.parallel_calls:
         later = "only one call is made at a time: make this one again if it is still needed"

@@ -1,4 +1,5 @@
-"""Shortens what the model sees when it grows too long: which messages stay, and what is told of the others."""
+"""Shortens what the model sees when it grows too long: which messages stay, and what is told of the
+others."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from .state import State
 
 
 def shortened(state: State, cut: Cut, told: Condensed) -> Compacted:
-    """The event with which only what was `cut` is in view, and at its beginning what is `told` of the rest."""
+    """The event with which only what was `cut` is in view, and at its beginning what is `told` of
+    the rest."""
     note = told.note or (f"[{len(cut.dropped)} {LEFT_OUT} no longer shown]" if cut.dropped else "")
     kept = [(state.messages[i].key // FORMS, message) for i, message in cut.kept]
     if cut.dropped:  # a message of its own, so that the next time it goes as a whole
@@ -26,7 +28,10 @@ def shortened(state: State, cut: Cut, told: Condensed) -> Compacted:
 def is_left_out(state: State) -> bool:
     """Whether the model is shown less of this conversation than was said."""
     first = state.messages[0].message.parts[:1] if state.messages else ()
-    return any(isinstance(part, Text) and part.label == LOCAL and LEFT_OUT in part.text[:80] for part in first)
+    return any(
+        isinstance(part, Text) and part.label == LOCAL and LEFT_OUT in part.text[:80]
+        for part in first
+    )
 
 
 def compacted(state: State) -> tuple[tuple[int, Message], ...]:
@@ -35,7 +40,8 @@ def compacted(state: State) -> tuple[tuple[int, Message], ...]:
 
 
 def ledger(state: State) -> Ledger:
-    """What the state knows besides messages, but for the size of a context that is about to change."""
+    """What the state knows besides messages, but for the size of a context that is about to
+    change."""
     options = state.options
     if options.compact:
         options = options.updated(SessionOptions(compact=""))

@@ -1,4 +1,5 @@
-"""The one place where a session's events are made: folded at once, written together, shown after."""
+"""The one place where a session's events are made: folded at once, written together, shown
+after."""
 
 from __future__ import annotations
 
@@ -19,16 +20,16 @@ from .state import State, fold
 
 MESSAGE_BYTES = 600
 COPIES = 3
-"""What the objects of one message take beside its text, which also lies here as a wire has encoded it, by itself and in
-one piece with those before it."""
+"""What the objects of one message take beside its text, which also lies here as a wire has encoded
+it, by itself and in one piece with those before it."""
 _encode = msgspec.json.Encoder().encode
 
 
 class Journal:
     """A session's state and the events that are not on disk yet.
 
-    Whatever raises between `record` and the end of `flush` leaves the state ahead of the log: the owner must then drop
-    this journal and load a new one.
+    Whatever raises between `record` and the end of `flush` leaves the state ahead of the log: the
+    owner must then drop this journal and load a new one.
     """
 
     def __init__(self, session: str, agent: Agent, ports: Ports) -> None:
@@ -95,13 +96,14 @@ class Journal:
 
     @property
     def can_wait(self) -> bool:
-        """All that waits to be written are reports of deliveries, which the next commit takes along."""
+        """All that waits to be written are reports of deliveries, which the next commit takes
+        along."""
         reports = len(self._pending) == len(self._delivered)
         return reports and not (self._admitted or self._outbox or self._changes)
 
     def record(self, *events: AnyEvent, at: float | None = None) -> None:
-        """Fold these events now; they are written by the next `flush`. `at` is when they happened, where something in
-        them is counted from that: the clock may have been set since."""
+        """Fold these events now; they are written by the next `flush`. `at` is when they happened,
+        where something in them is counted from that: the clock may have been set since."""
         at = self.ports.clock.now() if at is None else at
         for event in map(self.ports.secrets.event, events):
             recorded = Recorded(0, self.session, self.state.n + 1, at, event)
@@ -120,14 +122,22 @@ class Journal:
     def change(self, changes: tuple[Change, ...], outbox: tuple[Outgoing, ...] = ()) -> None:
         """Rows to be written in the same commit."""
         self._changes += changes
-        here = self.state.turn.address if self.state.turn is not None else None  # elsewhere a person saw each byte
+        here = (
+            self.state.turn.address if self.state.turn is not None else None
+        )  # elsewhere a person saw each byte
         for outgoing in outbox:
             if outgoing.address == here:
                 parts, links = self._quieted(outgoing.parts)
                 outgoing = replace(outgoing, parts=parts, links=links)
             self._outbox.append(self.ports.secrets.outgoing(outgoing))
 
-    def say(self, to: Address, parts: tuple[SayPart, ...], reply_to: str = "", ask: Choices | None = None) -> None:
+    def say(
+        self,
+        to: Address,
+        parts: tuple[SayPart, ...],
+        reply_to: str = "",
+        ask: Choices | None = None,
+    ) -> None:
         """Owe an answer there, if answers there go through the outbox."""
         if self.ports.posts(to):
             key = f"{self.session}#{self.state.n}.{len(self._outbox)}"
@@ -135,8 +145,14 @@ class Journal:
             outgoing = Outgoing(key, to, quiet, reply_to, ask, links=links)
             self._outbox.append(self.ports.secrets.outgoing(outgoing))
 
-    def _quieted(self, parts: tuple[SayPart, ...]) -> tuple[tuple[SayPart, ...], tuple[str, ...] | None]:
-        label = self.state.label if self.state.turn is None else as_heard(self.state.label, self.state.turn.principal)
+    def _quieted(
+        self, parts: tuple[SayPart, ...]
+    ) -> tuple[tuple[SayPart, ...], tuple[str, ...] | None]:
+        label = (
+            self.state.label
+            if self.state.turn is None
+            else as_heard(self.state.label, self.state.turn.principal)
+        )
         label = trusting(label, self.state.options.trust or ())
         return quieted(parts, label, (each.message for each in self.state.messages))
 

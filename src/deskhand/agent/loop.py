@@ -14,7 +14,15 @@ from ..store.base import First
 from ..types.commit import Change, Choices, Commit
 from ..types.door import Progress
 from ..types.errors import Refused
-from ..types.events import AnyEvent, ApprovalAnswered, CallClosed, CommandRun, MessageDelivered, Turn, TurnEnded
+from ..types.events import (
+    AnyEvent,
+    ApprovalAnswered,
+    CallClosed,
+    CommandRun,
+    MessageDelivered,
+    Turn,
+    TurnEnded,
+)
 from ..types.identity import Address, Answer, Command, Inbound, Principal, Said, Waiting
 from ..types.interrupt import Interrupt
 from ..types.jobs import as_job
@@ -33,14 +41,16 @@ from .step import answer, next_step
 
 
 class Rest(msgspec.Struct, frozen=True):
-    """When a turn is to go on: by the time of day, and by the clock that nobody sets, whichever comes first."""
+    """When a turn is to go on: by the time of day, and by the clock that nobody sets, whichever
+    comes first."""
 
     until: float
     tick: float
 
 
 class Driver:
-    """Drives one session. Only one call of `drive` may be running; the store fences off any other process.
+    """Drives one session. Only one call of `drive` may be running; the store fences off any other
+    process.
 
     `news` says that something new may wait in the inbox. It is set by whoever accepted it.
     """
@@ -58,7 +68,8 @@ class Driver:
         self._calls: Calls | None = None
 
     def interrupt(self) -> None:
-        """Cut short the model call or tool that is going on; the next step then sees what is new."""
+        """Cut short the model call or tool that is going on; the next step then sees what is
+        new."""
         self.news = True
         self._interrupt.now()
 
@@ -82,9 +93,15 @@ class Driver:
         return self._journal.size_bytes if self._journal else 0
 
     def first(self, inbound: Inbound, principal: Principal) -> First | None:
-        """For a warm session at rest: the commit that takes this message in, to ride with its acceptance."""
+        """For a warm session at rest: the commit that takes this message in, to ride with its
+        acceptance."""
         journal = self._journal
-        if journal is None or journal.state.turn is not None or not isinstance(inbound.body, Said) or self.news:
+        if (
+            journal is None
+            or journal.state.turn is not None
+            or not isinstance(inbound.body, Said)
+            or self.news
+        ):
             return None
         state, at = journal.state, self._ports.clock.now()
         n = state.n + 1
@@ -110,7 +127,8 @@ class Driver:
         self._journal = self._asking = self._calls = None
 
     async def give_up(self, reason: str) -> None:
-        """End the turn, and all that waits, with a visible failure: the session must be usable again."""
+        """End the turn, and all that waits, with a visible failure: the session must be usable
+        again."""
         self.forget()
         journal = Journal(self.session, self._agent, self._ports)
         await journal.load()
@@ -124,18 +142,24 @@ class Driver:
         if turn is not None:
             said = f"Sorry, I encountered an error and gave this up: {reason}"
             lost = "given up; it may or may not have happened"
-            journal.record(*(CallClosed(call_id, "interrupted", lost) for call_id in journal.state.calls))
+            journal.record(
+                *(CallClosed(call_id, "interrupted", lost) for call_id in journal.state.calls)
+            )
             journal.record(TurnEnded("dead", tuple(turn.answers), said))
             journal.say(turn.address, (Text(as_job(turn.principal, "dead", said)),), turn.reply_to)
-        letter = Change("dead_insert", (self.session, journal.state.n, self._ports.clock.now(), reason))
+        letter = Change(
+            "dead_insert", (self.session, journal.state.n, self._ports.clock.now(), reason)
+        )
         journal.change((letter,))
         await journal.flush(close=True)
 
     async def drive(self) -> float | None:
-        """Do all that is owed. Returns when the session is to be woken (seconds since the epoch), None for never.
+        """Do all that is owed. Returns when the session is to be woken (seconds since the epoch),
+        None for never.
 
-        Raises StaleSession when somebody else drives it, StoreUnavailable when nothing can be written: call it again
-        later. However it ends, the log is true and the next call goes on from it.
+        Raises StaleSession when somebody else drives it, StoreUnavailable when nothing can be
+        written: call it again later. However it ends, the log is true and the next call goes on
+        from it.
         """
         try:
             return await self._drive()
@@ -149,7 +173,10 @@ class Driver:
             await journal.load()
             self._journal = journal
             self.news = True
-            self._asking, self._calls = Asking(journal, self._interrupt), Calls(journal, self._interrupt)
+            self._asking, self._calls = (
+                Asking(journal, self._interrupt),
+                Calls(journal, self._interrupt),
+            )
         journal = self._journal
         if journal.state.turn is None or self._ports.posts(journal.state.turn.address):
             await self._note_delivered(journal)
@@ -157,7 +184,9 @@ class Driver:
         while True:
             now = self._ports.clock.now() if self._rest is None else self._now()
             step = next_step(journal.state, journal.limits, now)
-            if (self.news or self._left) and not isinstance(step, EndTurn):  # an answer that is there is given first
+            if (self.news or self._left) and not isinstance(
+                step, EndTurn
+            ):  # an answer that is there is given first
                 await self._admit(journal)
                 now = self._ports.clock.now() if self._rest is None else self._now()
                 step = next_step(journal.state, journal.limits, now)
@@ -179,10 +208,15 @@ class Driver:
         """The time of day; after a rest that has lasted long enough, not before the end of it."""
         now = self._ports.clock.now()
         rest = self._rest
-        return now if rest is None or self._ports.clock.monotonic() < rest.tick else max(now, rest.until)
+        return (
+            now
+            if rest is None or self._ports.clock.monotonic() < rest.tick
+            else max(now, rest.until)
+        )
 
     def _begin_rest(self, step: Wait, now: float) -> None:
-        """Note how long it is from now, unless it goes on: what came in meanwhile makes no rest longer."""
+        """Note how long it is from now, unless it goes on: what came in meanwhile makes no rest
+        longer."""
         if self._rest is None or self._rest.until != step.until:
             tick = self._ports.clock.monotonic() + min(step.until - now, step.longest_s)
             self._rest = Rest(step.until, tick)
@@ -218,11 +252,17 @@ class Driver:
         state = journal.state
         told = Condensed()
         messages = [shown.message for shown in state.messages]
-        most = budget(messages, step.budget, state.context_tokens, journal.limits) if step.budget else 0
+        most = (
+            budget(messages, step.budget, state.context_tokens, journal.limits)
+            if step.budget
+            else 0
+        )
         cut = fit(messages, 1, most) if step.focus else fit(messages, most)
         if cut.dropped and journal.agent.condense is not None:
             with self._interrupt as waited:
-                told = await journal.agent.condense(state, [messages[i] for i in cut.dropped], step.focus)
+                told = await journal.agent.condense(
+                    state, [messages[i] for i in cut.dropped], step.focus
+                )
             if waited.cancelled_caught:
                 return  # a person stopped it, or said something new: what is in view stays as it is
         journal.record(*((told.asked,) if told.asked else ()), shortened(state, cut, told))
@@ -241,7 +281,9 @@ class Driver:
             journal.admit(row.inbox_id)
             stopping = journal.state.turn is not None and journal.state.turn.stopped
             for event in events:
-                if isinstance(event, CommandRun) and not stopping:  # a button hears what became of its press
+                if (
+                    isinstance(event, CommandRun) and not stopping
+                ):  # a button hears what became of its press
                     to = row.inbound.external_id if isinstance(row.inbound.body, Answer) else ""
                     journal.say(row.inbound.address, (Text(event.reply),), to)
         self._left = bool(waiting)
@@ -249,7 +291,8 @@ class Driver:
             await journal.flush()
 
     async def _go_back(self, journal: Journal, row: Waiting) -> list[AnyEvent]:
-        """What needs the log: to rewind, or to branch. Written at once after a crash, it is found done."""
+        """What needs the log: to rewind, or to branch. Written at once after a crash, it is found
+        done."""
         await journal.flush()
         state = journal.state
         store = self._ports.store
@@ -257,23 +300,37 @@ class Driver:
         past = RewindView(self.session, await store.events(self.session), state.zone)
         try:
             if isinstance(body, Command) and body.name == "branch":
-                taken = {other.title for other in await store.titled(row.principal, past.heading, MANY)}
+                taken = {
+                    other.title for other in await store.titled(row.principal, past.heading, MANY)
+                }
                 commit = branched(past, row.principal, state.n, "", self._ports.clock.now(), taken)
                 if not await store.history(commit.session):
                     await store.commit(commit)
-                said = f"Go on from here in “{commit.session}” as well; this conversation stays as it is."
+                said = (
+                    f"Go on from here in “{commit.session}” as well; this conversation stays as "
+                    "it is."
+                )
                 return [CommandRun(row.inbox_id, row.principal, body.name, body.args, said)]
             if isinstance(body, Command) and body.name == "uncompact":
                 return widened(state, row, past)
             events = rewound(state, row, past)
-            return await self._ports.back(self.session, row.principal, events) if self._ports.back else events
+            return (
+                await self._ports.back(self.session, row.principal, events)
+                if self._ports.back
+                else events
+            )
         except Refused as error:
             return [refusal(row, str(error))]
 
     def _remember_grants(self, journal: Journal, events: Sequence[AnyEvent]) -> None:
         turn = journal.state.turn
         for event in events:
-            if isinstance(event, ApprovalAnswered) and event.choice in ("always", "never") and turn and self._calls:
+            if (
+                isinstance(event, ApprovalAnswered)
+                and event.choice in ("always", "never")
+                and turn
+                and self._calls
+            ):
                 call = asked(journal.state, event.ask_id)[0].call
                 journal.change((self._calls.grant(event, call, turn),))
 
@@ -282,11 +339,16 @@ class Driver:
         text = step.said or answer(turn)
         said = step.said
         hooks = self._agent.hooks
-        if hooks is not None and (changed := await hooks.ending(self.session, turn, text, step.reason)) != text:
+        if (
+            hooks is not None
+            and (changed := await hooks.ending(self.session, turn, text, step.reason)) != text
+        ):
             text = said = changed
         if journal.state.calls:  # those of a program that took too long
             late = "nobody returned a result in time"
-            journal.record(*(closed(call, "expired", late) for call in list(journal.state.calls.values())))
+            journal.record(
+                *(closed(call, "expired", late) for call in list(journal.state.calls.values()))
+            )
         note = await self._note(journal, turn)
         journal.record(TurnEnded(step.reason, tuple(turn.answers), said, note))
         words = as_job(turn.principal, step.reason, text) if said else text
@@ -316,14 +378,22 @@ class Driver:
             journal.say(turn.address, (Text(shown.text),))
 
     async def _say_asks(self, journal: Journal, turn: Turn) -> None:
-        """Put what is asked to whoever may answer it. Where that is somebody else than those who read here, they are
-        told so, and have no buttons."""
-        asks = {call.ask.ask_id: call.ask for call in journal.state.calls.values() if call.ask is not None}
+        """Put what is asked to whoever may answer it. Where that is somebody else than those who
+        read here, they are told so, and have no buttons."""
+        asks = {
+            call.ask.ask_id: call.ask
+            for call in journal.state.calls.values()
+            if call.ask is not None
+        }
         for ask in asks.values():
             shown = Choices(ask.ask_id, ask.question, ask.choices, bool(ask.binds), ask.about)
             here: Choices = shown
             to: Sequence[Address] = ()
-            if ask.binds and not may_approve(turn.principal) and (ask.elsewhere or turn.address.group):
+            if (
+                ask.binds
+                and not may_approve(turn.principal)
+                and (ask.elsewhere or turn.address.group)
+            ):
                 to = await self._ask_owners(journal, turn, shown)
             if to or ask.elsewhere:
                 note = others_decide(ask.elsewhere) if to else only(ask.elsewhere)

@@ -38,13 +38,13 @@ from .state import State
 class Agent(msgspec.Struct, frozen=True, dict=True):
     """One agent of the configuration, ready to be driven.
 
-    `models` is the fallback chain, the first one first, each `provider/name`. `prompt` gives the blocks of the system
-    prompt for a conversation, the stable ones first. `decide` judges a call. `reach` is what its tools may touch now,
-    `folder` its workspace. `zone` dates what people say. `profile` names the rules of the sandbox. `hooks` are None
-    where nobody has any. `commands` carries out chat commands and sets options. `fit` gives the limits with
-    another model in front. `cheap_model` is asked first what is asked aside.
-    `recall` looks up in memory what was just said, `condense` sums up messages that are to go, above all what a focus
-    says; it never raises.
+    `models` is the fallback chain, the first one first, each `provider/name`. `prompt` gives the
+    blocks of the system prompt for a conversation, the stable ones first. `decide` judges a call.
+    `reach` is what its tools may touch now, `folder` its workspace. `zone` dates what people say.
+    `profile` names the rules of the sandbox. `hooks` are None where nobody has any. `commands`
+    carries out chat commands and sets options. `fit` gives the limits with another model in front.
+    `cheap_model` is asked first what is asked aside. `recall` looks up in memory what was just
+    said, `condense` sums up messages that are to go, above all what a focus says; it never raises.
     """
 
     name: str
@@ -79,7 +79,12 @@ def under(agent: Agent, options: SessionOptions) -> Agent:
     if not model:
         return replace(agent, thinking=thinking)
     models = (model, *(other for other in agent.models if other != model))
-    return replace(agent, models=models, thinking=thinking, limits=agent.fit(model) if agent.fit else agent.limits)
+    return replace(
+        agent,
+        models=models,
+        thinking=thinking,
+        limits=agent.fit(model) if agent.fit else agent.limits,
+    )
 
 
 class Hiding(Protocol):
@@ -114,15 +119,16 @@ class NoSecrets:
 class Ports(msgspec.Struct, frozen=True):
     """What drivers share.
 
-    `model` opens a model of the chain; raises ModelError. `retry` says which model to try next, and when, after these
-    failures of the step, or None for no more. `publish` hands events and progress to whoever follows and never waits.
-    `posts` tells whether answers at this address go through the outbox; elsewhere people read them from the log.
-    `back` puts back the files and key-values of the turns that these events take back, and says so in the reply.
-    `elsewhere` names who may allow what is asked in a session, where nobody may who takes part in it, `owners_at` tells
-    where owners can be asked alone. `closing` gives what people are told at the end of a turn beside its answer, and
-    the rows that say so. `secrets` takes them out before anything is remembered or shown. `meter` compares
-    how models count with how we do, `budgets` keep what they use within what was set. `checkers` are the places for
-    checks of an answer's schema.
+    `model` opens a model of the chain; raises ModelError. `retry` says which model to try next, and
+    when, after these failures of the step, or None for no more. `publish` hands events and progress
+    to whoever follows and never waits. `posts` tells whether answers at this address go through the
+    outbox; elsewhere people read them from the log. `back` puts back the files and key-values of
+    the turns that these events take back, and says so in the reply. `elsewhere` names who may allow
+    what is asked in a session, where nobody may who takes part in it, `owners_at` tells where
+    owners can be asked alone. `closing` gives what people are told at the end of a turn beside its
+    answer, and the rows that say so. `secrets` takes them out before anything is remembered or
+    shown. `meter` compares how models count with how we do, `budgets` keep what they use within
+    what was set. `checkers` are the places for checks of an answer's schema.
     """
 
     store: Store

@@ -1,4 +1,5 @@
-"""Going back in a conversation, and on from there: what its turns were, and how it was at every rest. Pure."""
+"""Going back in a conversation, and on from there: what its turns were, and how it was at every
+rest. Pure."""
 
 from __future__ import annotations
 
@@ -37,8 +38,8 @@ _NUMBERED = re.compile(r"(?<=.) \(\d+\)$")
 
 
 class RewoundMessages(msgspec.Struct):
-    """A turn that was opened by event `n`, with what people said in it. `before` is the turn that it followed, by its
-    place in `RewindView.turns`; -1: none that was still in view."""
+    """A turn that was opened by event `n`, with what people said in it. `before` is the turn that
+    it followed, by its place in `RewindView.turns`; -1: none that was still in view."""
 
     n: int
     before: int
@@ -49,7 +50,12 @@ class RewindView:
     """The whole log of a session, gone through once. `now` is the state after it."""
 
     def __init__(self, session: str, log: Sequence[Recorded], zone: tzinfo | None = None) -> None:
-        self.session, self.log, self.now, self.turns = session, log, State(session, zone=zone), list[RewoundMessages]()
+        self.session, self.log, self.now, self.turns = (
+            session,
+            log,
+            State(session, zone=zone),
+            list[RewoundMessages](),
+        )
         self.erased = 0
         self.title = ""
         self._last = [-1]
@@ -93,7 +99,8 @@ class RewindView:
         return found
 
     def rest(self, n: int) -> int:
-        """The last event up to n after which no turn was open; 0 is the beginning. Raises Refused."""
+        """The last event up to n after which no turn was open; 0 is the beginning. Raises
+        Refused."""
         if not 0 <= n <= len(self.log):
             raise Refused(f"there is no event {n}: this conversation has {len(self.log)}")
         if 0 < n < self.erased:
@@ -106,8 +113,8 @@ class RewindView:
 
 
 def rewound(state: State, row: Waiting, past: RewindView) -> list[AnyEvent]:
-    """The events with which the conversation goes back as this row wants: a `Rewind`, /undo or /retry. What is open
-    ends before. Raises Refused with the reason where it cannot."""
+    """The events with which the conversation goes back as this row wants: a `Rewind`, /undo or
+    /retry. What is open ends before. Raises Refused with the reason where it cannot."""
     body = row.inbound.body
     n = len(past.log)
     who = row.principal
@@ -119,17 +126,27 @@ def rewound(state: State, row: Waiting, past: RewindView) -> list[AnyEvent]:
         to_n = body.to_n
         message = body.message
         if past.rest(to_n) != to_n:
-            raise Refused(f"event {to_n} is in the middle of a turn; the turn before it ended with {past.rest(to_n)}")
+            raise Refused(
+                f"event {to_n} is in the middle of a turn; the turn before it ended with "
+                f"{past.rest(to_n)}"
+            )
         if message is not None:
             next_ = received(row, message, state.participants)
-            group = any(turn.said[0].address.group for turn in past.turns)  # the log is read by who was there
-            next_ = replace(next_, address=replace(next_.address, group=group or next_.address.group))
+            group = any(
+                turn.said[0].address.group for turn in past.turns
+            )  # the log is read by who was there
+            next_ = replace(
+                next_, address=replace(next_.address, group=group or next_.address.group)
+            )
     else:
         name, args = (body.name, body.args.strip()) if isinstance(body, Command) else ("", "")
         retry = name in ("retry", "clean")
         count = 1 if retry or not args else int(args) if args.isdecimal() else 0
         if not 0 < count <= len(turns):
-            some = f"there {'is' if len(turns) == 1 else 'are'} {len(turns)} to undo: write /undo 1 for the last"
+            some = (
+                f"there {'is' if len(turns) == 1 else 'are'} {len(turns)} to undo: write /undo "
+                "1 for the last"
+            )
             raise Refused(some if turns else "there is no turn here to go back over")
         to_n = 0 if name == "clean" else turns[count - 1].n - 1
         said = turns[count - 1].said
@@ -145,14 +162,18 @@ def rewound(state: State, row: Waiting, past: RewindView) -> list[AnyEvent]:
     if not changed and message is None and state.turn is None:
         raise Refused(f"nothing has been said since event {to_n}")
     openers = [turn.said[0].principal for turn in changed.values()]
-    if "owner" not in who.roles and any(who.id not in (each.id, each.on_behalf_of) for each in openers):
+    if "owner" not in who.roles and any(
+        who.id not in (each.id, each.on_behalf_of) for each in openers
+    ):
         raise Refused("others have asked something since then, so only an owner may undo it")
     back = past.state(to_n)
     # who has taken part reads it still
     back.shared = state.shared
     back.person = state.person or back.person
     back.participants = state.participants or back.participants
-    then = replace(ledger(back), usage=state.usage, options=state.options, context_tokens=back.context_tokens)
+    then = replace(
+        ledger(back), usage=state.usage, options=state.options, context_tokens=back.context_tokens
+    )
     events: list[AnyEvent] = [*interrupted(state.calls, f"{who.id} went back")]
     if state.turn is not None:
         events.append(TurnEnded("stopped", tuple(state.turn.answers)))
@@ -161,24 +182,43 @@ def rewound(state: State, row: Waiting, past: RewindView) -> list[AnyEvent]:
 
 
 def widened(state: State, row: Waiting, past: RewindView) -> list[AnyEvent]:
-    """The events with which all is in view again that was shortened to save room. Raises Refused."""
+    """The events with which all is in view again that was shortened to save room. Raises
+    Refused."""
     if state.calls:
         raise Refused("something is still going on; try it again when I am done")
     back = [i for i, each in enumerate(past.log) if isinstance(each.event, Undone | Branched)]
-    short = [i for i, each in enumerate(past.log) if isinstance(each.event, Compacted) and i - 1 not in back]
+    short = [
+        i
+        for i, each in enumerate(past.log)
+        if isinstance(each.event, Compacted) and i - 1 not in back
+    ]
     if not short and not state.masked_up_to:
         raise Refused("nothing of this conversation has been shortened")
-    full = fold(State(past.session, zone=state.zone), (each for i, each in enumerate(past.log) if i not in short))
+    full = fold(
+        State(past.session, zone=state.zone),
+        (each for i, each in enumerate(past.log) if i not in short),
+    )
     then = replace(ledger(full), masked_up_to=0)
-    said = f"All {len(full.messages)} messages are in view again; what is too long for the model is shortened again."
-    return [Compacted(compacted(full), "", 0, then), CommandRun(row.inbox_id, row.principal, "uncompact", "", said)]
+    said = (
+        f"All {len(full.messages)} messages are in view again; what is too long for the model "
+        "is shortened again."
+    )
+    return [
+        Compacted(compacted(full), "", 0, then),
+        CommandRun(row.inbox_id, row.principal, "uncompact", "", said),
+    ]
 
 
 def branched(
-    past: RewindView, principal: Principal, at_n: int, to: str, at: float, taken: Collection[str] = ()
+    past: RewindView,
+    principal: Principal,
+    at_n: int,
+    to: str,
+    at: float,
+    taken: Collection[str] = (),
 ) -> Commit:
-    """A session `to` ('': named after this one) that goes on from the last rest up to event `at_n`. Its title is none
-    of those that are `taken`. Raises Refused."""
+    """A session `to` ('': named after this one) that goes on from the last rest up to event `at_n`.
+    Its title is none of those that are `taken`. Raises Refused."""
     n = past.rest(at_n)
     back = past.state(n)
     options = past.now.options
@@ -191,11 +231,14 @@ def branched(
     then = replace(ledger(back), usage=Usage(), options=options, archived=False, sent={})
     kept = compacted(back)
     begun = Branched(past.session, n, principal, title, _times(past, [key for key, _ in kept]))
-    return Commit(to or f"{past.session}.b{n}", 1, at, (begun, Compacted(kept, "", 0, then)), close=True)
+    return Commit(
+        to or f"{past.session}.b{n}", 1, at, (begun, Compacted(kept, "", 0, then)), close=True
+    )
 
 
 def _times(past: RewindView, kept: Sequence[int]) -> tuple[float, ...]:
-    """When the messages of these events were said. A branch begins with some that are events of another log."""
+    """When the messages of these events were said. A branch begins with some that are events of
+    another log."""
     brought: list[tuple[int, float]] = []
     match [recorded.event for recorded in past.log[:2]]:
         case [Branched(times=times), Compacted(kept=before)]:

@@ -38,15 +38,17 @@ MARKS = 8
 
 
 class Conversation(msgspec.Struct, kw_only=True):
-    """What ends with a conversation: `/start`, or the first message after a stop at rest, begins with none of it.
+    """What ends with a conversation: `/start`, or the first message after a stop at rest, begins
+    with none of it.
 
-    `messages` is what the model is to see, every call in it followed by its result unless that call is open.
-    `context_tokens` is what the model counted at its last call, `masked_up_to` the event up to which old results are
-    one line each, `compacted_at` the event that shortened it last. `label` is the lowest of all that it has read,
-    `pictures` where the images are, `asides` what the next message is told with, `sent` the latest answers by the
-    platform's ids. `participants` are those who have taken part; from them come `shared`, others than owners read it,
-    and `person`, the one person who takes part, EVERYBODY where it is a group or several have. `edit_told`: it was
-    said what becomes of an edit that comes too late.
+    `messages` is what the model is to see, every call in it followed by its result unless that call
+    is open. `context_tokens` is what the model counted at its last call, `masked_up_to` the event
+    up to which old results are one line each, `compacted_at` the event that shortened it last.
+    `label` is the lowest of all that it has read, `pictures` where the images are, `asides` what
+    the next message is told with, `sent` the latest answers by the platform's ids. `participants`
+    are those who have taken part; from them come `shared`, others than owners read it, and
+    `person`, the one person who takes part, EVERYBODY where it is a group or several have.
+    `edit_told`: it was said what becomes of an edit that comes too late.
     """
 
     messages: list[ContextMessage] = []
@@ -66,9 +68,9 @@ class Conversation(msgspec.Struct, kw_only=True):
 class State(Conversation):
     """The one mutable struct of the agent; only `fold` touches it.
 
-    `calls` are those without a result, in the order in which they were made. `archived`: the conversation is over, and
-    the next message begins another. `zone` is where messages are dated; None: not at all. `hours` remembers how the
-    present quarter of an hour is written there.
+    `calls` are those without a result, in the order in which they were made. `archived`: the
+    conversation is over, and the next message begins another. `zone` is where messages are dated;
+    None: not at all. `hours` remembers how the present quarter of an hour is written there.
     """
 
     session: str
@@ -83,7 +85,8 @@ class State(Conversation):
     options: SessionOptions = SessionOptions()
 
     def begin_conversation(self) -> None:
-        """Go on with a new conversation: nothing of the one before is shown, counted or trusted any more."""
+        """Go on with a new conversation: nothing of the one before is shown, counted or trusted any
+        more."""
         fresh = Conversation()
         for name in Conversation.__struct_fields__:
             setattr(self, name, getattr(fresh, name))
@@ -106,15 +109,20 @@ class State(Conversation):
         self.shared = read_by_others(self.participants)
         self.person = only_person(self.participants)
 
-    def _participants_with(self, principal: Principal, address: Address, sender: str) -> Participants:
+    def _participants_with(
+        self, principal: Principal, address: Address, sender: str
+    ) -> Participants:
         before = {} if self.archived else self.participants
-        if not before and self.person and not self.archived:  # a summary that was written before they were kept
+        if (
+            not before and self.person and not self.archived
+        ):  # a summary that was written before they were kept
             before = {"": Participant(self.person, owner=not self.shared)}
         return with_participant(before, principal, address, sender)
 
     @property
     def audience(self) -> tuple[str, ...]:
-        """Who reads this conversation, as the readers of a label name them; () where others than owners do."""
+        """Who reads this conversation, as the readers of a label name them; () where others than
+        owners do."""
         return () if self.shared or self.turn is None else readers_of(self.turn.principal)
 
 
@@ -152,7 +160,9 @@ def _receive(state: State, recorded: e.Recorded, event: e.MessageReceived) -> No
         state.turn.heard.append(event.external_id)
     who = event.principal
     known = state.participants.get(known_as(who, event.address, event.sender))
-    if event.address.group or known != Participant(who.on_behalf_of or who.id, "owner" in who.roles):
+    if event.address.group or known != Participant(
+        who.on_behalf_of or who.id, "owner" in who.roles
+    ):
         state.join(who, event.address, event.sender)
     message = event.message
     if message.role == "tool":
@@ -162,14 +172,18 @@ def _receive(state: State, recorded: e.Recorded, event: e.MessageReceived) -> No
         message = Message("user", (*state.asides.values(), *message.parts))
         state.asides = {}
     if state.zone is not None:
-        message = Message("user", (Text(stamp(recorded.at, state.zone, state.hours), LOCAL), *message.parts))
+        message = Message(
+            "user", (Text(stamp(recorded.at, state.zone, state.hours), LOCAL), *message.parts)
+        )
     return _show(state, recorded.n, message)
 
 
 def _bring(state: State, recorded: e.Recorded, event: e.HistoryMessage) -> None:
     if state.turn is None and state.archived:
         state.begin_conversation()
-    if event.message.role == "assistant":  # unlike a reply that was made here, it is not made of what is labelled here
+    if (
+        event.message.role == "assistant"
+    ):  # unlike a reply that was made here, it is not made of what is labelled here
         for part in event.message.parts:
             _read(state, part)
     _show(state, recorded.n, event.message)
@@ -227,7 +241,9 @@ def _finish(state: State, recorded: e.Recorded, event: e.ToolFinished | e.CallCl
     if isinstance(event, e.CallClosed):
         if state.calls[event.call_id].handed is not None:
             _turn(state).request = None  # the program that asked waits no more
-        _close(state, recorded.n, ToolResult(event.call_id, (Text(event.reason, LOCAL),), event.status))
+        _close(
+            state, recorded.n, ToolResult(event.call_id, (Text(event.reason, LOCAL),), event.status)
+        )
         _turn(state).asked += event.status == "denied"  # beyond what may be asked: it is told once
     else:
         _close(state, recorded.n, event.result)
@@ -275,7 +291,9 @@ def _ask(
         _turn(state).said.append(event.message.typed)
 
 
-def _note(state: State, recorded: e.Recorded, event: e.ModelFailed | e.Hinted | e.CommandRun) -> None:
+def _note(
+    state: State, recorded: e.Recorded, event: e.ModelFailed | e.Hinted | e.CommandRun
+) -> None:
     if isinstance(event, e.CommandRun):
         if event.name == "stop":
             _stop(state, event.args)
@@ -372,7 +390,9 @@ def _turn(state: State) -> e.Turn:
 
 def asked(state: State, ask_id: str) -> list[OpenCall]:
     """The calls that wait for this ask. Raises KeyError when none does."""
-    found = [call for call in state.calls.values() if call.ask is not None and call.ask.ask_id == ask_id]
+    found = [
+        call for call in state.calls.values() if call.ask is not None and call.ask.ask_id == ask_id
+    ]
     if not found:
         raise KeyError(ask_id)
     return found
@@ -411,6 +431,6 @@ _FOLDS: dict[type[e.AnyEvent], Callable[[State, e.Recorded, Any], None]] = {
 
 
 def view(state: State) -> tuple[ContextMessage, ...]:
-    """The messages of a request. They only grow at their end, except where a `Masked` or `Compacted` event moved them,
-    or a newer picture took the pixels of an older one."""
+    """The messages of a request. They only grow at their end, except where a `Masked` or
+    `Compacted` event moved them, or a newer picture took the pixels of an older one."""
     return as_shown(state.messages, state.pictures, state.masked_up_to)

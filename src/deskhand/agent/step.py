@@ -25,7 +25,11 @@ def next_step(state: State, limits: Limits, now: float) -> Step | None:
     """What to do now; None when nothing is owed. Resuming after a crash is the same question."""
     turn = state.turn
     if turn is None:
-        return Compact(int(COMPACT_TO * limits.window), state.options.compact) if state.options.compact else None
+        return (
+            Compact(int(COMPACT_TO * limits.window), state.options.compact)
+            if state.options.compact
+            else None
+        )
     if turn.stopped:
         return EndTurn("stopped", "Stopped.")
     if state.calls:
@@ -43,7 +47,9 @@ def _after_calls(calls: tuple[OpenCall, ...], client: ClientRequest | None, now:
         return Wait(first.ask.until, first.ask.until - first.rests_since)
     if first.handed is not None:
         until = first.handed.until
-        return Wait(until, until - first.rests_since) if now < until else EndTurn("stopped", EXPIRED)
+        return (
+            Wait(until, until - first.rests_since) if now < until else EndTurn("stopped", EXPIRED)
+        )
     return RunTools(calls)
 
 
@@ -53,7 +59,9 @@ def _after_failure(turn: Turn, now: float) -> Step:
         return AskModel((), "final" not in turn.hinted) if turn.compacted else Compact(0)
     if last.retry_at is None:
         return EndTurn("failed", f"Sorry, I could not answer: {last.detail}")
-    at = last.retry_at if now >= turn.failed_at else now  # before the failure: somebody has set the clock back
+    at = (
+        last.retry_at if now >= turn.failed_at else now
+    )  # before the failure: somebody has set the clock back
     if at - now > NAP_S:
         return Wait(at, at - turn.failed_at)
     return AskModel((), "final" not in turn.hinted, last.next_model, at)
@@ -69,9 +77,14 @@ def _next(state: State, turn: Turn, limits: Limits) -> Step:
         said = f"I stopped after {limits.steps} steps without an answer. Write `continue` to go on."
         return EndTurn("steps", said)
     if turn.usage.input_tokens + turn.usage.output_tokens > limits.tokens:
-        return EndTurn("tokens", f"I stopped: this turn used its {limits.tokens} tokens. Write `continue` to go on.")
+        return EndTurn(
+            "tokens",
+            f"I stopped: this turn used its {limits.tokens} tokens. Write `continue` to go on.",
+        )
     full = state.context_tokens + limits.scale * fresh(state.messages) > COMPACT_AT * limits.window
-    if state.options.compact or (full and state.n != state.compacted_at and worth_it(state.messages, limits)):
+    if state.options.compact or (
+        full and state.n != state.compacted_at and worth_it(state.messages, limits)
+    ):
         return Compact(int(COMPACT_TO * limits.window), state.options.compact or "")
     return AskModel(hints(turn, limits, guard), turn.steps < limits.steps)
 
@@ -85,8 +98,14 @@ def _answered(turn: Turn) -> EndTurn | None:
     if not answer(turn).strip():
         if turn.empty <= EMPTY_TIMES and turn.finish != "filtered":
             return None
-        why = "the provider held its answer back" if turn.finish == "filtered" else "the model gave no answer"
-        return EndTurn("failed", f"Sorry, I could not answer: {why}. Try again, or say it in other words.")
+        why = (
+            "the provider held its answer back"
+            if turn.finish == "filtered"
+            else "the model gave no answer"
+        )
+        return EndTurn(
+            "failed", f"Sorry, I could not answer: {why}. Try again, or say it in other words."
+        )
     return EndTurn("steps" if "final" in turn.hinted else "done")
 
 

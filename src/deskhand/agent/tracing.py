@@ -10,8 +10,8 @@ from ..types.messages import Message
 
 
 class TracedRequest(msgspec.Struct, frozen=True):
-    """One request without its system prompt. `model` is `provider/name`; `max_output_tokens` None is the model's own
-    maximum."""
+    """One request without its system prompt. `model` is `provider/name`; `max_output_tokens` None
+    is the model's own maximum."""
 
     model: str
     messages: tuple[Message, ...]

@@ -41,7 +41,10 @@ def _stop(state: State, args: str) -> str | tuple[SessionOptions, str]:
         return "There was nothing left to stop."
     if state.options.compact:
         return "Stopped: the conversation is as long as it was."
-    closed = "Nothing was running, so this conversation is closed. Write /start, or just a message, for a fresh one."
+    closed = (
+        "Nothing was running, so this conversation is closed. Write /start, or just a message, "
+        "for a fresh one."
+    )
     if state.options.mode != "deep_work":
         return closed
     return SessionOptions(mode="normal", plan_mode=False), f"{closed} Deep work is off."
@@ -56,17 +59,25 @@ def _start(state: State, args: str) -> str:
 def _status(state: State, args: str) -> str:
     doing = "Nothing is going on."
     if state.turn is not None:
-        waits = next((call.ask.question for call in state.calls.values() if call.ask is not None), "")
+        waits = next(
+            (call.ask.question for call in state.calls.values() if call.ask is not None), ""
+        )
         doing = f"Waiting for you: {waits}" if waits else f"Working: step {state.turn.steps + 1}."
     used = state.usage
     spent = f"Used so far: {used.input_tokens} tokens read, {used.output_tokens} written."
-    return f"{doing}\nModel: {state.model or 'none called yet'}. {len(state.messages)} messages in view.\n{spent}"
+    return (
+        f"{doing}\nModel: {state.model or 'none called yet'}. {len(state.messages)} messages in "
+        f"view.\n{spent}"
+    )
 
 
 def _model(state: State, args: str) -> str | tuple[SessionOptions, str]:
     if not args:
         chosen = state.options.model or "the agent's own"
-        return f"The model here is {chosen}. Choose with /model provider/name, go back with /model default."
+        return (
+            f"The model here is {chosen}. Choose with /model provider/name, go back with /model "
+            "default."
+        )
     if args == "default":
         return SessionOptions(model=""), "From the next call on: the agent's own model."
     return SessionOptions(model=args), f"From the next call on: {args}."
@@ -74,15 +85,25 @@ def _model(state: State, args: str) -> str | tuple[SessionOptions, str]:
 
 def _title(state: State, args: str) -> str | tuple[SessionOptions, str]:
     title = " ".join(args.split())[:TITLE_CHARS]
-    return (SessionOptions(title=title), f"This conversation is called “{title}”.") if title else "Write /title NAME."
+    return (
+        (SessionOptions(title=title), f"This conversation is called “{title}”.")
+        if title
+        else "Write /title NAME."
+    )
 
 
 def _approval(state: State, args: str) -> str | tuple[SessionOptions, str]:
     if args not in ("on", "off"):
-        asks = "before every tool that does more than look" if state.options.approval else "what the rules say"
+        asks = (
+            "before every tool that does more than look"
+            if state.options.approval
+            else "what the rules say"
+        )
         return f"I ask {asks}. Change it with /approval on or /approval off."
     asks = (
-        "From now on I ask before every tool that does more than look." if args == "on" else "I ask as the rules say."
+        "From now on I ask before every tool that does more than look."
+        if args == "on"
+        else "I ask as the rules say."
     )
     return SessionOptions(approval=args == "on"), asks
 
@@ -91,24 +112,43 @@ def _trust(state: State, args: str) -> str | tuple[SessionOptions, str]:
     trusted = state.options.trust or ()
     if not args:
         read = ", ".join(state.label.sources) if state.label.integrity == "untrusted" else ""
-        known = f"Trusted here: {', '.join(trusted)}." if trusted else "Nothing from outside is trusted here."
+        known = (
+            f"Trusted here: {', '.join(trusted)}."
+            if trusted
+            else "Nothing from outside is trusted here."
+        )
         return f"Read from outside: {read or 'nothing'}.\n{known} Write /trust HOST, or /trust off."
     if args == "off":
         return SessionOptions(trust=()), "From now on nothing from outside is trusted here."
-    named = host_of(args if "://" in args else f"https://{args}") if not args.startswith("file ") else args
+    named = (
+        host_of(args if "://" in args else f"https://{args}")
+        if not args.startswith("file ")
+        else args
+    )
     if not named:
         return f"{args!r} names no host: write /trust example.org."
     return (
         SessionOptions(trust=tuple(dict.fromkeys((*trusted, named)))),
-        f"In this conversation I take what comes from {named} as if it came from you. /trust off ends that.",
+        (
+            f"In this conversation I take what comes from {named} as if it came from you. "
+            "/trust off ends that."
+        ),
     )
 
 
 def _plan(state: State, args: str) -> str | tuple[SessionOptions, str]:
     if args not in ("on", "off"):
-        now = "I only look and make a plan" if state.options.plan_mode else "I do what is asked, without a plan first"
+        now = (
+            "I only look and make a plan"
+            if state.options.plan_mode
+            else "I do what is asked, without a plan first"
+        )
         return f"{now}. Change it with /plan on or /plan off."
-    told = "From now on I only look, until you said yes to my plan." if args == "on" else "I go on without a plan."
+    told = (
+        "From now on I only look, until you said yes to my plan."
+        if args == "on"
+        else "I go on without a plan."
+    )
     return SessionOptions(plan_mode=args == "on"), told
 
 
@@ -117,13 +157,19 @@ def _context(state: State, args: str) -> str:
     said, mine, results = (roles.count(role) for role in ("user", "assistant", "tool"))
     lines = [f"In view: {said} messages to me, {mine} of mine, {results} results of tools."]
     used = state.context_tokens or sum(tokens(shown.message) for shown in state.messages)
-    lines.append(f"They take about {used:,} tokens{'' if state.context_tokens else ', by our own count'}.")
+    lines.append(
+        f"They take about {used:,} tokens{'' if state.context_tokens else ', by our own count'}."
+    )
     if state.compacted_at:
-        lines.append("What was said before is summed up or shortened. The log has it all: /uncompact.")
+        lines.append(
+            "What was said before is summed up or shortened. The log has it all: /uncompact."
+        )
     if state.masked_up_to:
         lines.append("Long results of earlier calls are one line each.")
     if state.label.integrity == "untrusted":
-        lines.append(f"Read from outside: {', '.join(state.label.sources) or 'something that nobody named'}.")
+        lines.append(
+            f"Read from outside: {', '.join(state.label.sources) or 'something that nobody named'}."
+        )
     return "\n".join([*lines, "/compact makes room."])
 
 
@@ -131,17 +177,26 @@ def _compact(state: State, args: str) -> str | tuple[SessionOptions, str]:
     if len(state.messages) < FEW:
         return "There is not enough here to be summed up."
     when = " when this is done" if state.calls else ""
-    return SessionOptions(compact=args[:FOCUS_CHARS] or ALL), f"I sum up what was said before{when}."
+    return SessionOptions(
+        compact=args[:FOCUS_CHARS] or ALL
+    ), f"I sum up what was said before{when}."
 
 
 def _deep(state: State, args: str) -> str | tuple[SessionOptions, str]:
     on = state.options.mode == "deep_work"
     if not args:
-        now = "Deep work is on: I go on by myself while tasks are open" if on else "Deep work is off"
+        now = (
+            "Deep work is on: I go on by myself while tasks are open" if on else "Deep work is off"
+        )
         return f"{now}. Write /deep REQUEST to begin one, /deep on or /deep off."
     if args == OFF:
-        return SessionOptions(mode="normal", plan_mode=False), "Deep work is off. The tasks stay as they are."
-    told = "Deep work is on: I plan first and show you the plan; after your yes I go on until all is done."
+        return SessionOptions(
+            mode="normal", plan_mode=False
+        ), "Deep work is off. The tasks stay as they are."
+    told = (
+        "Deep work is on: I plan first and show you the plan; after your yes I go on until all "
+        "is done."
+    )
     if args != "on" and state.turn is not None:
         return "I am at work here. Write /stop first, or /deep on to go on with this as deep work."
     return SessionOptions(mode="deep_work", plan_mode=True), told
@@ -152,7 +207,10 @@ def _goal(state: State, args: str) -> str:
         return "Write /goal TEXT to set a goal for this conversation, /goal off to end it."
     if args.lower() == OFF:
         return "There is no goal here any more."
-    return "That is the goal here now. After each turn I have it judged, and go on until it is reached."
+    return (
+        "That is the goal here now. After each turn I have it judged, and go on until it is "
+        "reached."
+    )
 
 
 def _restart(state: State, args: str) -> str:
@@ -160,8 +218,8 @@ def _restart(state: State, args: str) -> str:
 
 
 Live = Mapping[str, Callable[[State, Waiting, str], str]]
-"""Commands that somebody answers who knows more than the conversation: by name, from it, who asks where, and the
-arguments."""
+"""Commands that somebody answers who knows more than the conversation: by name, from it, who asks
+where, and the arguments."""
 
 HANDLERS: dict[str, Callable[[State, str], str | tuple[SessionOptions, str]]] = {
     "help": _help,
@@ -179,8 +237,8 @@ HANDLERS: dict[str, Callable[[State, str], str | tuple[SessionOptions, str]]] = 
     "goal": _goal,
     "restart": _restart,
 }
-"""Pure: each gives what the person reads, or what is to be set and what they read then. What else a command changes,
-the fold changes on `CommandRun`."""
+"""Pure: each gives what the person reads, or what is to be set and what they read then. What else a
+command changes, the fold changes on `CommandRun`."""
 
 
 def run(
@@ -190,9 +248,10 @@ def run(
     beside: Callable[[str], str] = lambda session: "",
     live: Live = {},  # noqa: B006 -- never changed
 ) -> list[AnyEvent] | None:
-    """The events of a command or of options to be set, as far as words go; None for what is neither, [] for what needs
-    the log. An unknown name or a missing role is answered, never ignored. `beside` says what runs beside a session,
-    `live` are commands that are answered elsewhere."""
+    """The events of a command or of options to be set, as far as words go; None for what is
+    neither, [] for what needs the log. An unknown name or a missing role is answered, never
+    ignored. `beside` says what runs beside a session, `live` are commands that are answered
+    elsewhere."""
     body = row.inbound.body
     if isinstance(body, Configure):
         options = body.options
@@ -211,7 +270,11 @@ def run(
         args = body.args
         known = COMMANDS.get(body.name)
         options = None
-        theirs = row.principal.kind == "person" and known is not None and known.role in row.principal.roles
+        theirs = (
+            row.principal.kind == "person"
+            and known is not None
+            and known.role in row.principal.roles
+        )
         if known is None or (known.role and not theirs):  # a job acts for an owner, and is none
             why = _unknown(body) if known is None else f"{body.prefix}{name} is for {known.role}s."
             return [CommandRun(row.inbox_id, row.principal, name, args, why, refused=True)]
@@ -238,19 +301,27 @@ def _unknown(command: Command) -> str:
     hint = f" Did you mean {prefix}{near[0]}?" if near else ""
     said = f"I do not know {prefix}{name}.{hint} {prefix}help lists what I know."
     if prefix == "!":
-        said += f" The model did not see your message. If it was no command, write a space after the !: ! {name} …"
+        said += (
+            " The model did not see your message. If it was no command, write a space after "
+            f"the !: ! {name} …"
+        )
     return said
 
 
 def begin(state: State, row: Waiting, name: str, args: str) -> list[AnyEvent]:
-    """The request in `/deep REQUEST` and `/goal TEXT` is also the next message, where nothing else is going on."""
+    """The request in `/deep REQUEST` and `/goal TEXT` is also the next message, where nothing else
+    is going on."""
     wanted = args.strip()
     if name not in BEGINS or state.turn is not None or wanted.lower() in ("", "on", OFF):
         return []
-    return [received(row, Message("user", (Text(wanted, label_of(row.principal)),)), state.participants)]
+    return [
+        received(row, Message("user", (Text(wanted, label_of(row.principal)),)), state.participants)
+    ]
 
 
-def _done(state: State, row: Waiting, name: str, args: str, live: Live) -> str | tuple[SessionOptions, str]:
+def _done(
+    state: State, row: Waiting, name: str, args: str, live: Live
+) -> str | tuple[SessionOptions, str]:
     if name in HANDLERS:
         return HANDLERS[name](state, args)
     return live[name](state, row, args) if name in live else "Nobody can say that here."
@@ -266,26 +337,40 @@ def _refused(check: Check, state: State, row: Waiting, options: SessionOptions) 
     return check(row.principal, state.session, options)
 
 
-def beyond(principal: Principal, session: str, options: SessionOptions, models: Collection[str]) -> str:
-    """What of these options is for owners, in a sentence; '' for nothing. Who pays chooses the models, of which others
-    may take what the configuration names; and what an agent is told is set by nobody for others."""
+def beyond(
+    principal: Principal, session: str, options: SessionOptions, models: Collection[str]
+) -> str:
+    """What of these options is for owners, in a sentence; '' for nothing. Who pays chooses the
+    models, of which others may take what the configuration names; and what an agent is told is set
+    by nobody for others."""
     if "owner" in principal.roles:
         return ""
     if options.model and options.model not in models:
         named = ", ".join(sorted(models)) or "none"
-        return f"The model {options.model!r} is for owners to choose. Models that everybody may choose here: {named}."
-    if (options.system_prompt is not None or options.preset is not None) and not is_own(principal, session):
-        return "The system prompt and the preset are set in a conversation of your own on the page, or by an owner."
+        return (
+            f"The model {options.model!r} is for owners to choose. Models that everybody may "
+            f"choose here: {named}."
+        )
+    if (options.system_prompt is not None or options.preset is not None) and not is_own(
+        principal, session
+    ):
+        return (
+            "The system prompt and the preset are set in a conversation of your own on the "
+            "page, or by an owner."
+        )
     return ""
 
 
 def unusable(options: SessionOptions, model: Callable[[str], Model], prompts: Path) -> str:
-    """What speaks against these options, in a sentence; '' for nothing. `model` opens `provider/name`, `prompts` is the
-    folder of presets."""
+    """What speaks against these options, in a sentence; '' for nothing. `model` opens
+    `provider/name`, `prompts` is the folder of presets."""
     if options.model:
         provider, _, name = options.model.partition("/")
         if not (provider and name):
-            return f"{options.model!r} is no model: write provider/name, as `deskhand model list` shows them."
+            return (
+                f"{options.model!r} is no model: write provider/name, as `deskhand model list` "
+                "shows them."
+            )
         try:
             model(options.model)
         except ModelError as error:

@@ -38,9 +38,9 @@ log = logging.getLogger(__name__)
 
 
 class AgentParts(msgspec.Struct, frozen=True):
-    """What agents have in common. Without `tools` each has those that its settings allow. `told` is what a channel has
-    to say about a place, by the channel's name. `model` opens `provider/name`. `beside` says what runs beside a
-    session, `works` what goes on when nobody writes."""
+    """What agents have in common. Without `tools` each has those that its settings allow. `told` is
+    what a channel has to say about a place, by the channel's name. `model` opens `provider/name`.
+    `beside` says what runs beside a session, `works` what goes on when nobody writes."""
 
     reaches: ToolScopes
     plugins: Plugins
@@ -57,7 +57,9 @@ class AgentParts(msgspec.Struct, frozen=True):
         return "\n".join(filter(None, (self.works.shown(session), self.beside(session))))
 
 
-def make_agent(settings: Settings, name: str, house: AgentParts, tried: Tried | None = None) -> Agent:
+def make_agent(
+    settings: Settings, name: str, house: AgentParts, tried: Tried | None = None
+) -> Agent:
     """The agent of this name. Raises ConfigError."""
     config = settings.agent(name)
     try:
@@ -93,7 +95,9 @@ def make_agent(settings: Settings, name: str, house: AgentParts, tried: Tried | 
         config.temperature,
         ZoneInfo(settings.config.timezone),
         hooks=house.plugins.hooks(name),
-        commands=partial(run, check_of(settings, house.model), beside=house.shown, live=house.works.answers()),
+        commands=partial(
+            run, check_of(settings, house.model), beside=house.shown, live=house.works.answers()
+        ),
         cheap_model=config.cheap_model,
         recall=partial(house.works.recall, name),
         condense=partial(house.works.condense, name),
@@ -110,8 +114,8 @@ def _tools(settings: Settings, name: str, house: AgentParts, skills: Skills) -> 
 
 
 def limits_of(settings: Settings, config: AgentConfig, model: str) -> Limits:
-    """What a turn of this agent may use with this model. How much room there is on a server of one's own only that
-    server knows."""
+    """What a turn of this agent may use with this model. How much room there is on a server of
+    one's own only that server knows."""
     limits = settings.limits(config, facts_of(settings, model).window)
     return msgspec.structs.replace(limits, guessed=is_local(settings, model))
 
@@ -127,7 +131,9 @@ def check_of(settings: Settings, model: Callable[[str], Model]) -> Check:
     return check
 
 
-def _prompt(settings: Settings, name: str, house: AgentParts, given: tuple[Skills, str]) -> Prompting:
+def _prompt(
+    settings: Settings, name: str, house: AgentParts, given: tuple[Skills, str]
+) -> Prompting:
     config = settings.agent(name)
     home = settings.home
     (skills, system) = given
@@ -155,8 +161,8 @@ def _prompt(settings: Settings, name: str, house: AgentParts, given: tuple[Skill
 
 
 class Able:
-    """What an agent is told that it can do: its skills that are not held back, and what plugins teach it. The same text
-    for as long as nothing of that changes."""
+    """What an agent is told that it can do: its skills that are not held back, and what plugins
+    teach it. The same text for as long as nothing of that changes."""
 
     def __init__(self, skills: Skills, learned: str) -> None:
         self._skills = skills
@@ -178,4 +184,8 @@ class Able:
 def _is_held(skill: Skill, held: Held) -> bool:
     file = str(skill.folder / FILE_NAME)
     inode = skill.place.inode
-    return holds(held, str(skill.folder), inode) or not held.allows(file, skill.digest) or not skill.place.still(file)
+    return (
+        holds(held, str(skill.folder), inode)
+        or not held.allows(file, skill.digest)
+        or not skill.place.still(file)
+    )

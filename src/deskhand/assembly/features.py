@@ -28,7 +28,8 @@ class Features(Protocol):
         """The chat commands that they answer."""
 
     def pinned(self, agent: str, person: str, /) -> str:
-        """What this agent always knows, for the prompt. From memory alone, since it is asked before every call."""
+        """What this agent always knows, for the prompt. From memory alone, since it is asked before
+        every call."""
 
     def shown(self, session: str, /) -> str:
         """How what goes on by itself in this conversation stands, for people; '' for nothing."""

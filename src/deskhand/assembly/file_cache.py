@@ -1,4 +1,5 @@
-"""Words in files that people edit: read anew when a file has changed, and otherwise only looked at."""
+"""Words in files that people edit: read anew when a file has changed, and otherwise only looked
+at."""
 
 from __future__ import annotations
 
@@ -19,14 +20,18 @@ FILE_CHARS = 20_000
 READ_BYTES = 10 * FILE_CHARS
 """More than the characters, as comments are not counted."""
 LEFT_OUT = f"[the rest is left out: {FILE_CHARS:,} characters fit]"
-_COMMENT = re.compile(r"(^(?:```.*?(?:^```|\Z)|~~~.*?(?:^~~~|\Z)))|<!--.*?(?:-->|\Z)", re.DOTALL | re.MULTILINE)
+_COMMENT = re.compile(
+    r"(^(?:```.*?(?:^```|\Z)|~~~.*?(?:^~~~|\Z)))|<!--.*?(?:-->|\Z)", re.DOTALL | re.MULTILINE
+)
 _HEADING = re.compile(r"#{1,6}(\s|$)")
-_PINNED = re.compile(r"^<!-- deskhand:pinned\b.*?^<!-- deskhand:end -->[ \t\r]*$", re.DOTALL | re.MULTILINE)
+_PINNED = re.compile(
+    r"^<!-- deskhand:pinned\b.*?^<!-- deskhand:end -->[ \t\r]*$", re.DOTALL | re.MULTILINE
+)
 
 
 class Texts:
-    """The files of one folder. `links`: the owner alone writes there, so a link to a file elsewhere is meant; without
-    it nothing outside is read, whoever made the link."""
+    """The files of one folder. `links`: the owner alone writes there, so a link to a file elsewhere
+    is meant; without it nothing outside is read, whoever made the link."""
 
     def __init__(self, folder: Path, links: bool = False) -> None:
         self._folder = folder
@@ -35,12 +40,21 @@ class Texts:
         self._known: dict[str, tuple[tuple[int, ...], bytes, str]] = {}
 
     def __call__(self, name: str, held: Held = NOTHING) -> str:
-        """What is to be read of the file; '' where it has nothing to say, is none, or is `held` back."""
+        """What is to be read of the file; '' where it has nothing to say, is none, or is `held`
+        back."""
         try:
-            status = self._look(f"{self._folder}/{name}")  # before every model call, and a third of the cost
+            status = self._look(
+                f"{self._folder}/{name}"
+            )  # before every model call, and a third of the cost
         except OSError:
             return ""
-        version = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode)
+        version = (
+            status.st_mtime_ns,
+            status.st_ctime_ns,
+            status.st_size,
+            status.st_ino,
+            status.st_mode,
+        )
         known = self._known.get(name)
         if known is None or known[0] != version:
             if not stat.S_ISREG(status.st_mode):
@@ -55,7 +69,11 @@ class Texts:
         if known[2] and held is not NOTHING:  # asked after it was read: somebody may be writing it
             path = f"{self._folder}/{name}"
             inode = status.st_ino
-            if holds(held, path, inode) or not held.allows(path, known[1]) or self._is_another(name, inode):
+            if (
+                holds(held, path, inode)
+                or not held.allows(path, known[1])
+                or self._is_another(name, inode)
+            ):
                 return ""
         return known[2]
 
@@ -81,8 +99,8 @@ class Texts:
 
 
 def words(data: bytes) -> str:
-    """The text without comments, with what nobody sees written out, cut at FILE_CHARS; '' where nothing but headings is
-    left: a template that nobody has filled in costs nothing."""
+    """The text without comments, with what nobody sees written out, cut at FILE_CHARS; '' where
+    nothing but headings is left: a template that nobody has filled in costs nothing."""
     text = without_comments(data.decode("utf-8-sig", "replace"))
     if all(not line.strip() or _HEADING.match(line) for line in text.split("\n")):
         return ""
@@ -91,8 +109,8 @@ def words(data: bytes) -> str:
 
 
 def without_comments(text: str) -> str:
-    """The text, cleaned, without HTML comments; those in fences of code stay. What facts say between marks of ours is
-    told from memory, and not from the file as well."""
+    """The text, cleaned, without HTML comments; those in fences of code stay. What facts say
+    between marks of ours is told from memory, and not from the file as well."""
     text = _PINNED.sub("", clean(text.replace("\r\n", "\n")))
     text = _COMMENT.sub(lambda match: match[1] or "", text)
     return re.sub(r"\n\s*\n\s*\n", "\n\n", text).strip()

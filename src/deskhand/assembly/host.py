@@ -22,9 +22,9 @@ from ..workspace.scope import SandboxProvider
 
 
 class Host(msgspec.Struct, frozen=True):
-    """What they stand on. `settings` are those that hold now, `agent_of` says who drives a conversation, `as_now` gives
-    a person the roles that they still have, `alerts` are how owners are told something, `rounds` count what programs
-    begin."""
+    """What they stand on. `settings` are those that hold now, `agent_of` says who drives a
+    conversation, `as_now` gives a person the roles that they still have, `alerts` are how owners
+    are told something, `rounds` count what programs begin."""
 
     store: Store
     blobs: Blobs

@@ -1,4 +1,5 @@
-"""Who judges an agent's calls: the rules of the policy, and behind them what else may speak against a call."""
+"""Who judges an agent's calls: the rules of the policy, and behind them what else may speak against
+a call."""
 
 from __future__ import annotations
 
@@ -28,20 +29,24 @@ Judge = Callable[[Case], Decision]
 
 
 def rules_of(settings: Settings, agent: str) -> tuple[Rule, ...]:
-    """The rules that hold for an agent: those of the configuration, and behind them those of its posture, and of the
-    roles."""
+    """The rules that hold for an agent: those of the configuration, and behind them those of its
+    posture, and of the roles."""
     own = rules_under_our_names(settings.config.policy)
     posture = settings.posture(agent)
     return (*own, *role_rules(_postures(settings), posture), *posture_rules(posture))
 
 
 def _postures(settings: Settings) -> Mapping[str, Posture]:
-    return {name: role.posture for name, role in settings.config.roles.items() if role.posture is not None}
+    return {
+        name: role.posture
+        for name, role in settings.config.roles.items()
+        if role.posture is not None
+    }
 
 
 def judge_of(settings: Settings, agent: str) -> Judge:
-    """Who judges the calls of this agent: what cannot be judged is asked about. Raises ConfigError for one that there
-    is not."""
+    """Who judges the calls of this agent: what cannot be judged is asked about. Raises ConfigError
+    for one that there is not."""
     config = settings.agent(agent)
     rules = rules_of(settings, agent)
 
@@ -76,23 +81,25 @@ def asking_where_it_fails(judge: Judge) -> Judge:
 
 
 def judging_all_commands(judge: Judge) -> Judge:
-    """The judge, for whom what holds for `shell` holds for every command, whichever tool runs it, and for what is typed
-    into one that runs."""
+    """The judge, for whom what holds for `shell` holds for every command, whichever tool runs it,
+    and for what is typed into one that runs."""
 
     def strictest(case: Case) -> Decision:
         decision = judge(case)
         command = None if case.tool == SHELL else run_by(case.tool, case.arguments)
         if command is None or decision.verdict == "deny":
             return decision
-        as_shell = judge(replace(case, tool=SHELL, arguments=msgspec.json.encode({"command": command})))
+        as_shell = judge(
+            replace(case, tool=SHELL, arguments=msgspec.json.encode({"command": command}))
+        )
         return as_shell if as_shell.verdict == "deny" or decision.verdict == "allow" else decision
 
     return strictest
 
 
 def under_our_names(case: Case) -> Case:
-    """The case with the arguments as the tool will take them, however the model wrote them: what is judged is what is
-    done. What the tool refuses stays as it is."""
+    """The case with the arguments as the tool will take them, however the model wrote them: what is
+    judged is what is done. What the tool refuses stays as it is."""
     if not case.arguments:
         return case
     try:

@@ -1,4 +1,5 @@
-"""The index of what an agent has written down by topics: a line for each, so that it knows what to look up."""
+"""The index of what an agent has written down by topics: a line for each, so that it knows what to
+look up."""
 
 from __future__ import annotations
 
@@ -30,7 +31,10 @@ INDEX_CHARS = 8_000
 HEAD_BYTES = 4_096
 LOOK_S = 1.0
 _NOWHERE = Place("")
-_INTRODUCTION = "# Knowledge\nWhat is known of these lies in files. Read the file before you deal with its topic."
+_INTRODUCTION = (
+    "# Knowledge\nWhat is known of these lies in files. Read the file before you deal with its "
+    "topic."
+)
 
 
 class Knowledge:
@@ -46,16 +50,23 @@ class Knowledge:
         self._index = ""
 
     def index(self, held: Held = NOTHING) -> str:
-        """The lines for the prompt, without what is `held` back; '' without any topic. A topic that came, went or was
-        replaced is seen at once, and one that was edited in its place within LOOK_S: there may be hundreds."""
+        """The lines for the prompt, without what is `held` back; '' without any topic. A topic that
+        came, went or was replaced is seen at once, and one that was edited in its place within
+        LOOK_S: there may be hundreds."""
         now = self._clock.monotonic()
         if held is not self._held and held != self._held:
             self._held = held
             self._watched = {}
-        fresh = self._watched and now - self._looked_s < LOOK_S and _looks(self._folder) == self._watched[self._folder]
+        fresh = (
+            self._watched
+            and now - self._looked_s < LOOK_S
+            and _looks(self._folder) == self._watched[self._folder]
+        )
         if not fresh:
             self._looked_s = now
-            if not self._watched or any(_looks(path) != looked for path, looked in self._watched.items()):
+            if not self._watched or any(
+                _looks(path) != looked for path, looked in self._watched.items()
+            ):
                 self._watched = {path: _looks(path) for path in self._paths()}
                 self._index = self._read()  # and notes of what it has read that it is that
         return self._index
@@ -77,8 +88,14 @@ class Knowledge:
             twins = alike(names)
             found = [(name, self._topic(files, name, twins.get(name, ""))) for name in names]
             # Asked after it was read.
-            heard = [(name, line, place) for name, (line, place) in found if line and self._still(place)]
-            topics = [line for name, line, place in heard if not holds(self._held, self._whole(name), place.inode)]
+            heard = [
+                (name, line, place) for name, (line, place) in found if line and self._still(place)
+            ]
+            topics = [
+                line
+                for name, line, place in heard
+                if not holds(self._held, self._whole(name), place.inode)
+            ]
             for number, line in enumerate(topics):
                 size += len(line)
                 if size > INDEX_CHARS:
@@ -96,29 +113,36 @@ class Knowledge:
         return f"{self._folder}/{name}"
 
     def _topic(self, files: Workspace, name: str, twin: str) -> tuple[str, Place]:
-        """The line of one topic, and where that was read; '' where this is none, or is not what was approved. What
-        nobody could read by its name is none."""
+        """The line of one topic, and where that was read; '' where this is none, or is not what was
+        approved. What nobody could read by its name is none."""
         flat = name.endswith(".md")
         bound = self._held.bound
         if name.startswith(".") or not name.isprintable():
             return "", _NOWHERE
         for path in (name,) if flat else tuple(f"{name}/{head}" for head in HEADS):
             with suppress(ToolError):
-                read = files.read_opened(f"{FOLDER}/{path}", HEAD_BYTES if bound is UNBOUND else MOST_BYTES)
+                read = files.read_opened(
+                    f"{FOLDER}/{path}", HEAD_BYTES if bound is UNBOUND else MOST_BYTES
+                )
                 whole = f"{self._folder}/{path}"
                 if not self._held.allows(whole, sha256(read.data).digest()):
                     return "", _NOWHERE
                 first = _first_line(read.data[:HEAD_BYTES])
                 said = f": {first}" if first else ""
                 note = f" {twin}" if twin else ""
-                line = f"- {shown_name(name.removesuffix('.md'))}{said} ({FOLDER}/{shown_name(path)}){note}"
+                line = (
+                    f"- {shown_name(name.removesuffix('.md'))}{said} "
+                    f"({FOLDER}/{shown_name(path)}){note}"
+                )
                 return line, replace(read.place, asked=whole)
         return "", _NOWHERE
 
 
 def _first_line(data: bytes) -> str:
     text = written_out(without_comments(split_front(data.decode("utf-8-sig", "replace"))[1]))
-    return next((plain for line in text.split("\n") if (plain := line.lstrip("# ").strip())), "")[:LINE_CHARS]
+    return next((plain for line in text.split("\n") if (plain := line.lstrip("# ").strip())), "")[
+        :LINE_CHARS
+    ]
 
 
 def _looks(path: str) -> tuple[int, ...]:

@@ -9,18 +9,27 @@ from ..types.events import ModelFailed
 
 
 class Retries:
-    """Cooldowns that all sessions share, by a clock that nobody sets. `random` gives a number in [0, 1)."""
+    """Cooldowns that all sessions share, by a clock that nobody sets. `random` gives a number in
+    [0, 1)."""
 
     def __init__(self, random: Callable[[], float], monotonic: Callable[[], float]) -> None:
         self._random = random
         self._monotonic = monotonic
         self._cooldowns: Cooldowns = {}
 
-    def next(self, models: Sequence[str], failures: Sequence[ModelFailed], now: float) -> tuple[str, float] | None:
-        """The model to try after these failures of one step, and when, by the clock that says `now`; None: no more."""
+    def next(
+        self, models: Sequence[str], failures: Sequence[ModelFailed], now: float
+    ) -> tuple[str, float] | None:
+        """The model to try after these failures of one step, and when, by the clock that says
+        `now`; None: no more."""
         tick = self._monotonic()
-        failed = [ModelFailure(failure.model, failure.error, tick, failure.retry_after_s) for failure in failures]
+        failed = [
+            ModelFailure(failure.model, failure.error, tick, failure.retry_after_s)
+            for failure in failures
+        ]
         if failed:
             self._cooldowns = cooled(self._cooldowns, failed[-1], tick)
-        chosen = decide([ChainLink(model) for model in models], failed, self._cooldowns, tick, self._random())
+        chosen = decide(
+            [ChainLink(model) for model in models], failed, self._cooldowns, tick, self._random()
+        )
         return (chosen.model, now + chosen.at - tick) if isinstance(chosen, ModelTry) else None

@@ -1,4 +1,5 @@
-"""What a person without a model can be offered: what is found here, the strongest first, in words for people."""
+"""What a person without a model can be offered: what is found here, the strongest first, in words
+for people."""
 
 from __future__ import annotations
 
@@ -32,8 +33,9 @@ LEAST_BYTES = 1_000_000_000
 class Offer(msgspec.Struct, frozen=True):
     """A way to get a model, in words for people.
 
-    `take` does what is needed and gives the model to talk to, `provider/name`; it raises DeskhandError with the next
-    step. `todo` is the command that does the same. `ready`: nothing has to be fetched or installed first.
+    `take` does what is needed and gives the model to talk to, `provider/name`; it raises
+    DeskhandError with the next step. `todo` is the command that does the same. `ready`: nothing has
+    to be fetched or installed first.
     """
 
     kind: Literal["key", "server", "embedded", "download"]
@@ -60,12 +62,18 @@ async def look_around(limit_s: float = 1.0, addresses: dict[str, str] | None = N
 
 
 async def offers(settings: Settings, progress: OnProgress = ignore) -> list[Offer]:
-    """What can be offered on this machine now. `progress` is told of a download that an offer starts."""
-    return offers_of(settings, await look_around(), WeightsFolder(settings.cache / "models"), progress)
+    """What can be offered on this machine now. `progress` is told of a download that an offer
+    starts."""
+    return offers_of(
+        settings, await look_around(), WeightsFolder(settings.cache / "models"), progress
+    )
 
 
-def offers_of(settings: Settings, machine: Machine, shelf: WeightsFolder, progress: OnProgress = ignore) -> list[Offer]:
-    """The offers, the strongest first; at the end always the embedded model, which needs nothing."""
+def offers_of(
+    settings: Settings, machine: Machine, shelf: WeightsFolder, progress: OnProgress = ignore
+) -> list[Offer]:
+    """The offers, the strongest first; at the end always the embedded model, which needs
+    nothing."""
     return [
         *_by_key(settings, catalogue_of(settings)),
         *_by_server(machine.servers),
@@ -94,27 +102,38 @@ def _by_key(settings: Settings, catalogue: Catalogue) -> list[Offer]:
 
 
 def usual_model(provider: Catalogued) -> str:
-    """The first model that the catalogue names; a family's name is that of its newest member. '' for none."""
+    """The first model that the catalogue names; a family's name is that of its newest member. ''
+    for none."""
     exact = [name for name in provider.models if not name.endswith("*")]
-    families = [name[:-1] for name in provider.models if name.endswith("*") and not name.endswith("-*")]
+    families = [
+        name[:-1] for name in provider.models if name.endswith("*") and not name.endswith("-*")
+    ]
     return next(iter(exact + [name for name in families if name]), "")
 
 
 def _by_server(servers: Sequence[LocalServer]) -> list[Offer]:
     return [
-        _found("server", f"{server.provider}/{name}", f"{name} on {server.provider}", "it runs on this machine already")
+        _found(
+            "server",
+            f"{server.provider}/{name}",
+            f"{name} on {server.provider}",
+            "it runs on this machine already",
+        )
         for server in servers
         for name in server.models[:MOST]
     ]
 
 
 def _embedded(machine: Machine, shelf: WeightsFolder, progress: OnProgress) -> list[Offer]:
-    """Those that are here; else the one that fits into memory. The engine itself may still be missing."""
+    """Those that are here; else the one that fits into memory. The engine itself may still be
+    missing."""
     names = shelf.present() or [shelf.choose(machine.free_bytes)]
     return [_embedded_offer(name, machine, shelf, progress) for name in names]
 
 
-def _embedded_offer(name: str, machine: Machine, shelf: WeightsFolder, progress: OnProgress) -> Offer:
+def _embedded_offer(
+    name: str, machine: Machine, shelf: WeightsFolder, progress: OnProgress
+) -> Offer:
     weights = shelf.find(name)
     here = shelf.has(name)
     model = f"{PROVIDER}/{name}"
@@ -128,11 +147,17 @@ def _embedded_offer(name: str, machine: Machine, shelf: WeightsFolder, progress:
         return model
 
     cost = "it is here" if here else f"{gigabytes(weights.size_bytes)} to download once"
-    short = f"; memory is short: {gigabytes(machine.free_bytes)} are free" if machine.free_bytes < LEAST_BYTES else ""
+    short = (
+        f"; memory is short: {gigabytes(machine.free_bytes)} are free"
+        if machine.free_bytes < LEAST_BYTES
+        else ""
+    )
     detail = f"{weights.about}; {cost}; needs no key and no network{short}"
     title = f"Embedded model {name}"
     todo = " && ".join(part for part in (install, get) if part)
-    return Offer("embedded" if here else "download", model, title, detail, take, todo, here and not install)
+    return Offer(
+        "embedded" if here else "download", model, title, detail, take, todo, here and not install
+    )
 
 
 def gigabytes(size_bytes: int) -> str:

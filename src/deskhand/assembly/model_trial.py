@@ -32,7 +32,9 @@ async def try_model(models: Models, model: str) -> ProbeView:
     tools = False
     text = "Say hello in one short sentence, then call the tool `weather` for Paris."
     asked = Message("user", (Text(text, OWNER),))
-    request = Request(model.partition("/")[2], (), (ContextMessage(4, asked),), (_TOOL,), max_output_tokens=300)
+    request = Request(
+        model.partition("/")[2], (), (ContextMessage(4, asked),), (_TOOL,), max_output_tokens=300
+    )
     try:
         with anyio.fail_after(PROBE_S):
             async for item in models.open(model).reply(request):
@@ -47,12 +49,16 @@ async def try_model(models: Models, model: str) -> ProbeView:
     whole = time.perf_counter() - began
     if not (said or tools):
         return ProbeView(model, ok=False, problem="it answered with nothing")
-    return ProbeView(model, ok=True, said=said.strip(), tools=tools, first_s=first or whole, whole_s=whole)
+    return ProbeView(
+        model, ok=True, said=said.strip(), tools=tools, first_s=first or whole, whole_s=whole
+    )
 
 
-async def try_provider(settings: Settings, provider: str, own: ProviderConfig, key: str, model: str) -> ProbeView:
-    """Try a model with this key and at this address, of which nothing is kept. Raises ConfigError for what could
-    never be opened."""
+async def try_provider(
+    settings: Settings, provider: str, own: ProviderConfig, key: str, model: str
+) -> ProbeView:
+    """Try a model with this key and at this address, of which nothing is kept. Raises ConfigError
+    for what could never be opened."""
     environment = {**settings.environment, own.key_env: key} if key else settings.environment
     config = replace(settings.config, providers={**settings.config.providers, provider: own})
     async with Models(replace(settings, environment=environment, config=config)) as models:
@@ -61,14 +67,18 @@ async def try_provider(settings: Settings, provider: str, own: ProviderConfig, k
 
 
 async def try_key(settings: Settings, variable: str, key: str) -> str:
-    """What is wrong with a provider's key that is to replace another; '' for nothing, and for a variable that is no
-    key of a provider's, or held nothing before."""
+    """What is wrong with a provider's key that is to replace another; '' for nothing, and for a
+    variable that is no key of a provider's, or held nothing before."""
     if settings.environment.get(variable, key) == key:
         return ""
     for name, listed in catalogue_of(settings).providers.items():
         own = settings.config.providers.get(name, ProviderConfig())
         if variable in ((own.key_env,) if own.key_env else listed.keys):
-            chosen = [model for model in settings.agent(settings.agents[0]).models if model.startswith(f"{name}/")]
+            chosen = [
+                model
+                for model in settings.agent(settings.agents[0]).models
+                if model.startswith(f"{name}/")
+            ]
             model = next(iter(chosen), f"{name}/{usual_model(listed)}")
             probe = await try_provider(settings, name, replace(own, key_env=variable), key, model)
             return probe.problem

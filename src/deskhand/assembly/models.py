@@ -34,8 +34,8 @@ LOCAL_LIMITS = TransportLimits(first_s=600, idle_s=120, total_s=1800)
 
 
 class Models:
-    """The models of this process, each opened once. Enter it inside the running loop; leaving it ends the engines.
-    `demo` is what answers as long as no model is chosen."""
+    """The models of this process, each opened once. Enter it inside the running loop; leaving it
+    ends the engines. `demo` is what answers as long as no model is chosen."""
 
     def __init__(
         self,
@@ -48,7 +48,10 @@ class Models:
         self._settings = settings
         self._demo = demo
         self._catalogue = catalogue_of(settings)
-        self._transport, self._local = Transport(limits), Transport(limits or LOCAL_LIMITS, keep=False)
+        self._transport, self._local = (
+            Transport(limits),
+            Transport(limits or LOCAL_LIMITS, keep=False),
+        )
         self._shelf = shelf or WeightsFolder(settings.cache / "models")
         self._opened: dict[str, Model] = {}
         self._old: list[Model] = []
@@ -71,11 +74,15 @@ class Models:
         await self._stack.aclose()
 
     def renew(self, settings: Settings) -> None:
-        """Open models by these settings from now on. Calls that are under way end as they began, and embedded models
-        stay warm."""
+        """Open models by these settings from now on. Calls that are under way end as they began,
+        and embedded models stay warm."""
         own = (self._settings.config.providers, self._settings.environment)
         if own != (settings.config.providers, settings.environment):
-            stays = {name: model for name, model in self._opened.items() if name.startswith(f"{PROVIDER}/")}
+            stays = {
+                name: model
+                for name, model in self._opened.items()
+                if name.startswith(f"{PROVIDER}/")
+            }
             self._old += [model for name, model in self._opened.items() if name not in stays]
             self._opened = stays
         self._settings, self._catalogue = settings, catalogue_of(settings)
@@ -84,7 +91,9 @@ class Models:
         """The model `provider/name`. Raises ModelUnknown with the next step."""
         name = name or self._demo
         if not name:
-            raise ModelUnknown("no model is chosen. Choose one: `deskhand model use provider/name`.")
+            raise ModelUnknown(
+                "no model is chosen. Choose one: `deskhand model use provider/name`."
+            )
         if name not in self._opened:
             provider, _, model = name.partition("/")
             try:
@@ -97,7 +106,8 @@ class Models:
         return self._opened[name]
 
     def _provided(self, name: str) -> Model:
-        """A model at a provider. Where it is not known that it sees, its server is asked at the first picture."""
+        """A model at a provider. Where it is not known that it sees, its server is asked at the
+        first picture."""
         provider, _, model = name.partition("/")
         facts = facts_of(self._settings, name)
         opened = self._opened_with(self._catalogue, name)
@@ -106,9 +116,14 @@ class Models:
             return opened  # a library shows its models what it is given
         seeing = replace(
             self._catalogue,
-            providers={**self._catalogue.providers, provider: _seeing(self._catalogue.provider(provider), vision=True)},
+            providers={
+                **self._catalogue.providers,
+                provider: _seeing(self._catalogue.provider(provider), vision=True),
+            },
         )
-        spec = self._catalogue.spec(provider, model, self.key(provider), own.base_url if own else "")
+        spec = self._catalogue.spec(
+            provider, model, self.key(provider), own.base_url if own else ""
+        )
         tells = facts.vision is None and (
             provider == OPENROUTER or is_local(self._settings, name) or (own and own.base_url)
         )
@@ -120,25 +135,39 @@ class Models:
         provider = name.partition("/")[0]
         own = self._settings.config.providers.get(provider)
         through = f"{own.via}/{name}" if own and own.via else name
-        opened = open_model(catalogue, self._transport, through, self.key(provider), own.base_url if own else "")
-        return Shim(opened, own.tools) if own and own.tools != "native" and isinstance(opened, OpenAIModel) else opened
+        opened = open_model(
+            catalogue, self._transport, through, self.key(provider), own.base_url if own else ""
+        )
+        return (
+            Shim(opened, own.tools)
+            if own and own.tools != "native" and isinstance(opened, OpenAIModel)
+            else opened
+        )
 
     def check(self, name: str) -> str:
-        """What is still to be done before this model can be used; '' for nothing. Raises ConfigError, ModelUnknown,
-        with the next step, for one that could never be opened."""
+        """What is still to be done before this model can be used; '' for nothing. Raises
+        ConfigError, ModelUnknown, with the next step, for one that could never be opened."""
         provider, _, model = name.partition("/")
         if provider != PROVIDER:
             self.open(name)
             return ""
         self._shelf.find(model)
-        return "" if self._shelf.has(model) else f"its weights are not here yet: deskhand model pull {model}"
+        return (
+            ""
+            if self._shelf.has(model)
+            else f"its weights are not here yet: deskhand model pull {model}"
+        )
 
     def _embedded(self, name: str) -> Model:
         """An embedded model. Its engine starts with the first request, or when it is warmed."""
         if not installed():
-            raise ModelUnknown("the engine for embedded models is not installed: pip install 'deskhand[local]'.")
+            raise ModelUnknown(
+                "the engine for embedded models is not installed: pip install 'deskhand[local]'."
+            )
         if not self._shelf.has(name):
-            raise ModelUnknown(f"the weights of {name!r} are not here yet: deskhand model pull {name}")
+            raise ModelUnknown(
+                f"the weights of {name!r} are not here yet: deskhand model pull {name}"
+            )
         if self._tasks is None:
             raise RuntimeError("the models are used outside of their `async with`")
         weights = self._shelf.path(name)
@@ -152,16 +181,20 @@ class Models:
         return shim
 
     def warm(self, names: Iterable[str]) -> None:
-        """Start the engines of those of these models that are embedded and here, so that they read their prompts
-        before anyone asks."""
+        """Start the engines of those of these models that are embedded and here, so that they read
+        their prompts before anyone asks."""
         for name in names:
-            if name.startswith(f"{PROVIDER}/") and installed() and self._shelf.has(name.partition("/")[2]):
+            if (
+                name.startswith(f"{PROVIDER}/")
+                and installed()
+                and self._shelf.has(name.partition("/")[2])
+            ):
                 self.open(name)
                 self._engines[name.partition("/")[2]].want()
 
     def meaning(self, config: MemoryConfig, store: Store) -> Meaning | None:
-        """What compares meanings for memory, by these settings; None where words alone are compared, or the extra is
-        not installed. Raises ConfigError."""
+        """What compares meanings for memory, by these settings; None where words alone are
+        compared, or the extra is not installed. Raises ConfigError."""
         chosen = config.embed_model
         if not config.enabled or chosen in ("", WORDS_ALONE) or not MEMORY_INSTALLED:
             return None
@@ -175,16 +208,26 @@ class Models:
         else:
             provider, name = parse(model_name(chosen))
             own = self._settings.config.providers.get(provider)
-            spec = self._catalogue.spec(provider, name, self.key(provider), own.base_url if own else "")
+            spec = self._catalogue.spec(
+                provider, name, self.key(provider), own.base_url if own else ""
+            )
             found = (ApiEmbedder(self._transport, spec, config.embed_dimensions),)
         return Meanings(store, found) if found else None
 
     def key(self, provider: str) -> str:
-        """The provider's key, from the environment variable that the settings or the catalogue name; '' for none."""
+        """The provider's key, from the environment variable that the settings or the catalogue
+        name; '' for none."""
         own = self._settings.config.providers.get(provider)
         listed = self._catalogue.providers.get(provider)
         names = (own.key_env,) if own and own.key_env else listed.keys if listed else ()
-        return next((self._settings.environment[name] for name in names if self._settings.environment.get(name)), "")
+        return next(
+            (
+                self._settings.environment[name]
+                for name in names
+                if self._settings.environment.get(name)
+            ),
+            "",
+        )
 
 
 def catalogue_of(settings: Settings) -> Catalogue:
@@ -198,7 +241,9 @@ def catalogue_of(settings: Settings) -> Catalogue:
             local = not (own.key_env or own.via)
             providers[name] = Catalogued(wire or "openai", "", "", own.base_url, local=local)
         elif wire:
-            models = {model: replace(facts, wire="") for model, facts in providers[name].models.items()}
+            models = {
+                model: replace(facts, wire="") for model, facts in providers[name].models.items()
+            }
             providers[name] = replace(providers[name], wire=wire, models=models)
         if own.vision is not None:
             providers[name] = _seeing(providers[name], vision=own.vision)
@@ -208,11 +253,14 @@ def catalogue_of(settings: Settings) -> Catalogue:
 def _seeing(provider: Catalogued, *, vision: bool) -> Catalogued:
     """The provider with models that all see, or do not; those too that nobody described."""
     known = {"*": UNKNOWN_LOCAL if provider.local else UNKNOWN, **provider.models}
-    return replace(provider, models={name: replace(facts, vision=vision) for name, facts in known.items()})
+    return replace(
+        provider, models={name: replace(facts, vision=vision) for name, facts in known.items()}
+    )
 
 
 def facts_of(settings: Settings, model: str) -> Facts:
-    """What is known of `provider/name`; a careful guess for a provider that only an installed package knows."""
+    """What is known of `provider/name`; a careful guess for a provider that only an installed
+    package knows."""
     try:
         return catalogue_of(settings).facts(*parse(model))
     except ConfigError:
@@ -226,7 +274,8 @@ def is_local(settings: Settings, model: str) -> bool:
 
 
 def is_small(settings: Settings, model: str) -> bool:
-    """Whether `provider/name` needs our protocol for tools, and with it the guards for small models."""
+    """Whether `provider/name` needs our protocol for tools, and with it the guards for small
+    models."""
     provider = model.partition("/")[0]
     own = settings.config.providers.get(provider)
     return provider == PROVIDER or (own is not None and own.tools != "native")

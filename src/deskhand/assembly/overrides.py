@@ -8,7 +8,8 @@ import msgspec
 
 
 class Tried(msgspec.Struct, frozen=True):
-    """Another text in place of SYSTEM.md ('': its own), and the skills in this folder beside its own."""
+    """Another text in place of SYSTEM.md ('': its own), and the skills in this folder beside its
+    own."""
 
     system: str = ""
     skills: Path | None = None

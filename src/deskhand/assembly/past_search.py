@@ -1,4 +1,5 @@
-"""What was said before, found again without a model: in conversations whose readers include all who read this one."""
+"""What was said before, found again without a model: in conversations whose readers include all who
+read this one."""
 
 from __future__ import annotations
 
@@ -43,12 +44,15 @@ THREADS = 50
 EMPTY = "Nothing was found. Try fewer or other words: each place has all of them."
 OWN = ("search_past", "read_past")
 """What these return was said elsewhere."""
-NOTHING = "There is no conversation of that name that everybody here may read: search_past shows those that there are."
+NOTHING = (
+    "There is no conversation of that name that everybody here may read: search_past shows "
+    "those that there are."
+)
 
 
 class PastLine(msgspec.Struct, frozen=True):
-    """Something that was said in a conversation. `label` is whose word it is: of what the model said, that of all that
-    it had read."""
+    """Something that was said in a conversation. `label` is whose word it is: of what the model
+    said, that of all that it had read."""
 
     n: int
     at: float
@@ -66,8 +70,8 @@ class PastConversation(msgspec.Struct, frozen=True):
 
 
 class PastSearch:
-    """Looks into the log for one conversation, and no further than all of its readers may. `zone` is where times are
-    told."""
+    """Looks into the log for one conversation, and no further than all of its readers may. `zone`
+    is where times are told."""
 
     def __init__(self, store: Store, zone: Callable[[], str]) -> None:
         self._store = store
@@ -79,8 +83,9 @@ class PastSearch:
 
         @tool(timeout_s=30)
         async def search_past(query: str, context: Context) -> Done:
-            """Search what was said in earlier conversations with the same people, here and elsewhere: each place that
-            fits with what was said around it, and how that conversation began and ended. Costs no call of a model.
+            """Search what was said in earlier conversations with the same people, here and
+            elsewhere: each place that fits with what was said around it, and how that conversation
+            began and ended. Costs no call of a model.
 
             query: words that were used then; each place has all of them, or words that begin so
             """
@@ -117,7 +122,8 @@ class PastSearch:
         return Done(tuple(parts))
 
     async def read(self, session: str, n: int, context: Context) -> Done:
-        """Raises ToolError for a conversation that is not theirs, in the words for one that does not exist."""
+        """Raises ToolError for a conversation that is not theirs, in the words for one that does
+        not exist."""
         if session not in await self._open_to(context, session):
             raise ToolError(NOTHING)
         lines = (await self._talk(session)).lines
@@ -126,17 +132,23 @@ class PastSearch:
         at = min(range(len(lines)), key=lambda i: abs(lines[i].n - n))
         shown = lines[max(0, at - READ_AROUND) : at + READ_AROUND + 1]
         more = f"numbers {lines[0].n} to {lines[-1].n}; this is {shown[0].n} to {shown[-1].n}"
-        text = "\n".join([f"[{session}: {more}]", *(self._told(line, READ_CLIPPED) for line in shown)])
+        text = "\n".join(
+            [f"[{session}: {more}]", *(self._told(line, READ_CLIPPED) for line in shown)]
+        )
         return Done((Text(clean(text), self._label(shown, session, context)),))
 
     # Who may read what
 
     async def _hits(self, query: str, context: Context) -> list[Hit]:
-        """Never by the rights of an owner, who may see everything: what is theirs is what they take part in."""
+        """Never by the rights of an owner, who may see everything: what is theirs is what they take
+        part in."""
         if self._alone(context):
             found = await self._store.search(Principal(context.person), query, LOOKED_AT)
             return [hit for hit in found if hit.session.partition("/")[0] == context.agent]
-        here = [await self._store.search(_ALL, query, LOOKED_AT, each) for each in await self._place(context)]
+        here = [
+            await self._store.search(_ALL, query, LOOKED_AT, each)
+            for each in await self._place(context)
+        ]
         return [hit for hits in here for hit in hits]
 
     async def _open_to(self, context: Context, session: str) -> Sequence[str]:
@@ -150,7 +162,8 @@ class PastSearch:
         return context.person not in ("", EVERYBODY) and not context.address.group
 
     async def _place(self, context: Context) -> Sequence[str]:
-        """What was said in this very chat. In a group, with the other threads in it: who reads there reads them too."""
+        """What was said in this very chat. In a group, with the other threads in it: who reads
+        there reads them too."""
         if not context.address.group:
             return (context.session,)
         base = session_key(context.agent, replace(context.address, thread=""))
@@ -158,16 +171,22 @@ class PastSearch:
         return list(dict.fromkeys((context.session, *(str(row[0]) for row in rows))))
 
     def _label(self, lines: Sequence[PastLine], session: str, context: Context) -> Label:
-        """Never a person's own word here; and where nobody is asked, it stays with the person whose it is."""
+        """Never a person's own word here; and where nobody is asked, it stays with the person whose
+        it is."""
         label = join((LOCAL, *(line.label for line in lines)))
-        if session != context.session and context.principal.kind != "person" and self._alone(context):
+        if (
+            session != context.session
+            and context.principal.kind != "person"
+            and self._alone(context)
+        ):
             label = join((label, Label("owner", (context.person, context.principal.id))))
         return label
 
     # What was said
 
     async def _talk(self, session: str) -> PastConversation:
-        """All that was said in it. A long one is gone through in a thread: others go on meanwhile."""
+        """All that was said in it. A long one is gone through in a thread: others go on
+        meanwhile."""
         talk = await anyio.to_thread.run_sync(_talk_of, session, await self._store.events(session))
         return replace(talk, titled=join((talk.titled, await label_of_name(self._store, session))))
 
@@ -179,13 +198,17 @@ class PastSearch:
         lines = talk.lines
         at = next((i for i, line in enumerate(lines) if line.n == hit.n), None)
         if at is None:
-            return Text(f"[{session}, number {hit.n}: it is no longer there]", join((LOCAL, talk.titled)))
+            return Text(
+                f"[{session}, number {hit.n}: it is no longer there]", join((LOCAL, talk.titled))
+            )
         around = lines[max(0, at - AROUND) : at + AROUND + 1]
         ends = [line for line in (lines[0], lines[-1]) if line not in around]
         told = [f"[{session}{f' “{hit.title}”' if hit.title else ''}, number {hit.n}]"]
         if lines[0] in ends:
             told.append(f"It began: {self._told(lines[0], RESULT_CLIPPED)}")
-        told += [f"{'>' if line.n == hit.n else ' '} {self._told(line, CLIPPED)}" for line in around]
+        told += [
+            f"{'>' if line.n == hit.n else ' '} {self._told(line, CLIPPED)}" for line in around
+        ]
         if lines[-1] in ends:
             told.append(f"It ended: {self._told(lines[-1], RESULT_CLIPPED)}")
         label = join((self._label((*around, *ends), session, context), talk.titled))
@@ -216,12 +239,18 @@ def _talk_of(session: str, log: Sequence[Recorded]) -> PastConversation:
                 titled = join(part.label for part in message.parts if isinstance(part, Text))
             case OptionsSet(options=options, principal=principal) if options.title is not None:
                 titled = (
-                    join((label_of(principal), state.label)) if not recorded.event.inbox_id else label_of(principal)
+                    join((label_of(principal), state.label))
+                    if not recorded.event.inbox_id
+                    else label_of(principal)
                 )
             case Branched(principal=principal):
                 titled = label_of(principal)
-            case Compacted() if lines == [] and titled != OWNER:  # of a branch: its title is made of that before
-                titled = join((titled, state.label, Label("owner", by=state.options.title_by or ())))
+            case Compacted() if (
+                lines == [] and titled != OWNER
+            ):  # of a branch: its title is made of that before
+                titled = join(
+                    (titled, state.label, Label("owner", by=state.options.title_by or ()))
+                )
             case _:
                 pass
     return PastConversation(lines, titled)
@@ -237,9 +266,15 @@ def _line(recorded: Recorded, label: Label, names: dict[str, str]) -> PastLine |
         case ModelReplied(message=message):
             names |= {call.id: call.name for call in message.calls}
             return PastLine(n, at, "you", message.text, label) if message.text.strip() else None
-        case ToolFinished(result=result) if result.text.strip() and names.get(result.call_id) not in OWN:
-            read = join((label, *(part.label for part in result.parts)))  # it repeats what the call said
-            return PastLine(n, at, f"[{names.get(result.call_id, 'a tool')}]", result.text, read, "result")
+        case ToolFinished(result=result) if (
+            result.text.strip() and names.get(result.call_id) not in OWN
+        ):
+            read = join(
+                (label, *(part.label for part in result.parts))
+            )  # it repeats what the call said
+            return PastLine(
+                n, at, f"[{names.get(result.call_id, 'a tool')}]", result.text, read, "result"
+            )
         case TurnEnded(said=said) if said.strip():
             return PastLine(n, at, "you", said, label)
         case _:

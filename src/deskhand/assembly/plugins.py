@@ -1,4 +1,5 @@
-"""Plugins: finds those that the configuration names, and takes in what they give. Nothing else is imported."""
+"""Plugins: finds those that the configuration names, and takes in what they give. Nothing else is
+imported."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ class LoadedPlugins(msgspec.Struct, frozen=True):
 
 
 class FailedPlugin(msgspec.Struct, frozen=True):
-    """A plugin that is named and does not work. `why` is a sentence with the next step, if there is one."""
+    """A plugin that is named and does not work. `why` is a sentence with the next step, if there is
+    one."""
 
     name: str
     place: str
@@ -72,12 +74,15 @@ class Plugins(msgspec.Struct, frozen=True):
 
 
 def load_plugins(settings: Settings, taken: Collection[str], known: Plugins) -> Plugins:
-    """Load what the configuration names. What fails is left out and says why; `taken` are names of tools that none
-    may have. Plugins that are `known` stay as they are."""
+    """Load what the configuration names. What fails is left out and says why; `taken` are names of
+    tools that none may have. Plugins that are `known` stay as they are."""
     kept = {plugin.name: plugin for plugin in known.loaded}
     loaded: list[LoadedPlugins] = []
     failed: list[FailedPlugin] = []
-    names = {*taken, *TOOLS}  # a rule for `bash` is one for `shell`, so a plugin may not have a `bash` beside it
+    names = {
+        *taken,
+        *TOOLS,
+    }  # a rule for `bash` is one for `shell`, so a plugin may not have a `bash` beside it
     for name in dict.fromkeys(settings.config.plugins):
         found = kept.get(name) or load(name, settings.home, names)
         if isinstance(found, FailedPlugin):
@@ -95,25 +100,36 @@ def load(name: str, home: Home, taken: Collection[str]) -> LoadedPlugins | Faile
     try:
         source = find(name, home)
         place = source.value if isinstance(source, EntryPoint) else str(source)
-        made = source.load() if isinstance(source, EntryPoint) else getattr(_run(source), "plugin", None)
+        made = (
+            source.load()
+            if isinstance(source, EntryPoint)
+            else getattr(_run(source), "plugin", None)
+        )
         return _given(name, place, made, taken)
     except ConfigError as error:
         return FailedPlugin(name, place, str(error))
     except (Exception, SystemExit) as error:
         log.exception("the plugin %r failed to load", name)
-        return FailedPlugin(name, place, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")
+        return FailedPlugin(
+            name, place, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        )
 
 
 def find(name: str, home: Home) -> Path | EntryPoint:
-    """Where the plugin of this name is: the home's own file, else an installed package. Raises ConfigError."""
+    """Where the plugin of this name is: the home's own file, else an installed package. Raises
+    ConfigError."""
     if not NAME.fullmatch(name):
-        raise ConfigError(f"{name!r} is no name of a plugin: letters, digits, - and _, beginning with a letter")
+        raise ConfigError(
+            f"{name!r} is no name of a plugin: letters, digits, - and _, beginning with a letter"
+        )
     file = home.plugins / f"{name}.py"
     if os.path.lexists(file):
         return file
     for entry in entry_points(group=ENTRY_POINTS, name=name):
         return entry
-    raise ConfigError(f"there is no {file.name} there, and no installed package has a plugin {name!r}")
+    raise ConfigError(
+        f"there is no {file.name} there, and no installed package has a plugin {name!r}"
+    )
 
 
 def available(home: Home) -> dict[str, str]:
@@ -124,7 +140,8 @@ def available(home: Home) -> dict[str, str]:
 
 
 def _run(file: Path) -> ModuleType:
-    """Run the file as a module. Compiled from what was checked, never from a cache that lies beside it."""
+    """Run the file as a module. Compiled from what was checked, never from a cache that lies beside
+    it."""
     module = ModuleType(f"deskhand_plugin_{file.stem.replace('-', '_')}")
     module.__file__ = str(file)
     source = _read(file)
@@ -143,7 +160,9 @@ def _read(file: Path) -> bytes:
     try:
         fd = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
-        reason = "it is a link; put the file itself there" if file.is_symlink() else str(error.strerror)
+        reason = (
+            "it is a link; put the file itself there" if file.is_symlink() else str(error.strerror)
+        )
         raise ConfigError(reason) from error
     with os.fdopen(fd, "rb") as opened:
         _check(file, os.fstat(fd))
@@ -153,13 +172,18 @@ def _read(file: Path) -> bytes:
 def _check(path: Path, found: os.stat_result) -> None:
     what = "the folder" if stat.S_ISDIR(found.st_mode) else "it"
     if found.st_uid != os.getuid():
-        raise ConfigError(f"{what} belongs to another user; if you trust it, run: sudo chown $(id -u) {path}")
+        raise ConfigError(
+            f"{what} belongs to another user; if you trust it, run: sudo chown $(id -u) {path}"
+        )
     if found.st_mode & 0o022:
-        raise ConfigError(f"others can write {what if what == 'it' else 'its folder'}; run: chmod go-w {path}")
+        raise ConfigError(
+            f"others can write {what if what == 'it' else 'its folder'}; run: chmod go-w {path}"
+        )
 
 
 def _given(name: str, place: str, made: Any, taken: Collection[str]) -> LoadedPlugins:
-    """What a plugin gives, as far as anybody can check it. Raises ConfigError, or whatever its methods raise."""
+    """What a plugin gives, as far as anybody can check it. Raises ConfigError, or whatever its
+    methods raise."""
     plugin = made() if isinstance(made, type) else made
     if not isinstance(plugin, Plugin):
         raise ConfigError("it has no variable `plugin` that is a deskhand.tools.plugin.Plugin")

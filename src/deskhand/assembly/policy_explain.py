@@ -1,4 +1,5 @@
-"""What the policy says about a call that nobody makes: why it would be allowed, and whether it is as expected."""
+"""What the policy says about a call that nobody makes: why it would be allowed, and whether it is
+as expected."""
 
 from __future__ import annotations
 
@@ -29,8 +30,9 @@ HERE = "here"
 
 
 class ExplainedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A call, and where it would be made. `arguments` may be JSON, or the one text that the tool needs. `as_` is a
-    user, a role, or NAME:ROLE; `untrusted` that something from outside was read, or what."""
+    """A call, and where it would be made. `arguments` may be JSON, or the one text that the tool
+    needs. `as_` is a user, a role, or NAME:ROLE; `untrusted` that something from outside was read,
+    or what."""
 
     tool: str
     arguments: dict[str, Any] | str = ""
@@ -51,8 +53,9 @@ class Expected(ExplainedCall, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class Why(msgspec.Struct, frozen=True):
-    """The verdict on a case, with the rules that were looked at. `said` is what a person said for good to exactly this
-    call, where that counts. `opens` is a rule that would allow it, where one can."""
+    """The verdict on a case, with the rules that were looked at. `said` is what a person said for
+    good to exactly this call, where that counts. `opens` is a rule that would allow it, where one
+    can."""
 
     case: Case
     decision: Decision
@@ -71,11 +74,18 @@ def principal_of(settings: Settings, who: str, users: Sequence[User] = ()) -> Pr
         return Principal(name, known.roles)
     if name == OWNER_NAME:
         return OWNER_HERE
-    return Principal("somebody", (name,)) if name in ROLE_SCOPES or name in settings.config.roles else Principal(name)
+    return (
+        Principal("somebody", (name,))
+        if name in ROLE_SCOPES or name in settings.config.roles
+        else Principal(name)
+    )
 
 
-def case_of(settings: Settings, tools: Tools, call: ExplainedCall, users: Sequence[User] = ()) -> Case:
-    """The call as the judge would get it. Raises ConfigError for a tool that the agent does not have."""
+def case_of(
+    settings: Settings, tools: Tools, call: ExplainedCall, users: Sequence[User] = ()
+) -> Case:
+    """The call as the judge would get it. Raises ConfigError for a tool that the agent does not
+    have."""
     agent = settings.choose(call.agent)
     tool = tools.get(call.tool) or tools.get(TOOLS.get(call.tool, call.tool))
     if tool is None:
@@ -87,8 +97,12 @@ def case_of(settings: Settings, tools: Tools, call: ExplainedCall, users: Sequen
     label = OWNER
     if call.untrusted:
         label = Label("untrusted", source=call.untrusted if isinstance(call.untrusted, str) else "")
-    case = Case(agent, tool.spec.name, effect, principal_of(settings, call.as_, users), label, arguments)
-    place = replace(case, channel=call.channel, group=call.group, host=call.host, planning=call.planning)
+    case = Case(
+        agent, tool.spec.name, effect, principal_of(settings, call.as_, users), label, arguments
+    )
+    place = replace(
+        case, channel=call.channel, group=call.group, host=call.host, planning=call.planning
+    )
     return under_our_names(place)
 
 
@@ -105,7 +119,8 @@ def arguments_of(tool: Tool, given: dict[str, Any] | str) -> bytes:
 
 
 async def why(settings: Settings, case: Case, store: Store | None = None) -> Why:
-    """The verdict on this case and all that led to it. Without a `store` nothing was said for good."""
+    """The verdict on this case and all that led to it. Without a `store` nothing was said for
+    good."""
     rules = rules_of(settings, case.agent)
     judge = judge_of(settings, case.agent)
     looked = tuple(looked_at(rules, case))
@@ -114,9 +129,13 @@ async def why(settings: Settings, case: Case, store: Store | None = None) -> Why
     if store is not None and decision.verdict == "ask" and case.arguments:
         call = ToolCall("", case.tool, msgspec.Raw(case.arguments))
         untrusted = case.context.integrity == "untrusted"
-        setting = CallSetting("", case.agent, str(workspace_of(settings, case.agent)), "default", untrusted)
+        setting = CallSetting(
+            "", case.agent, str(workspace_of(settings, case.agent)), "default", untrusted
+        )
         said = await remembered(store.rows, call, setting, case.principal)
-    opens = _opening(settings, case) if (said or decision).verdict != "allow" and said is None else None
+    opens = (
+        _opening(settings, case) if (said or decision).verdict != "allow" and said is None else None
+    )
     return Why(case, said or decision, looked, said, opens)
 
 
@@ -124,10 +143,16 @@ def _opening(settings: Settings, case: Case) -> Rule | None:
     """The rule for exactly this tool and person that allows it, if there can be one."""
     rule = Rule("allow", case.agent, case.tool, who=case.principal.id)
     config = replace(settings.config, policy=(rule, *settings.config.policy))
-    return rule if judge_of(replace(settings, config=config), case.agent)(case).verdict == "allow" else None
+    return (
+        rule
+        if judge_of(replace(settings, config=config), case.agent)(case).verdict == "allow"
+        else None
+    )
 
 
-def failing(settings: Settings, tools: Tools, expected: Expected, users: Sequence[User] = ()) -> str:
+def failing(
+    settings: Settings, tools: Tools, expected: Expected, users: Sequence[User] = ()
+) -> str:
     """What is other than expected, in a sentence; '' where it is as it should be."""
     try:
         case = case_of(settings, tools, expected, users)

@@ -1,4 +1,5 @@
-"""What other rules would have decided about the calls in the log, and what somebody could make an agent do."""
+"""What other rules would have decided about the calls in the log, and what somebody could make an
+agent do."""
 
 from __future__ import annotations
 
@@ -49,8 +50,8 @@ class Then(msgspec.Struct, frozen=True):
 
 
 class Could(msgspec.Struct, frozen=True):
-    """What somebody could make an agent do with a tool: at once, and after the agent has read something from
-    outside."""
+    """What somebody could make an agent do with a tool: at once, and after the agent has read
+    something from outside."""
 
     tool: str
     effect: Effect
@@ -60,14 +61,17 @@ class Could(msgspec.Struct, frozen=True):
 
 
 def with_rules(settings: Settings, other: Any, file: Path) -> Settings:
-    """The settings with other rules, from this file: a list of them, or keys of the configuration that decide what is
-    allowed. Raises ConfigError."""
+    """The settings with other rules, from this file: a list of them, or keys of the configuration
+    that decide what is allowed. Raises ConfigError."""
     wanted = {"policy": other} if isinstance(other, list) else other
     if not isinstance(wanted, Mapping) or not wanted:
-        raise ConfigError(f"{str(file)!r} holds neither a list of rules nor keys of the configuration")
+        raise ConfigError(
+            f"{str(file)!r} holds neither a list of rules nor keys of the configuration"
+        )
     if strange := next((key for key in wanted if key not in OF_RULES), ""):
         raise ConfigError(
-            f"{str(file)!r}: {strange!r} decides nothing about calls; what may stand there: {', '.join(OF_RULES)}"
+            f"{str(file)!r}: {strange!r} decides nothing about calls; what may stand there: "
+            f"{', '.join(OF_RULES)}"
         )
     now: dict[str, Any] = msgspec.to_builtins(settings.config)
     data = keys.overlay(now, wanted)
@@ -79,22 +83,35 @@ def with_rules(settings: Settings, other: Any, file: Path) -> Settings:
 async def replayed(
     settings: Settings, other: Settings, tools: Mapping[str, Tools], store: Store, since: float
 ) -> AsyncIterator[Then]:
-    """Each call since then that the log holds, judged as it was made: what had been read, by whom and where. `tools`
-    are those of each agent; calls of agents and tools that are gone are left out."""
+    """Each call since then that the log holds, judged as it was made: what had been read, by whom
+    and where. `tools` are those of each agent; calls of agents and tools that are gone are left
+    out."""
     judges = {name: (judge_of(settings, name), judge_of(other, name)) for name in settings.agents}
     for row in await store.sessions(Principal("owner", ("owner",)), MOST_SESSIONS):
         agent = row.session.partition("/")[0]
         if row.last_at < since or agent not in judges:
             continue
         now, then = judges[agent]
-        for recorded, case in _cases(row.session, agent, await store.events(row.session), tools[agent]):
+        for recorded, case in _cases(
+            row.session, agent, await store.events(row.session), tools[agent]
+        ):
             if recorded.at >= since:
                 decision = then(case)
                 was = now(case)
-                yield Then(recorded.at, row.session, recorded.n, case, was.verdict, decision.verdict, decision.reason)
+                yield Then(
+                    recorded.at,
+                    row.session,
+                    recorded.n,
+                    case,
+                    was.verdict,
+                    decision.verdict,
+                    decision.reason,
+                )
 
 
-def _cases(session: str, agent: str, log: Iterable[Recorded], tools: Tools) -> Iterable[tuple[Recorded, Case]]:
+def _cases(
+    session: str, agent: str, log: Iterable[Recorded], tools: Tools
+) -> Iterable[tuple[Recorded, Case]]:
     """Each call of a session once, where it was first decided about."""
     state = State(session)
     known = set[tuple[int, str]]()
@@ -128,10 +145,20 @@ def _case(agent: str, state: State, open_: OpenCall, tool: Tool, tools: Tools) -
     assert turn is not None
     effect = effect_of(tool, call, turn.address)
     label = trusting(as_heard(state.label, turn.principal), options.trust or ())
-    case = Case(agent, tool.spec.name, effect, turn.principal, label, bytes(call.arguments), "\n".join(turn.said))
+    case = Case(
+        agent,
+        tool.spec.name,
+        effect,
+        turn.principal,
+        label,
+        bytes(call.arguments),
+        "\n".join(turn.said),
+    )
     if effect == "fetch" and label.integrity == "untrusted":
         reads = {name for name, each in tools.items() if each.spec.effect == "fetch"}
-        case = replace(case, known=given((each.message for each in state.messages), lambda name: name in reads))
+        case = replace(
+            case, known=given((each.message for each in state.messages), lambda name: name in reads)
+        )
     how = {"strict": bool(options.approval), "planning": bool(options.plan_mode)}
     return replace(case, channel=turn.address.channel, group=turn.address.group, **how)
 
@@ -142,7 +169,9 @@ def effect_of(tool: Tool, call: ToolCall, address: Address) -> Effect:
     return tool.spec.effect if judged is None else judged(call.arguments, address)
 
 
-def could(settings: Settings, agent: str, tools: Tools, who: Principal, channel: str, *, group: bool) -> list[Could]:
+def could(
+    settings: Settings, agent: str, tools: Tools, who: Principal, channel: str, *, group: bool
+) -> list[Could]:
     """What this person could make the agent do there, tool by tool and effect by effect."""
     judge = judge_of(settings, agent)
     word = OWNER if "owner" in who.roles else Label("member")

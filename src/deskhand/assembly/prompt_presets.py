@@ -1,4 +1,5 @@
-"""Prompts that are ready to be chosen: `prompts/NAME/PROMPT.md` in the home, or one that comes with Deskhand."""
+"""Prompts that are ready to be chosen: `prompts/NAME/PROMPT.md` in the home, or one that comes with
+Deskhand."""
 
 from __future__ import annotations
 
@@ -25,13 +26,16 @@ class Preset(msgspec.Struct, frozen=True):
 
 
 def presets(folder: Path) -> list[Preset]:
-    """Those in `folder` and the bundled ones, by name; one in `folder` hides a bundled one of its name."""
+    """Those in `folder` and the bundled ones, by name; one in `folder` hides a bundled one of its
+    name."""
     found = {}
     for source, place in (("bundled", BUNDLED), ("home", folder)):
         for file in sorted(place.glob(f"*/{FILE_NAME}")):
             if file.is_file() and _NAME.fullmatch(file.parent.name):
                 front, _ = front_matter(file.read_text(errors="replace"))
-                found[file.parent.name] = Preset(file.parent.name, front.get("description", ""), source)
+                found[file.parent.name] = Preset(
+                    file.parent.name, front.get("description", ""), source
+                )
     return [found[name] for name in sorted(found)]
 
 

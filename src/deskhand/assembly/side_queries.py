@@ -23,8 +23,8 @@ async def nowhere(changes: Sequence[Change]) -> list[int]:
 
 
 class SideQueries(msgspec.Struct, frozen=True):
-    """`agent` gives an agent by its name, `model` opens `provider/name`. Every call is held and settled in `budgets`,
-    whose rows `change` writes."""
+    """`agent` gives an agent by its name, `model` opens `provider/name`. Every call is held and
+    settled in `budgets`, whose rows `change` writes."""
 
     agent: Callable[[str], Agent]
     model: Callable[[str], Model]
@@ -32,14 +32,21 @@ class SideQueries(msgspec.Struct, frozen=True):
     change: Callable[[Sequence[Change]], Awaitable[list[int]]] = nowhere
     ids: Ids = RandomIds()
 
-    async def ask(self, name: str, aside: Aside, models: Sequence[str] = (), charge: Charge | None = None) -> Aired:
-        """Ask these models, or the cheapest of this agent, then its others. `charge` says who pays; without it, it is
-        the agent's own doing. Raises ConfigError for an unknown agent, BudgetSpent, and ModelError where none
-        answered."""
+    async def ask(
+        self, name: str, aside: Aside, models: Sequence[str] = (), charge: Charge | None = None
+    ) -> Aired:
+        """Ask these models, or the cheapest of this agent, then its others. `charge` says who pays;
+        without it, it is the agent's own doing. Raises ConfigError for an unknown agent,
+        BudgetSpent, and ModelError where none answered."""
         agent = self.agent(name)
         rows = list[Change]()
         models = models or cheapest(agent.cheap_model, agent.models)
-        paying = Paying(self.budgets, charge or Charge("", "", name), partial(self.ids.new, "aside"), rows.extend)
+        paying = Paying(
+            self.budgets,
+            charge or Charge("", "", name),
+            partial(self.ids.new, "aside"),
+            rows.extend,
+        )
         try:
             return await ask_aside(aside, models, self.model, paying)
         finally:

@@ -1,4 +1,5 @@
-"""What an agent on a small model gets: a question before something of the person's is lost, or a likely slip."""
+"""What an agent on a small model gets: a question before something of the person's is lost, or a
+likely slip."""
 
 from __future__ import annotations
 
@@ -10,8 +11,11 @@ from ..policy.rules import Case, Decision
 from ..policy.unnamed_files import unmeant_loss, unnamed_change
 
 
-def asking_about_unnamed(judge: Callable[[Case], Decision], workspace: Path) -> Callable[[Case], Decision]:
-    """The judge, who also asks before an existing file is changed that nobody named in this turn."""
+def asking_about_unnamed(
+    judge: Callable[[Case], Decision], workspace: Path
+) -> Callable[[Case], Decision]:
+    """The judge, who also asks before an existing file is changed that nobody named in this
+    turn."""
 
     def kind(path: str) -> Literal["", "file", "folder"]:
         found = workspace / path
@@ -22,10 +26,16 @@ def asking_about_unnamed(judge: Callable[[Case], Decision], workspace: Path) -> 
 
     def careful(case: Case) -> Decision:
         decision = judge(case)
-        if decision.verdict == "allow" and (loss := unmeant_loss(case.tool, case.arguments, case.said)):
+        if decision.verdict == "allow" and (
+            loss := unmeant_loss(case.tool, case.arguments, case.said)
+        ):
             return Decision("ask", f"it {loss}, and nobody asked for that")
-        if decision.verdict == "allow" and (path := unnamed_change(case.tool, case.arguments, case.said, kind)):
-            return Decision("ask", f"it would change {path!r}, which nobody named, and this is a small model")
+        if decision.verdict == "allow" and (
+            path := unnamed_change(case.tool, case.arguments, case.said, kind)
+        ):
+            return Decision(
+                "ask", f"it would change {path!r}, which nobody named, and this is a small model"
+            )
         return decision
 
     return careful

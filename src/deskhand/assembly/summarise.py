@@ -1,4 +1,5 @@
-"""What is told of messages that are no longer in view: what code knows for sure, and what a model makes of the rest."""
+"""What is told of messages that are no longer in view: what code knows for sure, and what a model
+makes of the rest."""
 
 from __future__ import annotations
 
@@ -44,14 +45,17 @@ it are for nobody now. At most 600 words, as plain sentences under short heading
 
 
 class Condense:
-    """Sums up for conversations. `store` knows what was changed and is open, `thinking` asks a cheap model."""
+    """Sums up for conversations. `store` knows what was changed and is open, `thinking` asks a
+    cheap model."""
 
     def __init__(self, store: Store, thinking: SideQueries, clock: Clock) -> None:
         self._store = store
         self._thinking = thinking
         self._clock = clock
 
-    async def __call__(self, agent: str, state: State, dropped: Sequence[Message], focus: str) -> Condensed:
+    async def __call__(
+        self, agent: str, state: State, dropped: Sequence[Message], focus: str
+    ) -> Condensed:
         """See `Agent.condense`."""
         label = label_of(dropped)
         count = len(dropped)
@@ -59,7 +63,11 @@ class Condense:
         began = self._clock.monotonic()
         try:
             with anyio.fail_after(WAIT_S):
-                charge = charge_of(state.turn.principal, state.session, agent, "") if state.turn else None
+                charge = (
+                    charge_of(state.turn.principal, state.session, agent, "")
+                    if state.turn
+                    else None
+                )
                 aired = await self._thinking.ask(agent, _asked(dropped, focus), charge=charge)
         except (DeskhandError, TimeoutError) as error:
             why = str(error).rstrip(".") or f"nothing came within {WAIT_S:.0f} s"
@@ -73,17 +81,26 @@ class Condense:
 
     async def _known(self, state: State) -> list[str]:
         """What is sure without any model."""
-        lines = [f"Task {_line(text)}" for (text,) in await self._rows("ledger_tasks", state.session, MOST_TASKS)]
-        changed = [place for (place,) in await self._rows("ledger_files", state.session, MOST_FILES)]
+        lines = [
+            f"Task {_line(text)}"
+            for (text,) in await self._rows("ledger_tasks", state.session, MOST_TASKS)
+        ]
+        changed = [
+            place for (place,) in await self._rows("ledger_files", state.session, MOST_FILES)
+        ]
         if changed:
             lines.append(
-                "Files changed here: " + ", ".join(_line(bytes(each).decode(errors="replace")) for each in changed)
+                "Files changed here: "
+                + ", ".join(_line(bytes(each).decode(errors="replace")) for each in changed)
             )
         lines += [
-            f"Running beside: {_line(text)}" for (text,) in await self._rows("ledger_processes", state.session, 10)
+            f"Running beside: {_line(text)}"
+            for (text,) in await self._rows("ledger_processes", state.session, 10)
         ]
         options = state.options
-        lines += ["Plan mode is on: nothing is changed before a person said yes to the plan."] * bool(options.plan_mode)
+        lines += [
+            "Plan mode is on: nothing is changed before a person said yes to the plan."
+        ] * bool(options.plan_mode)
         lines += [f"Trusted here: {', '.join(options.trust)}"] if options.trust else []
         return lines
 
@@ -92,7 +109,8 @@ class Condense:
 
 
 def label_of(messages: Sequence[Message]) -> Label:
-    """The lowest label in these messages, and never that of a person's own words: a model tells of them."""
+    """The lowest label in these messages, and never that of a person's own words: a model tells of
+    them."""
     found = [LOCAL]
     for message in messages:
         for part in message.parts:
@@ -106,7 +124,9 @@ def _parts(known: list[str], summary: str, label: Label) -> tuple[Text, ...]:
     if known:
         parts.append(Text("[What holds now]\n" + "\n".join(known) + "\n", label))
     if summary:
-        parts.append(Text(f"[Summary of what is no longer shown]\n{summary}\n[End of the summary]\n", label))
+        parts.append(
+            Text(f"[Summary of what is no longer shown]\n{summary}\n[End of the summary]\n", label)
+        )
     return tuple(parts)
 
 
@@ -132,7 +152,9 @@ def _lines(message: Message) -> list[str]:
             case Text(text=text) if text.strip():
                 lines.append(f"{who}: {_cut(text.strip(), SAID_CHARS)}")
             case ToolCall(name=name, arguments=arguments):
-                lines.append(f"CALL {name} {_cut(bytes(arguments).decode(errors='replace'), CALL_CHARS)}")
+                lines.append(
+                    f"CALL {name} {_cut(bytes(arguments).decode(errors='replace'), CALL_CHARS)}"
+                )
             case ToolResult(status=status):
                 lines.append(f"RESULT ({status}): {_cut(part.text.strip(), RESULT_CHARS)}")
             case File(name=name, shown=shown):

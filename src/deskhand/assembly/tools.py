@@ -12,7 +12,20 @@ from ..config.config import Settings, workspace_of
 from ..policy.profiles import CORE, DEFERRED, Offered, covered, named, offers
 from ..skills.skill import BUNDLED, Skills, SkillSource
 from ..skills.tools import skill_tools
-from ..tools import context, extract, files, folders, kv, network, plan, shell, symbols, talk, task_board, tasks
+from ..tools import (
+    context,
+    extract,
+    files,
+    folders,
+    kv,
+    network,
+    plan,
+    shell,
+    symbols,
+    talk,
+    task_board,
+    tasks,
+)
 from ..tools.base import Tool
 from ..tools.deferred import SEARCH, deferring, schemas_of, tokens_of
 from ..tools.paths import Allowed
@@ -30,10 +43,11 @@ from .models import facts_of, is_small
 from .plugins import Plugins, load_plugins
 
 ROOMY = 16_000
-"""Tokens of a window in which all tools and a conversation have room. They take about 3,000, and 5,500 once all are
-loaded."""
+"""Tokens of a window in which all tools and a conversation have room. They take about 3,000, and
+5,500 once all are loaded."""
 FURTHER_TOKENS = 2_000
-"""What tools that are not ours may take of each request; where they take more together, they are deferred."""
+"""What tools that are not ours may take of each request; where they take more together, they are
+deferred."""
 
 BY_PROGRAM = frozenset({RUN, REHEARSE, SURVEY})
 """What only small models are offered."""
@@ -44,11 +58,16 @@ _BUNDLED = Allowed(str(BUNDLED.resolve()))
 def skill_sources(settings: Settings, agent: str) -> tuple[SkillSource, ...]:
     """Where the skills of an agent are looked for, the strongest last."""
     shared = SkillSource("shared", settings.skills_folder, links=True)
-    return (SkillSource("bundled", BUNDLED), shared, SkillSource("agent", workspace_of(settings, agent), "skills"))
+    return (
+        SkillSource("bundled", BUNDLED),
+        shared,
+        SkillSource("agent", workspace_of(settings, agent), "skills"),
+    )
 
 
 def skills_of(settings: Settings, agent: str, tried: Path | None = None) -> Skills:
-    """The skills that an agent may read; with those in the folder `tried`, one may have any name."""
+    """The skills that an agent may read; with those in the folder `tried`, one may have any
+    name."""
     sources = skill_sources(settings, agent)
     if tried is None:
         return Skills(sources, settings.skills(agent))
@@ -57,7 +76,8 @@ def skills_of(settings: Settings, agent: str, tried: Path | None = None) -> Skil
 
 
 def skill_folders(settings: Settings, agent: str, skills: Skills) -> tuple[Allowed, ...]:
-    """The folders of skills outside the workspace, to be read and run from: no others than the agent may read."""
+    """The folders of skills outside the workspace, to be read and run from: no others than the
+    agent may read."""
     if settings.skills(agent) != ("*",):
         folders = [skill.folder for skill in skills.find().values() if skill.source != "agent"]
         return tuple(Allowed(str(folder.resolve())) for folder in folders if folder.is_dir())
@@ -75,8 +95,8 @@ def toolbox(
     people: People | None = None,
     plugins: Sequence[Tool] = (),
 ) -> dict[str, Tool]:
-    """The agent's tools by name, in the order in which the model is shown them. `beside` are tools of ours that are not
-    made here."""
+    """The agent's tools by name, in the order in which the model is shown them. `beside` are tools
+    of ours that are not made here."""
     offered = _offered(settings, agent)
     chosen = settings.offered(agent)
     small = any(is_small(settings, model) for model in settings.agent(agent).models)
@@ -87,15 +107,21 @@ def toolbox(
     return {tool.spec.name: tool for tool in (*own, *theirs)}
 
 
-def with_search(settings: Settings, agent: str, tools: dict[str, Tool], theirs: Collection[str]) -> dict[str, Tool]:
-    """The tools of an agent, those deferred that most conversations never use: so each request is shorter. `theirs` are
-    names of those that are not ours."""
+def with_search(
+    settings: Settings, agent: str, tools: dict[str, Tool], theirs: Collection[str]
+) -> dict[str, Tool]:
+    """The tools of an agent, those deferred that most conversations never use: so each request is
+    shorter. `theirs` are names of those that are not ours."""
     usual = _offered(settings, agent)
     wanted = settings.agent(agent).deferred_tools
-    if covered(SEARCH, usual.deny) or is_small(settings, next(iter(settings.agent(agent).models), "")):
+    if covered(SEARCH, usual.deny) or is_small(
+        settings, next(iter(settings.agent(agent).models), "")
+    ):
         return tools  # our protocol for small models tells them of none
     if wanted is not None:
-        return deferring(tools, frozenset(name for name in tools if covered(name, wanted) and name not in CORE))
+        return deferring(
+            tools, frozenset(name for name in tools if covered(name, wanted) and name not in CORE)
+        )
     later = {name for name in tools if name in DEFERRED and not named(usual, name)}
     further = [name for name in tools if name in theirs and name not in (*usual.tools, *usual.also)]
     if sum(map(tokens_of, schemas_of({name: tools[name] for name in further}))) > FURTHER_TOKENS:
@@ -109,8 +135,8 @@ def taken(settings: Settings, agent: str, skills: Skills, beside: Sequence[Tool]
 
 
 def _offered(settings: Settings, agent: str) -> Offered:
-    """What is offered: to a model that has no room beside all tools only those that everybody needs, unless somebody
-    chose."""
+    """What is offered: to a model that has no room beside all tools only those that everybody
+    needs, unless somebody chose."""
     config = settings.agent(agent)
     offered = settings.offered(agent)
     first = next(iter(config.models), "")
@@ -120,7 +146,9 @@ def _offered(settings: Settings, agent: str) -> Offered:
     return msgspec.structs.replace(offered, profile="small")
 
 
-def ours(settings: Settings, agent: str, skills: Skills, people: People | None = None) -> tuple[Tool, ...]:
+def ours(
+    settings: Settings, agent: str, skills: Skills, people: People | None = None
+) -> tuple[Tool, ...]:
     """All that we bring ourselves, allowed or not."""
     config = settings.agent(agent)
     return (
@@ -128,7 +156,9 @@ def ours(settings: Settings, agent: str, skills: Skills, people: People | None =
         *folders.TOOLS,
         *symbols.TOOLS,
         *extract.TOOLS,
-        shell.shell_tool(wide=config.sandbox is False, timeout_s=config.shell_timeout_s or shell.TIMEOUT_S),
+        shell.shell_tool(
+            wide=config.sandbox is False, timeout_s=config.shell_timeout_s or shell.TIMEOUT_S
+        ),
         *_beside(settings, wide=config.sandbox is False),
         *talk.TOOLS,
         *plan.TOOLS,
@@ -139,7 +169,9 @@ def ours(settings: Settings, agent: str, skills: Skills, people: People | None =
         SendFile(OWN_SURFACES),
         *kv.TOOLS,
         WebFetch(settings.config.web_fetch, further_tiers()),
-        web_search_tool(settings.config.web_search, lambda variable: settings.environment.get(variable, "")),
+        web_search_tool(
+            settings.config.web_search, lambda variable: settings.environment.get(variable, "")
+        ),
         *network.TOOLS,
         *program_tools(settings.config.timezone),
         *skill_tools(skills),
@@ -152,9 +184,12 @@ def _beside(settings: Settings, *, wide: bool) -> tuple[Tool, ...]:
     return process_tools(wide=wide, usual_s=limits.timeout_s, longest_s=limits.longest_s)
 
 
-def plugins_of(settings: Settings, known: Plugins | None = None, beside: Sequence[Tool] = ()) -> Plugins:
-    """The plugins that the configuration names, each tool under a name that we do not have: `beside` are tools of ours
-    that are not made here. Those that are `known` are not loaded again."""
+def plugins_of(
+    settings: Settings, known: Plugins | None = None, beside: Sequence[Tool] = ()
+) -> Plugins:
+    """The plugins that the configuration names, each tool under a name that we do not have:
+    `beside` are tools of ours that are not made here. Those that are `known` are not loaded
+    again."""
     first = settings.agents[0]
     names = taken(settings, first, skills_of(settings, first), beside)
     return load_plugins(settings, names, known or Plugins())

@@ -1,5 +1,5 @@
-"""A trace of a session: each turn, and each call of a model or a tool in it: how long it took, what came of it. A fold
-of the log."""
+"""A trace of a session: each turn, and each call of a model or a tool in it: how long it took, what
+came of it. A fold of the log."""
 
 from __future__ import annotations
 
@@ -21,17 +21,19 @@ SpanKind = Literal["agent_run", "llm_call", "tool_call"]
 
 
 class TraceSpan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
-    """A turn (`agent_run`), or one call in it. The ids are the same each time that a log is read: `trace_id` is that of
-    the turn, `parent_id` is '' for a turn, the turn for a call of a model, the call of the model for what it called,
-    and the call of the tool for what that asked a model.
+    """A turn (`agent_run`), or one call in it. The ids are the same each time that a log is read:
+    `trace_id` is that of the turn, `parent_id` is '' for a turn, the turn for a call of a model,
+    the call of the model for what it called, and the call of the tool for what that asked a model.
 
-    `seq` orders what has ended in all sessions and only grows (0: it has not ended); `n` is the event of this session
-    that ended it, `parent` that of the model's reply which made a tool's call (0: none). Times are in seconds since the
-    epoch: `began_at`, and `at`, when it ended. `took_s` is what a tool measured itself; of a model it is the time since
-    the event before, and in logs that are older, of a tool as well.
+    `seq` orders what has ended in all sessions and only grows (0: it has not ended); `n` is the
+    event of this session that ended it, `parent` that of the model's reply which made a tool's call
+    (0: none). Times are in seconds since the epoch: `began_at`, and `at`, when it ended. `took_s`
+    is what a tool measured itself; of a model it is the time since the event before, and in logs
+    that are older, of a tool as well.
 
-    `status` is why a turn ended, a model's finish, a result's status, `failed`, `running` or `waits`. `detail` is what
-    a tool was called with, or why a call failed; `preview` how what came of it begins.
+    `status` is why a turn ended, a model's finish, a result's status, `failed`, `running` or
+    `waits`. `detail` is what a tool was called with, or why a call failed; `preview` how what came
+    of it begins.
     """
 
     kind: SpanKind
@@ -64,7 +66,8 @@ class _Run(msgspec.Struct):
 
 
 class _LlmCall(msgspec.Struct, kw_only=True):
-    """What an event says of the call of a model that it ended. `call_id` is the call of the tool that made it."""
+    """What an event says of the call of a model that it ended. `call_id` is the call of the tool
+    that made it."""
 
     status: str
     usage: Usage = Usage()
@@ -85,7 +88,8 @@ class _Open(msgspec.Struct):
 
 
 class Trace:
-    """Feed it a session's events in order. `redact` is applied to whatever a person or a model wrote."""
+    """Feed it a session's events in order. `redact` is applied to whatever a person or a model
+    wrote."""
 
     def __init__(self, redact: Callable[[str], str]) -> None:
         self._redact = redact
@@ -126,7 +130,9 @@ class Trace:
             case e.MessageReceived() if self._run is None:
                 self._run = _Run(recorded.n, recorded.at)
             case e.ModelReplied(message=message):
-                self._open = {call.id: _Open(call, recorded.n, recorded.at) for call in message.calls}
+                self._open = {
+                    call.id: _Open(call, recorded.n, recorded.at) for call in message.calls
+                }
                 if self._run is not None and message.text.strip():
                     self._run.said = message.text
             case e.ToolStarted(call_id=call_id) if call_id in self._open:
@@ -149,7 +155,11 @@ class Trace:
         spans = [self._still(session, each) for each in self._open.values()]
         if self._run is not None:
             waits = any(each.ask_id for each in self._open.values())
-            spans.append(self._of_run(session, self._run, "waits" if waits else "running", seq=0, n=self._run.n))
+            spans.append(
+                self._of_run(
+                    session, self._run, "waits" if waits else "running", seq=0, n=self._run.n
+                )
+            )
         return spans
 
     # ------------------------------------------------------------------ turns
@@ -158,9 +168,13 @@ class Trace:
         self._run = None
         self._open = {}
         run.said = said or run.said
-        return self._of_run(recorded.session, run, reason, seq=recorded.seq, n=recorded.n, at=recorded.at)
+        return self._of_run(
+            recorded.session, run, reason, seq=recorded.seq, n=recorded.n, at=recorded.at
+        )
 
-    def _of_run(self, session: str, run: _Run, status: str, *, seq: int, n: int, at: float | None = None) -> TraceSpan:
+    def _of_run(
+        self, session: str, run: _Run, status: str, *, seq: int, n: int, at: float | None = None
+    ) -> TraceSpan:
         return TraceSpan(
             kind="agent_run",
             trace_id=_trace_id(session, run.n),
@@ -180,14 +194,17 @@ class Trace:
         )
 
     def _turn_of(self, recorded: e.Recorded) -> tuple[str, str]:
-        """The trace and the span of the turn in which this happens; outside of one a trace of its own."""
+        """The trace and the span of the turn in which this happens; outside of one a trace of its
+        own."""
         if self._run is None:
             return _trace_id(recorded.session, recorded.n), ""
         return _trace_id(recorded.session, self._run.n), _span_id(recorded.session, self._run.n)
 
     # ------------------------------------------------------------------ calls of models
 
-    def _llm_call(self, recorded: e.Recorded, event: e.ModelReplied | e.ModelFailed | e.AskedAside) -> TraceSpan:
+    def _llm_call(
+        self, recorded: e.Recorded, event: e.ModelReplied | e.ModelFailed | e.AskedAside
+    ) -> TraceSpan:
         made = _llm_call_of(event)
         if self._run is not None:
             self._run.usage += made.usage
@@ -232,7 +249,11 @@ class Trace:
         detail = self._arguments(known.call)
         if status != "ok" and (why := _first_line(text)):
             detail = f"{detail}  {self._redact(why)[:DETAIL_CHARS]}".strip()
-        began = recorded.at - measured_s if measured_s else min(max(self._before, known.began), recorded.at)
+        began = (
+            recorded.at - measured_s
+            if measured_s
+            else min(max(self._before, known.began), recorded.at)
+        )
         yield TraceSpan(
             kind="tool_call",
             trace_id=self._turn_of(recorded)[0],
@@ -272,7 +293,8 @@ class Trace:
     # ------------------------------------------------------------------ words
 
     def _arguments(self, call: ToolCall) -> str:
-        """What it was called with, on one line; redacted before it is cut, so that no half of a secret is left."""
+        """What it was called with, on one line; redacted before it is cut, so that no half of a
+        secret is left."""
         raw = bytes(call.arguments).decode(errors="replace")
         return self._redact("" if raw == "{}" else raw)[:DETAIL_CHARS]
 

@@ -1,4 +1,5 @@
-"""The folders and files of a home that people fill in: made where they are missing, and never written over."""
+"""The folders and files of a home that people fill in: made where they are missing, and never
+written over."""
 
 from __future__ import annotations
 
@@ -21,18 +22,27 @@ ABOUT = {
     "USER.md": "who you are and what you like",
     "CODE.md": "your projects",
     "AGENTS.md": "ways of doing things",
-    "HEARTBEAT.md": "what is to be looked after now and then, a line for each (where `heartbeat` is on)",
+    "HEARTBEAT.md": "what is to be looked after now and then, a line for each (where `heartbeat` is on)",  # noqa: E501
     "MEMORY.md": "what to remember, in private chats only",
 }
 """What each file is for, as `init` says it."""
-IN_WORKSPACE = ("RULES.md", "SOUL.md", "USER.md", "CODE.md", "AGENTS.md", "HEARTBEAT.md", MEMORY_FILE)
+IN_WORKSPACE = (
+    "RULES.md",
+    "SOUL.md",
+    "USER.md",
+    "CODE.md",
+    "AGENTS.md",
+    "HEARTBEAT.md",
+    MEMORY_FILE,
+)
 FOLDERS = ("memory", "knowledge", "skills", "tools")
 
 
 def lay_out(settings: Settings, agent: str) -> list[Path]:
     """Make what is missing for an agent. Returns what was made. Raises OSError.
 
-    A workspace that the configuration puts elsewhere is a folder of the person's own: nothing is put into it.
+    A workspace that the configuration puts elsewhere is a folder of the person's own: nothing is
+    put into it.
     """
     home = settings.home
     made = [*_file(home.root / "SYSTEM.md"), *_file(home.agent(agent) / "AGENT.md")]
@@ -54,7 +64,9 @@ def _file(path: Path) -> list[Path]:
     whole = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
     write_private(whole, (TEMPLATES / path.name).read_text(encoding="utf-8"))
     try:
-        os.link(whole, path)  # never over a file that has just come, as another process may start too
+        os.link(
+            whole, path
+        )  # never over a file that has just come, as another process may start too
     except FileExistsError:
         return []
     except OSError:  # a file system without hard links

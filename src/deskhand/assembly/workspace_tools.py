@@ -22,8 +22,8 @@ Words = Callable[[Path], Sequence[PendingLabel]]
 
 
 class OwnTools:
-    """One for each App. What untrusted words went into, or what was changed since it was approved, is no tool, nor does
-    it say anything; `words` are being written in a workspace just then."""
+    """One for each App. What untrusted words went into, or what was changed since it was approved,
+    is no tool, nor does it say anything; `words` are being written in a workspace just then."""
 
     def __init__(self, store: Store, clock: Clock, words: Words = lambda folder: ()) -> None:
         self._quarantine = Quarantine(store)
@@ -45,15 +45,16 @@ class OwnTools:
         return {tool.spec.name: tool for tool in tools if offers(offered, tool.spec.name)}
 
     def changed(self, settings: Settings) -> bool:
-        """Whether an agent would have other tools now than those that it was given; one that was given none has none
-        to change."""
+        """Whether an agent would have other tools now than those that it was given; one that was
+        given none has none to change."""
         given = [agent for agent in settings.agents if agent in self._used]
         if any(self._stamp(settings, agent)[1:] for agent in given):
             self._quarantine.refresh()
         return any(self._stamp(settings, agent) != self._used[agent] for agent in given)
 
     def _stamp(self, settings: Settings, agent: str) -> tuple[Any, ...]:
-        """Another one after every change; where there are no files only the first of it, which is the same then."""
+        """Another one after every change; where there are no files only the first of it, which is
+        the same then."""
         files = self._of(settings, agent).stamp(self._clock.now())
         if not files:
             return (0,)
@@ -64,7 +65,8 @@ class OwnTools:
         workspace = workspace_of(settings, agent)
         held = self._quarantine.held(words=self._words(workspace))
         return PythonSkillScan(
-            tuple(each for each in found.skills if not _is_held(each, workspace, held)), found.problems
+            tuple(each for each in found.skills if not _is_held(each, workspace, held)),
+            found.problems,
         )
 
     def _of(self, settings: Settings, agent: str) -> PythonSkills:
@@ -75,4 +77,8 @@ class OwnTools:
 def _is_held(skill: PythonSkill, workspace: Path, held: Held) -> bool:
     path = str(workspace / skill.file)
     inode = skill.place.inode
-    return holds(held, path, inode) or not held.allows(path, skill.digest) or not skill.place.still(path)
+    return (
+        holds(held, path, inode)
+        or not held.allows(path, skill.digest)
+        or not skill.place.still(path)
+    )

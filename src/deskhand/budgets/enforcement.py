@@ -1,4 +1,5 @@
-"""Keeps model calls within what was set: held before the call, settled in the commit of the reply."""
+"""Keeps model calls within what was set: held before the call, settled in the commit of the
+reply."""
 
 from __future__ import annotations
 
@@ -54,8 +55,9 @@ LOOKS = 4
 
 
 class Hold(msgspec.Struct):
-    """What one call may use. Where any limit holds, it stands in the database under its id until the commit that counts
-    it, and `over` says that this commit is on its way. `near`: with it, some limit is nearly reached."""
+    """What one call may use. Where any limit holds, it stands in the database under its id until
+    the commit that counts it, and `over` says that this commit is on its way. `near`: with it, some
+    limit is nearly reached."""
 
     id: str
     charge: Charge
@@ -71,13 +73,17 @@ class Hold(msgspec.Struct):
 
 
 class BudgetLedger:
-    """All budgets. The process that drives reserves, and so do others that ask a model beside it: a replay.
+    """All budgets. The process that drives reserves, and so do others that ask a model beside it: a
+    replay.
 
-    What counts is what stands in the database, and the holds on their way into it. One that was settled or released
-    counts on until the commit with its rows is there: that may be lost, and the hold would then count again.
+    What counts is what stands in the database, and the holds on their way into it. One that was
+    settled or released counts on until the commit with its rows is there: that may be lost, and the
+    hold would then count again.
     """
 
-    def __init__(self, store: Store, clock: Clock, ids: Ids, settings: Callable[[], Settings]) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, ids: Ids, settings: Callable[[], Settings]
+    ) -> None:
         self._store = store
         self._clock = clock
         self._ids = ids
@@ -94,10 +100,18 @@ class BudgetLedger:
         zone, today = self._now()
         limits = self._limits(of_charge(charge), today)
         hold = Hold(
-            self._ids.new("hold") if limits else "", charge, today, tokens, self._most(limits, charge.model, tokens)
+            self._ids.new("hold") if limits else "",
+            charge,
+            today,
+            tokens,
+            self._most(limits, charge.model, tokens),
         )
-        if (before := self._open.pop(key, None)) is not None:  # its driver was cut off, and nobody settled it
-            await self._store.change((_counted(before.charge, before.day, *before.most), *self._dropped(before)))
+        if (
+            before := self._open.pop(key, None)
+        ) is not None:  # its driver was cut off, and nobody settled it
+            await self._store.change(
+                (_counted(before.charge, before.day, *before.most), *self._dropped(before))
+            )
         for standing in self._standings(limits) if limits else ():
             wanted = tokens if standing.limit.unit == "tokens" else hold.micros
             if wanted > standing.left or not standing.most:
@@ -107,7 +121,9 @@ class BudgetLedger:
             self._held[hold.id] = hold  # from here on, before anything waits
             row = (hold.id, today, tokens, hold.micros, msgspec.json.encode(charge))
             try:
-                with anyio.CancelScope(shield=True):  # it stands there, and goes again where it must, or it never did
+                with anyio.CancelScope(
+                    shield=True
+                ):  # it stands there, and goes again where it must, or it never did
                     await self._store.change((Change("budget_hold", row),))
                     over = next((each for each in self._standings(limits) if each.left < 0), None)
                     if over is not None:  # another process held something at the same moment
@@ -157,21 +173,29 @@ class BudgetLedger:
         return self._standings(self._limits([(of, name)], self._now()[1]))
 
     def used(self, of: Of, name: str, since: int = 0) -> tuple[int, int]:
-        """The tokens and the millionths of US dollars that were used there from that day on. What was used while the
-        clock was ahead counts when that time comes; that of tomorrow counts at once, since zones differ by a day."""
+        """The tokens and the millionths of US dollars that were used there from that day on. What
+        was used while the clock was ahead counts when that time comes; that of tomorrow counts at
+        once, since zones differ by a day."""
         until = self._now()[1] + 1 if since else LAST
         tokens, micros = self._store.look("budget_sum", (of, name, since, until))[0]
         return int(tokens), int(micros)
 
     def cost(self, session: str, principal: Principal) -> str:
-        """What a conversation has used, and what is left of the budgets of this person, in words."""
+        """What a conversation has used, and what is left of the budgets of this person, in
+        words."""
         tokens, micros = self.used("session", session)
         dollars = f", about {amount('usd', micros)}" if micros else ""
         lines = [f"This conversation has used {amount('tokens', tokens)}{dollars}."]
         charge = Charge(session, acts_for(principal), session.partition("/")[0])
-        seen = [each for each in self.standings(charge) if each.limit.of != "all" or "owner" in principal.roles]
+        seen = [
+            each
+            for each in self.standings(charge)
+            if each.limit.of != "all" or "owner" in principal.roles
+        ]
         for each in seen:
-            what = {"all": "All that is done here", "session": "This conversation"}.get(each.limit.of, each.limit.name)
+            what = {"all": "All that is done here", "session": "This conversation"}.get(
+                each.limit.of, each.limit.name
+            )
             lines.append(f"{what}: {gone(each)} ({each.share:.0%}).")
         return "\n".join(lines if seen else [*lines, "No budget is set that it would count for."])
 
@@ -179,20 +203,29 @@ class BudgetLedger:
         """Who of that kind has used anything from that day on, the most first."""
         return [name for name, *_ in await self._store.rows("budget_names", (of, since, limit))]
 
-    async def lift(self, of: Of, name: str, by: Principal, per: Per | Literal[""] = "") -> list[LimitStanding]:
-        """Allow as much once more: until the budget is fresh again, or for good where it never is. Of all its limits,
-        or of those for that time. Returns how they stand then; [] where there is none."""
+    async def lift(
+        self, of: Of, name: str, by: Principal, per: Per | Literal[""] = ""
+    ) -> list[LimitStanding]:
+        """Allow as much once more: until the budget is fresh again, or for good where it never is.
+        Of all its limits, or of those for that time. Returns how they stand then; [] where there is
+        none."""
         chosen = [each.limit for each in self.standing(of, name) if per in ("", each.limit.per)]
         if not chosen:
             return []
-        note = Change("people_note", (self._clock.now(), by.id, "budget lifted", f"{chosen[0].key} {per}".strip()))
-        rows = [Change("budget_lift", (of, name, limit.field, limit.since, limit.most)) for limit in chosen]
+        note = Change(
+            "people_note",
+            (self._clock.now(), by.id, "budget lifted", f"{chosen[0].key} {per}".strip()),
+        )
+        rows = [
+            Change("budget_lift", (of, name, limit.field, limit.since, limit.most))
+            for limit in chosen
+        ]
         await self._store.change([note, *rows])
         return [each for each in self.standing(of, name) if each.limit in chosen]
 
     def forecast(self, job: str, runs_per_month: float, tokens_per_run: int = 0) -> BudgetForecast:
-        """What a month of a job may come to, by what its runs of the last 30 days have used; before its first run by
-        `tokens_per_run`, what one run may use."""
+        """What a month of a job may come to, by what its runs of the last 30 days have used; before
+        its first run by `tokens_per_run`, what one run may use."""
         today = self._now()[1]
         pattern = f"*/job:{glob.escape(job)}:*"
         runs, tokens, micros = map(int, self._store.look("budget_runs", (today - 29, pattern))[0])
@@ -206,7 +239,11 @@ class BudgetLedger:
 
     def _limits(self, of: Iterable[tuple[Of, str]], today: int) -> list[Limit]:
         budgets = self._settings().config.budgets
-        return [limit for kind, name in of for limit in limits_of(budgets, kind, name, today)] if budgets else []
+        return (
+            [limit for kind, name in of for limit in limits_of(budgets, kind, name, today)]
+            if budgets
+            else []
+        )
 
     def _standings(self, limits: Sequence[Limit]) -> list[LimitStanding]:
         rows = self._store.look("budget_holds")
@@ -215,16 +252,24 @@ class BudgetLedger:
             before = rows
             rows = self._store.look("budget_holds")
             if rows == before:
-                break  # else something was committed in between, which may have been counted twice, never not at all
+                # else something was committed in between, which may have been counted twice, never
+                # not at all
+                break
         return found
 
-    def _look(self, limits: Sequence[Limit], rows: Mapping[str, tuple[Any, ...]]) -> list[LimitStanding]:
+    def _look(
+        self, limits: Sequence[Limit], rows: Mapping[str, tuple[Any, ...]]
+    ) -> list[LimitStanding]:
         holds = self._holds(rows)
         found = []
         for limit in limits:
             usd = limit.unit == "usd"
             place = (limit.of, limit.name)
-            mine = [each for each in holds if each.day >= limit.since and place in of_charge(each.charge)]
+            mine = [
+                each
+                for each in holds
+                if each.day >= limit.since and place in of_charge(each.charge)
+            ]
             held = sum(each.micros if usd else each.tokens for each in mine)
             lifted = self._store.look("budget_lifted", (*place, limit.field, limit.since))
             used = self.used(*place, limit.since)[usd]
@@ -251,7 +296,12 @@ class BudgetLedger:
         """What that cost; 0 where no price is known."""
         if model.partition("/")[0] in FREE:
             return 0
-        counts = (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.cache_write_tokens)
+        counts = (
+            usage.input_tokens,
+            usage.output_tokens,
+            usage.cached_tokens,
+            usage.cache_write_tokens,
+        )
         usd = cost_usd(Used("", "", model, 0, 1, *counts), catalogue_of(self._settings()))
         return round((usd or 0) * 1e6)
 
@@ -266,7 +316,9 @@ class BudgetLedger:
     def see(self, recorded: Recorded) -> None:
         """An event passes: where people are, and that something was used."""
         match recorded.event:
-            case MessageReceived(principal=principal, address=address) if principal.kind == "person":
+            case MessageReceived(principal=principal, address=address) if (
+                principal.kind == "person"
+            ):
                 self._places.pop(recorded.session, None)
                 self._places[recorded.session] = address
                 if len(self._places) > PLACES:
@@ -307,7 +359,9 @@ class BudgetLedger:
                 words = warning(standing, today, zone)
                 log.warning("%s", words)
                 try:
-                    await self._tell(waker, charge.session, f"budget:{':'.join(map(str, row))}", words)
+                    await self._tell(
+                        waker, charge.session, f"budget:{':'.join(map(str, row))}", words
+                    )
                     await self._store.change((Change("budget_warn", row),))
                 except DeskhandError as error:
                     self._near.add(charge)  # again, soon
@@ -318,7 +372,9 @@ class BudgetLedger:
         place = self._places.get(session)
         if place is not None and not place.group:
             note = Command("budget", words)
-            await waker.hand_in(Inbound(name, place, SYSTEM.id, self._clock.now(), note, session), SYSTEM)
+            await waker.hand_in(
+                Inbound(name, place, SYSTEM.id, self._clock.now(), note, session), SYSTEM
+            )
 
 
 def _counted(who: Charge, day: int, tokens: int, micros: int) -> Change:
@@ -327,7 +383,10 @@ def _counted(who: Charge, day: int, tokens: int, micros: int) -> Change:
 
 def _settled(hold: Hold, used: tuple[int, int], held: tuple[int, int]) -> Change:
     who = hold.charge
-    return Change("budget_settle", (hold.day, *used, who.person, who.agent, who.job, who.session, hold.id, *held))
+    return Change(
+        "budget_settle",
+        (hold.day, *used, who.person, who.agent, who.job, who.session, hold.id, *held),
+    )
 
 
 _: type[Budgets] = BudgetLedger

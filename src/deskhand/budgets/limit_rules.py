@@ -1,5 +1,5 @@
-"""Budgets as they are written down, and what follows from them: which hold for a call, since when they count, and how
-it is said that one is spent. Pure."""
+"""Budgets as they are written down, and what follows from them: which hold for a call, since when
+they count, and how it is said that one is spent. Pure."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ WARN_AT = 0.8
 
 
 class Limit(msgspec.Struct, frozen=True):
-    """One limit that holds for somebody or something: at most `most` since the day `since` (0: ever). US dollars are
-    counted in millionths."""
+    """One limit that holds for somebody or something: at most `most` since the day `since` (0:
+    ever). US dollars are counted in millionths."""
 
     of: Of
     name: str
@@ -45,7 +45,8 @@ class Limit(msgspec.Struct, frozen=True):
 
 
 class LimitStanding(msgspec.Struct, frozen=True):
-    """A limit and how much of it is gone: what was used, and what calls that go on hold. `extra` was added to it."""
+    """A limit and how much of it is gone: what was used, and what calls that go on hold. `extra`
+    was added to it."""
 
     limit: Limit
     used: int
@@ -68,13 +69,16 @@ class LimitStanding(msgspec.Struct, frozen=True):
 
 def of_charge(charge: Charge) -> Iterator[tuple[Of, str]]:
     """Everybody and everything that a call is counted for."""
-    for of, name in zip(OF, ("", charge.person, charge.agent, charge.job, charge.session), strict=True):
+    for of, name in zip(
+        OF, ("", charge.person, charge.agent, charge.job, charge.session), strict=True
+    ):
         if of == "all" or name:
             yield of, name
 
 
 def limits_of(budgets: Mapping[str, Budget], of: Of, name: str, today: int) -> Iterator[Limit]:
-    """What holds there. What is set by name stands over what is set for all of its kind, field by field."""
+    """What holds there. What is set by name stands over what is set for all of its kind, field by
+    field."""
     general = budgets.get(of, Budget())
     own = budgets.get(f"{of}:{name}", Budget()) if name else Budget()
     for field, (unit, per) in FIELDS.items():
@@ -82,7 +86,13 @@ def limits_of(budgets: Mapping[str, Budget], of: Of, name: str, today: int) -> I
         if most is None:
             most = getattr(general, field)
         if most is not None:
-            yield Limit(of, name, field, round(most * 1e6) if unit == "usd" else int(most), begin_of(per, today))
+            yield Limit(
+                of,
+                name,
+                field,
+                round(most * 1e6) if unit == "usd" else int(most),
+                begin_of(per, today),
+            )
 
 
 def day_of(at: float, zone: ZoneInfo) -> int:
@@ -102,7 +112,11 @@ def fresh_on(limit: Limit, today: int) -> date | None:
     if limit.per == "ever":
         return None
     first = date.fromordinal(begin_of(limit.per, today))
-    return first + timedelta(days=1) if limit.per == "day" else (first + timedelta(days=31)).replace(day=1)
+    return (
+        first + timedelta(days=1)
+        if limit.per == "day"
+        else (first + timedelta(days=31)).replace(day=1)
+    )
 
 
 class Learned(msgspec.Struct, frozen=True):
@@ -128,12 +142,20 @@ def forecast(job: str, each: Learned, runs: float, limits: Iterable[Limit]) -> B
     tokens = round(each.tokens * runs)
     micros = round(each.micros * runs)
     if not each.tokens:
-        words = f"{job} runs about {runs:,.0f} times a month; what a run uses is not known before the first one."
+        words = (
+            f"{job} runs about {runs:,.0f} times a month; what a run uses is not known before "
+            "the first one."
+        )
         return BudgetForecast(runs, 0, 0, False, words)
-    by = f"learned from {each.runs} run{'s' * (each.runs != 1)}" if each.runs else "as much as one run may use"
+    by = (
+        f"learned from {each.runs} run{'s' * (each.runs != 1)}"
+        if each.runs
+        else "as much as one run may use"
+    )
     dollars = f", about {amount('usd', micros)}" if micros else ""
     words = (
-        f"{job} runs about {runs:,.0f} times a month with {amount('tokens', round(each.tokens))} each ({by}): "
+        f"{job} runs about {runs:,.0f} times a month with "
+        f"{amount('tokens', round(each.tokens))} each ({by}): "
         f"{amount('tokens', tokens)} a month{dollars}."
     )
     for limit in limits:
@@ -141,7 +163,9 @@ def forecast(job: str, each: Learned, runs: float, limits: Iterable[Limit]) -> B
         comes = round((tokens if limit.unit == "tokens" else micros) / share)
         if comes > limit.most:
             per = f"a {limit.per}"
-            words += f" That is more than {whose(limit)} allows: {amount(limit.unit, limit.most)} {per}."
+            words += (
+                f" That is more than {whose(limit)} allows: {amount(limit.unit, limit.most)} {per}."
+            )
     return BudgetForecast(runs, tokens, micros, True, words)
 
 
@@ -157,7 +181,10 @@ def amount(unit: Literal["tokens", "usd"], number: int) -> str:
 
 def whose(limit: Limit) -> str:
     """The budget, as people call it."""
-    named = {"all": "the budget of all that is done here", "session": "the budget of this conversation"}
+    named = {
+        "all": "the budget of all that is done here",
+        "session": "the budget of this conversation",
+    }
     kinds = {"agent": "agent ", "job": "job "}
     return named.get(limit.of) or f"the budget of {kinds.get(limit.of, '')}{limit.name}"
 
@@ -177,7 +204,10 @@ def fresh(limit: Limit, today: int, zone: ZoneInfo) -> str:
     on = fresh_on(limit, today)
     if on is None:
         return "It does not become fresh by itself."
-    return f"It is fresh again on {datetime.combine(on, hour(), zone):%A, %d %B at %H:%M} ({zone.key})."
+    return (
+        f"It is fresh again on {datetime.combine(on, hour(), zone):%A, %d %B at %H:%M} "
+        f"({zone.key})."
+    )
 
 
 def spent(standing: LimitStanding, wanted: int, today: int, zone: ZoneInfo) -> str:
@@ -186,18 +216,25 @@ def spent(standing: LimitStanding, wanted: int, today: int, zone: ZoneInfo) -> s
     if not standing.most:
         change = f"deskhand budget set {quoted(limit.key)} --{limit.field.replace('_', '-')} NUMBER"
         return f"{whose(limit)} allows nothing. An owner changes it with: {change}"
-    held = f", {amount(limit.unit, standing.held)} are held by calls that go on" if standing.held else ""
+    held = (
+        f", {amount(limit.unit, standing.held)} are held by calls that go on"
+        if standing.held
+        else ""
+    )
     lift = f"deskhand budget lift {quoted(limit.key)} --per {limit.per}"
     return (
         f"{whose(limit)} is spent: {gone(standing)} are used{held}, and this call may take "
-        f"{amount(limit.unit, wanted)}. {fresh(limit, today, zone)} An owner allows as much once more with: {lift}"
+        f"{amount(limit.unit, wanted)}. {fresh(limit, today, zone)} An owner allows as much "
+        f"once more with: {lift}"
     )
 
 
 def warning(standing: LimitStanding, today: int, zone: ZoneInfo) -> str:
     """That it will soon be spent."""
     limit = standing.limit
-    said = f"{whose(limit)} is at {standing.share:.0%}: {gone(standing)}. {fresh(limit, today, zone)}"
+    said = (
+        f"{whose(limit)} is at {standing.share:.0%}: {gone(standing)}. {fresh(limit, today, zone)}"
+    )
     return said[0].upper() + said[1:]
 
 

@@ -1,4 +1,5 @@
-"""What a channel is: a place where people talk. It translates, and knows nothing of agents, stores or models."""
+"""What a channel is: a place where people talk. It translates, and knows nothing of agents, stores
+or models."""
 
 from __future__ import annotations
 
@@ -14,11 +15,13 @@ from .settings import ChannelConfig
 
 
 class Kit(msgspec.Struct, frozen=True):
-    """What a channel is given when it is opened. `secret` looks a variable up, '' where there is none; `keep` stores
-    bytes and returns their name, `kept` gives them back (raises BlobMissing); `state` is a folder for its own files.
+    """What a channel is given when it is opened. `secret` looks a variable up, '' where there is
+    none; `keep` stores bytes and returns their name, `kept` gives them back (raises BlobMissing);
+    `state` is a folder for its own files.
 
-    An entry point of `deskhand.channels` names a function from this to a Channel; it raises ConfigError, with the
-    next step, where that cannot work. It neither connects nor writes: that begins with `receive` or `send`.
+    An entry point of `deskhand.channels` names a function from this to a Channel; it raises
+    ConfigError, with the next step, where that cannot work. It neither connects nor writes: that
+    begins with `receive` or `send`.
     """
 
     name: str
@@ -44,23 +47,27 @@ class Channel(Protocol):
         ...
 
     def receive(self) -> AsyncIterator[Inbound]:
-        """What people write, for as long as it is iterated; an async generator, which is closed at the end. When the
-        next one is asked for, the one before is safe: only then may it be confirmed to the platform. Raises
-        ChannelError when the platform is away; iterating anew then delivers again what was not confirmed."""
+        """What people write, for as long as it is iterated; an async generator, which is closed at
+        the end. When the next one is asked for, the one before is safe: only then may it be
+        confirmed to the platform. Raises ChannelError when the platform is away; iterating anew
+        then delivers again what was not confirmed."""
         ...
 
     async def send(self, outgoing: Outgoing, mark: str) -> str:
-        """Say it, and return the platform's id of the message. `mark` is a note for the reader (`may be a
-        duplicate`), or ''. Raises SendRefused when it can never work, ChannelError when it may work later."""
+        """Say it, and return the platform's id of the message. `mark` is a note for the reader
+        (`may be a duplicate`), or ''. Raises SendRefused when it can never work, ChannelError when
+        it may work later."""
         ...
 
 
 @runtime_checkable
 class Instructing(Protocol):
-    """A channel that has something to tell the model about a place: who can be named there, how text must look."""
+    """A channel that has something to tell the model about a place: who can be named there, how
+    text must look."""
 
     def instructions(self, address: Address) -> str:
-        """It stands at the end of the prompt; it should change seldom, as the model then reads everything anew."""
+        """It stands at the end of the prompt; it should change seldom, as the model then reads
+        everything anew."""
         ...
 
 
@@ -69,14 +76,14 @@ class Editing(Protocol):
     """A channel whose messages can be changed after they were sent."""
 
     def edits_at(self, address: Address) -> float:
-        """How many seconds must lie between two changes at this address; 0 where an answer is not to be shown while
-        it is written."""
+        """How many seconds must lie between two changes at this address; 0 where an answer is not
+        to be shown while it is written."""
         ...
 
     async def edit(self, platform_id: str, outgoing: Outgoing, mark: str) -> str:
-        """Make the message say this instead, all of it: what does not fit is sent behind it. Doing it again changes
-        nothing, but for what was sent behind: `mark` is for that. Where the message is gone, it is sent anew. Returns
-        the id as `send` does, and raises the same."""
+        """Make the message say this instead, all of it: what does not fit is sent behind it. Doing
+        it again changes nothing, but for what was sent behind: `mark` is for that. Where the
+        message is gone, it is sent anew. Returns the id as `send` does, and raises the same."""
         ...
 
 
@@ -85,14 +92,15 @@ class Removing(Protocol):
     """A channel whose messages can be taken away after they were sent."""
 
     async def remove(self, platform_id: str, address: Address) -> None:
-        """Take the message away; where it is gone already, nothing happens. Raises SendRefused when that can never
-        work, ChannelError when it may work later."""
+        """Take the message away; where it is gone already, nothing happens. Raises SendRefused when
+        that can never work, ChannelError when it may work later."""
         ...
 
 
 @runtime_checkable
 class Acknowledging(Protocol):
-    """A channel that can show somebody that their message was read, while they wait for what comes of it."""
+    """A channel that can show somebody that their message was read, while they wait for what comes
+    of it."""
 
     async def acknowledge(self, inbound: Inbound) -> None:
         """Mark the message, or say it in one short line. Raises ChannelError."""
@@ -134,7 +142,8 @@ class Closing(Protocol):
 
 
 class ChannelHealth(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Facts about a channel, times in seconds since the epoch, 0 for never. `error` is the last one, as a sentence."""
+    """Facts about a channel, times in seconds since the epoch, 0 for never. `error` is the last
+    one, as a sentence."""
 
     ok_at: float = 0.0
     error_at: float = 0.0
@@ -150,7 +159,8 @@ class Healthy(Protocol):
 
 @runtime_checkable
 class Allowing(Protocol):
-    """A channel whose configuration names people who may write without being users: they are guests."""
+    """A channel whose configuration names people who may write without being users: they are
+    guests."""
 
     @property
     def allow_from(self) -> tuple[str, ...]:

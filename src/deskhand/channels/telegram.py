@@ -1,7 +1,7 @@
 """Telegram, through python-telegram-bot: one bot, read by long polling.
 
-https://core.telegram.org/bots/api. An update is confirmed by asking for the one after it, so it is confirmed when the
-next inbound is asked for, and never before.
+https://core.telegram.org/bots/api. An update is confirmed by asking for the one after it, so it is
+confirmed when the next inbound is asked for, and never before.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ LONG_CHARS = 5_000
 UPDATES = ["message", "edited_message", "callback_query", "message_reaction"]
 EDIT_S = 1.0
 GROUP_EDIT_S = 3.5
-"""One message a second in a chat, 20 a minute in a group: https://core.telegram.org/bots/faq#my-bot-is-hitting-limits."""
+"""One message a second in a chat, 20 a minute in a group:
+https://core.telegram.org/bots/faq#my-bot-is-hitting-limits."""
 ALERT_CHARS = 200
 REMEMBERED = 200
 PHOTO_BYTES = 10 * 2**20
@@ -67,23 +68,33 @@ def open_telegram(kit: Kit) -> TelegramChannel:
     variable = kit.config.token_env or "TELEGRAM_BOT_TOKEN"
     token = kit.secret(variable)
     if not token:
-        raise ConfigError(f"{variable} is not set: get a token from @BotFather and put {variable}=… into the .env file")
+        raise ConfigError(
+            f"{variable} is not set: get a token from @BotFather and put {variable}=… into "
+            "the .env file"
+        )
     if not _TOKEN.fullmatch(token):
-        raise ConfigError(f"{variable} holds no token of a bot: it looks like 123456:ABC-…, as @BotFather gives it")
+        raise ConfigError(
+            f"{variable} holds no token of a bot: it looks like 123456:ABC-…, as @BotFather "
+            "gives it"
+        )
     if named := [each for each in kit.config.allow_from if not str(each).lstrip("-").isdecimal()]:
-        raise ConfigError(f"allow_from has {named[0]!r}: names change hands, so write the person's number instead")
+        raise ConfigError(
+            f"allow_from has {named[0]!r}: names change hands, so write the person's number instead"
+        )
     return TelegramChannel(kit, token)
 
 
 class _Sent(msgspec.Struct):
-    """What has become of a message that takes several: the ids so far, and whether the next may have arrived."""
+    """What has become of a message that takes several: the ids so far, and whether the next may
+    have arrived."""
 
     ids: list[str] = []
     doubt: bool = False
 
 
 class TelegramChannel:
-    """One bot. What it says is formatted with entities, and without previews of links, which would fetch them."""
+    """One bot. What it says is formatted with entities, and without previews of links, which would
+    fetch them."""
 
     idempotent = False
 
@@ -93,7 +104,9 @@ class TelegramChannel:
         self._token = token
         base = kit.config.base_url.rstrip("/") or "https://api.telegram.org"
         self._requests = (
-            HTTPXRequest(16, read_timeout=30, write_timeout=30, connect_timeout=10, pool_timeout=10),
+            HTTPXRequest(
+                16, read_timeout=30, write_timeout=30, connect_timeout=10, pool_timeout=10
+            ),
             HTTPXRequest(1, read_timeout=10, connect_timeout=10),
         )
         self._bot = telegram.Bot(token, f"{base}/bot", f"{base}/file/bot", *self._requests)
@@ -119,16 +132,21 @@ class TelegramChannel:
     async def _begin(self) -> Reader:
         async with self._told():
             await self._open()
-            # What a webhook was set for before: long polling does not work beside one. Nothing that waits is dropped.
+            # What a webhook was set for before: long polling does not work beside one. Nothing that
+            # waits is dropped.
             await self._bot.delete_webhook()
             with suppress(faults.TelegramError):  # a menu is a nicety
-                await self._bot.set_my_commands([(command.name, command.help) for command in COMMANDS.values()])
+                await self._bot.set_my_commands(
+                    [(command.name, command.help) for command in COMMANDS.values()]
+                )
         all_groups = self._kit.config.groups == "all"
         return Reader(self.name, self._me, self._fetch, self._kit.keep, all_groups=all_groups)
 
     async def _poll(self, offset: int) -> tuple[telegram.Update, ...]:
         async with self._told():
-            return await self._bot.get_updates(offset or None, timeout=POLL_S, allowed_updates=UPDATES)
+            return await self._bot.get_updates(
+                offset or None, timeout=POLL_S, allowed_updates=UPDATES
+            )
 
     async def _read(self, reader: Reader, update: telegram.Update) -> list[Inbound]:
         query = update.callback_query
@@ -149,12 +167,17 @@ class TelegramChannel:
         """Two that read one bot take each other's messages: only one of this home may."""
         digest = sha256(self._token.encode()).hexdigest()[:16]
         make_private(self._kit.state)
-        fd = os.open(self._kit.state / f"poll-{digest}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fd = os.open(
+            self._kit.state / f"poll-{digest}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
+        )
         try:
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                why = "another channel of this Deskhand reads the same bot: give each a token of its own"
+                why = (
+                    "another channel of this Deskhand reads the same bot: give each a token of "
+                    "its own"
+                )
                 raise self._noted(ChannelError(why, retry_after_s=30)) from error
             yield
         finally:
@@ -181,11 +204,14 @@ class TelegramChannel:
             for pressed, query in self._pressed_at(ask.ask_id, outgoing.address):
                 await self._alert(query, "")  # what came of it stands there: the button may rest
                 if pressed != name:  # a message whose arrival nobody was told of
-                    await self._say(replace(outgoing, key=f"{outgoing.key}:{pressed}"), mark, pressed)
+                    await self._say(
+                        replace(outgoing, key=f"{outgoing.key}:{pressed}"), mark, pressed
+                    )
         return name
 
     def _pressed_at(self, ask_id: str, address: Address) -> list[tuple[str, str]]:
-        """The messages in this chat whose buttons were pressed for that, each with its query; they are forgotten."""
+        """The messages in this chat whose buttons were pressed for that, each with its query; they
+        are forgotten."""
         pressed = self._pressed.pop(ask_id, [])
         here = [each for each in pressed if each[0].rpartition(":")[0] == address.chat]
         if others := [each for each in pressed if each not in here]:
@@ -228,12 +254,15 @@ class TelegramChannel:
     async def _say(self, outgoing: Outgoing, mark: str, into: str) -> str:
         """Say it in as many messages as it takes; the first of them is written over message `into`.
 
-        What has arrived is remembered, so that the next try goes on behind it and marks only what is in doubt.
+        What has arrived is remembered, so that the next try goes on behind it and marks only what
+        is in doubt.
         """
         cut = partial(pieces_of, outgoing, over=bool(into))
         long = sum(len(part.text) for part in outgoing.parts if isinstance(part, Text)) > LONG_CHARS
         pieces = await anyio.to_thread.run_sync(cut) if long else cut()
-        asks = max((i for i, piece in enumerate(pieces) if piece.file is None), default=0)  # where its buttons are
+        asks = max(
+            (i for i, piece in enumerate(pieces) if piece.file is None), default=0
+        )  # where its buttons are
         known = self._known.setdefault(outgoing.key, _Sent())
         if len(self._known) > REMEMBERED:
             del self._known[next(iter(self._known))]
@@ -244,7 +273,11 @@ class TelegramChannel:
         try:
             await self._open()
             for i in range(len(known.ids), len(pieces)):
-                piece = replace(pieces[i], words=noted(pieces[i].words, mark)) if i == doubtful else pieces[i]
+                piece = (
+                    replace(pieces[i], words=noted(pieces[i].words, mark))
+                    if i == doubtful
+                    else pieces[i]
+                )
                 first = outgoing if i == 0 else replace(outgoing, reply_to="")
                 if piece.file is not None:
                     known.ids.append(await self._file(first, piece, piece.file))
@@ -260,7 +293,9 @@ class TelegramChannel:
         self._known.pop(outgoing.key, None)
         return next(iter(known.ids[asks if outgoing.ask is not None else 0 :]), "")
 
-    async def _text(self, outgoing: Outgoing, rich: Rich, keys: telegram.InlineKeyboardMarkup | None, into: str) -> str:
+    async def _text(
+        self, outgoing: Outgoing, rich: Rich, keys: telegram.InlineKeyboardMarkup | None, into: str
+    ) -> str:
         """One message. What Telegram does not like in the formatting is left out."""
         chat = chat_of(outgoing.address)
         entities = [entity(span) for span in rich.spans]
@@ -270,7 +305,12 @@ class TelegramChannel:
             if number is not None:
                 try:
                     await self._bot.edit_message_text(
-                        rich.text, chat, number, entities=entities, reply_markup=keys, link_preview_options=quiet
+                        rich.text,
+                        chat,
+                        number,
+                        entities=entities,
+                        reply_markup=keys,
+                        link_preview_options=quiet,
                     )
                     return into
                 except faults.BadRequest as error:
@@ -306,7 +346,11 @@ class TelegramChannel:
         if len(data) > FILE_BYTES:
             why = f"{name} has more than the 50 MB that Telegram takes"
             return await self._text(outgoing, noted(words, why), None, "")
-        about = place_of(outgoing) | {"filename": name, "caption": words.text or None, "write_timeout": 60}
+        about = place_of(outgoing) | {
+            "filename": name,
+            "caption": words.text or None,
+            "write_timeout": 60,
+        }
         about["caption_entities"] = [entity(span) for span in words.spans]
         try:
             if isinstance(file, Image) and len(data) <= PHOTO_BYTES:
@@ -329,7 +373,9 @@ class TelegramChannel:
         async with self._told():
             await self._open()
             try:
-                return await self._bot.answer_callback_query(query, words[:ALERT_CHARS], show_alert=bool(words))
+                return await self._bot.answer_callback_query(
+                    query, words[:ALERT_CHARS], show_alert=bool(words)
+                )
             except faults.BadRequest:
                 return False
 
@@ -341,7 +387,9 @@ class TelegramChannel:
     async def introduce(self) -> Introduction:
         async with self._told():
             await self._open()
-        return Introduction(self._me.username or self._me.first_name, f"https://t.me/{self._me.username}")
+        return Introduction(
+            self._me.username or self._me.first_name, f"https://t.me/{self._me.username}"
+        )
 
     def health(self) -> ChannelHealth:
         return self._health
@@ -381,4 +429,8 @@ _editing: type[Editing] = TelegramChannel
 _typing: type[Typing] = TelegramChannel
 _healthy: type[Healthy] = TelegramChannel
 _more: tuple[type[Removing], type[Acknowledging]] = (TelegramChannel, TelegramChannel)
-_others: tuple[type[Closing], type[Instructing], type[Allowing]] = (TelegramChannel, TelegramChannel, TelegramChannel)
+_others: tuple[type[Closing], type[Instructing], type[Allowing]] = (
+    TelegramChannel,
+    TelegramChannel,
+    TelegramChannel,
+)

@@ -13,7 +13,8 @@ from ..types.labels import Label
 from ..types.messages import Audio, File, Image, Message, Part, Text
 
 PRESS = "press:"
-"""What the id of a pressed button begins with, so that an answer to it can be told from one to a message."""
+"""What the id of a pressed button begins with, so that an answer to it can be told from one to a
+message."""
 DOWNLOAD_BYTES = 20 * 2**20
 """What Telegram gives to a bot at most: https://core.telegram.org/bots/api#getfile."""
 _COMMAND = re.compile(r"/\w{1,32}@(\w+)")
@@ -37,13 +38,22 @@ def number_of(name: str) -> int | None:
     return int(number) if number.isdecimal() and not name.startswith(PRESS) else None
 
 
-_Sent = telegram.PhotoSize | telegram.Voice | telegram.Document | telegram.Audio | telegram.Video | telegram.VideoNote
+_Sent = (
+    telegram.PhotoSize
+    | telegram.Voice
+    | telegram.Document
+    | telegram.Audio
+    | telegram.Video
+    | telegram.VideoNote
+)
 
 
 class Reader:
     """Reads updates for one bot. `all_groups`: what is said in a group need not be meant for it."""
 
-    def __init__(self, channel: str, me: telegram.User, fetch: Fetch, keep: Keep, *, all_groups: bool) -> None:
+    def __init__(
+        self, channel: str, me: telegram.User, fetch: Fetch, keep: Keep, *, all_groups: bool
+    ) -> None:
         self._channel = channel
         self._me = me
         self._fetch = fetch
@@ -51,8 +61,8 @@ class Reader:
         self._all_groups = all_groups
 
     async def read(self, update: telegram.Update, now: float) -> Sequence[Inbound]:
-        """What there is in it for an agent, in order; nothing, for most kinds. Raises TelegramError where a file could
-        not be fetched now."""
+        """What there is in it for an agent, in order; nothing, for most kinds. Raises TelegramError
+        where a file could not be fetched now."""
         if update.message is not None:
             return await self._said(update.message)
         if update.edited_message is not None:
@@ -74,25 +84,45 @@ class Reader:
         reply_to = ""
         if replied is not None and replied.forum_topic_created is None:
             reply_to = message_id(message.chat.id, replied.message_id)
-        return (self._inbound(name, message, Said(Message("user", parts)), message.date.timestamp(), reply_to),)
+        return (
+            self._inbound(
+                name, message, Said(Message("user", parts)), message.date.timestamp(), reply_to
+            ),
+        )
 
     def _edited(self, message: telegram.Message, update_id: int) -> Sequence[Inbound]:
         text = self._text(message)
         if not text or not self._is_meant(message):
             return ()
-        body = Edit(message_id(message.chat.id, message.message_id), Message("user", (_words(message, text),)))
+        body = Edit(
+            message_id(message.chat.id, message.message_id),
+            Message("user", (_words(message, text),)),
+        )
         at = (message.edit_date or message.date).timestamp()
         return (self._inbound(f"edit:{update_id}", message, body, at),)
 
-    def _inbound(self, name: str, message: telegram.Message, body: Body, at: float, reply_to: str = "") -> Inbound:
-        # Somebody may write in the name of a group or a channel: then it is that which speaks, whoever it was.
+    def _inbound(
+        self, name: str, message: telegram.Message, body: Body, at: float, reply_to: str = ""
+    ) -> Inbound:
+        # Somebody may write in the name of a group or a channel: then it is that which speaks,
+        # whoever it was.
         by = message.sender_chat or message.from_user
         sender = str(by.id) if by is not None else ""
-        bot = message.sender_chat is None and message.from_user is not None and message.from_user.is_bot
-        return Inbound(name, self._address(message), sender, at, body, reply_to=reply_to, by_program=bot)
+        bot = (
+            message.sender_chat is None
+            and message.from_user is not None
+            and message.from_user.is_bot
+        )
+        return Inbound(
+            name, self._address(message), sender, at, body, reply_to=reply_to, by_program=bot
+        )
 
     def _address(self, message: telegram.Message) -> Address:
-        thread = str(message.message_thread_id) if message.is_topic_message and message.message_thread_id else ""
+        thread = (
+            str(message.message_thread_id)
+            if message.is_topic_message and message.message_thread_id
+            else ""
+        )
         group = message.chat.type != ChatType.PRIVATE
         return Address(self._channel, str(self._me.id), str(message.chat.id), thread, group)
 
@@ -106,25 +136,47 @@ class Reader:
         if not choice:
             return ()
         name = f"{PRESS}{query.id}"
-        address = Address(self._channel, str(self._me.id), str(message.chat.id), "", message.chat.type != "private")
+        address = Address(
+            self._channel,
+            str(self._me.id),
+            str(message.chat.id),
+            "",
+            message.chat.type != "private",
+        )
         if isinstance(message, telegram.Message):
             address = self._address(message)
         who = query.from_user
-        return (Inbound(name, address, str(who.id), now, Answer(ask_id, choice), by_program=who.is_bot),)
+        return (
+            Inbound(name, address, str(who.id), now, Answer(ask_id, choice), by_program=who.is_bot),
+        )
 
-    def _reacted(self, changed: telegram.MessageReactionUpdated, update_id: int) -> Sequence[Inbound]:
+    def _reacted(
+        self, changed: telegram.MessageReactionUpdated, update_id: int
+    ) -> Sequence[Inbound]:
         if changed.user is None:
             return ()
-        old, new = ([_emoji(each) for each in list_] for list_ in (changed.old_reaction, changed.new_reaction))
+        old, new = (
+            [_emoji(each) for each in list_]
+            for list_ in (changed.old_reaction, changed.new_reaction)
+        )
         of = message_id(changed.chat.id, changed.message_id)
         group = changed.chat.type != ChatType.PRIVATE
         address = Address(self._channel, str(self._me.id), str(changed.chat.id), "", group)
-        changes = [(each, False) for each in old if each not in new] + [(each, True) for each in new if each not in old]
+        changes = [(each, False) for each in old if each not in new] + [
+            (each, True) for each in new if each not in old
+        ]
         at = changed.date.timestamp()
         who = str(changed.user.id)
         bot = changed.user.is_bot
         return [
-            Inbound(f"reaction:{update_id}:{i}", address, who, at, Reaction(of, emoji, added), by_program=bot)
+            Inbound(
+                f"reaction:{update_id}:{i}",
+                address,
+                who,
+                at,
+                Reaction(of, emoji, added),
+                by_program=bot,
+            )
             for i, (emoji, added) in enumerate(changes)
         ]
 
@@ -139,7 +191,11 @@ class Reader:
         if message.chat.type == ChatType.PRIVATE or self._all_groups:
             return True
         replied = message.reply_to_message
-        if replied is not None and replied.from_user is not None and replied.from_user.id == self._me.id:
+        if (
+            replied is not None
+            and replied.from_user is not None
+            and replied.from_user.id == self._me.id
+        ):
             return True
         named = re.search(rf"@{re.escape(str(self._me.username))}\b", text, re.IGNORECASE)
         return named is not None or text.startswith("/")
@@ -160,7 +216,9 @@ class Reader:
         if text and message.forward_origin is not None:
             # It is not their word that they pass on: it enters as what stands in a file does.
             data = text.encode()
-            parts.append(File(await self._keep(data), "forwarded message.txt", "text/plain", len(data)))
+            parts.append(
+                File(await self._keep(data), "forwarded message.txt", "text/plain", len(data))
+            )
         elif text:
             parts.append(_words(message, text))
         return tuple(parts)
@@ -185,7 +243,9 @@ class Reader:
 
     async def _file(self, found: _Sent, name: str, mime: str) -> Part:
         size = found.file_size or 0
-        too_big = Text(f"[{name} was not fetched: Telegram gives files above 20 MB to no bot]\n", PASSED_ON)
+        too_big = Text(
+            f"[{name} was not fetched: Telegram gives files above 20 MB to no bot]\n", PASSED_ON
+        )
         if size > DOWNLOAD_BYTES:
             return too_big
         try:
@@ -197,7 +257,12 @@ class Reader:
         blob = await self._keep(data)
         if isinstance(found, telegram.Voice):
             return Audio(blob, mime)
-        if isinstance(found, telegram.PhotoSize) or mime in ("image/png", "image/jpeg", "image/webp", "image/gif"):
+        if isinstance(found, telegram.PhotoSize) or mime in (
+            "image/png",
+            "image/jpeg",
+            "image/webp",
+            "image/gif",
+        ):
             return Image(blob, mime, name)
         return File(blob, name, mime, len(data))
 

@@ -1,4 +1,5 @@
-"""What is to be said, as Telegram takes it; and what Telegram answers, in our words. All of it pure."""
+"""What is to be said, as Telegram takes it; and what Telegram answers, in our words. All of it
+pure."""
 
 from __future__ import annotations
 
@@ -41,9 +42,14 @@ def translated(error: faults.TelegramError) -> ChannelError:
         case faults.ChatMigrated():
             return SendRefused(f"the group has moved to {error.new_chat_id}: write there")
         case faults.InvalidToken():
-            return LoginRefused("Telegram does not know this token: get a new one from @BotFather", 300, unsent=True)
+            return LoginRefused(
+                "Telegram does not know this token: get a new one from @BotFather", 300, unsent=True
+            )
         case faults.Conflict():
-            why = "another program reads this bot, so neither gets all messages: end it, or take a bot of your own"
+            why = (
+                "another program reads this bot, so neither gets all messages: end it, or take "
+                "a bot of your own"
+            )
             return ChannelError(why, 10)
     unsent = isinstance(error.__cause__, _UNSENT)
     return ChannelError(f"Telegram could not be reached: {error}", unsent=unsent)
@@ -62,7 +68,9 @@ def place_of(outgoing: Outgoing) -> dict[str, Any]:
         place["message_thread_id"] = int(outgoing.address.thread)
     number = number_of(outgoing.reply_to)
     if number is not None:
-        place["reply_parameters"] = telegram.ReplyParameters(number, allow_sending_without_reply=True)
+        place["reply_parameters"] = telegram.ReplyParameters(
+            number, allow_sending_without_reply=True
+        )
     return place
 
 
@@ -74,8 +82,9 @@ class Piece(msgspec.Struct, frozen=True):
 
 
 def pieces_of(outgoing: Outgoing, *, over: bool = False) -> list[Piece]:
-    """The messages that it takes. The words stand under the first file, and go on behind it where they are too long
-    for that; with `over` they are written over a message that is there, which takes no file."""
+    """The messages that it takes. The words stand under the first file, and go on behind it where
+    they are too long for that; with `over` they are written over a message that is there, which
+    takes no file."""
     files = [part for part in outgoing.parts if isinstance(part, Image | File)]
     captioned = bool(files) and outgoing.ask is None and not over
     texts = texts_of(outgoing, first=CAPTION_UNITS - NOTE_UNITS if captioned else 0)
@@ -88,8 +97,9 @@ def pieces_of(outgoing: Outgoing, *, over: bool = False) -> list[Piece]:
 
 
 def texts_of(outgoing: Outgoing, first: int = 0) -> list[Rich]:
-    """The words, in pieces that leave room for a note, the first one of at most `first` units where that is given. What
-    is to be allowed is shown byte for byte. Of a question that is decided it is the last piece, where its buttons were.
+    """The words, in pieces that leave room for a note, the first one of at most `first` units where
+    that is given. What is to be allowed is shown byte for byte. Of a question that is decided it is
+    the last piece, where its buttons were.
     """
     ask = outgoing.ask
     limit = TEXT_UNITS - NOTE_UNITS
@@ -111,19 +121,26 @@ def noted(rich: Rich, note: str) -> Rich:
     if not note:
         return rich
     head = f"({note})\n"
-    moved = (Span(each.kind, each.start + len(head), each.end + len(head), each.detail) for each in rich.spans)
-    return Rich((head + rich.text).rstrip(), (Span("italic", 0, len(head) - 1), *moved), rich.guarded)
+    moved = (
+        Span(each.kind, each.start + len(head), each.end + len(head), each.detail)
+        for each in rich.spans
+    )
+    return Rich(
+        (head + rich.text).rstrip(), (Span("italic", 0, len(head) - 1), *moved), rich.guarded
+    )
 
 
 def entity(span: Span) -> telegram.MessageEntity:
     detail = span.detail or None
     url, language = (detail, None) if span.kind == "text_link" else (None, detail)
-    return telegram.MessageEntity(span.kind, span.start, span.end - span.start, url=url, language=language)
+    return telegram.MessageEntity(
+        span.kind, span.start, span.end - span.start, url=url, language=language
+    )
 
 
 def buttons(ask: Choices | None) -> telegram.InlineKeyboardMarkup | None:
-    """A button for each answer. It sends the ask's id, which nobody can guess, and the answer, or its number where
-    that is too long: then it is read off the button."""
+    """A button for each answer. It sends the ask's id, which nobody can guess, and the answer, or
+    its number where that is too long: then it is read off the button."""
     if ask is None or ask.decided or not 0 < len(ask.choices) <= BUTTONS:
         return None
     row: list[telegram.InlineKeyboardButton] = []

@@ -1,4 +1,5 @@
-"""A table as a phone shows it: in columns of a fixed width, or as a list where that would be too wide."""
+"""A table as a phone shows it: in columns of a fixed width, or as a list where that would be too
+wide."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ Row = tuple[str, ...]
 
 
 def read_table(tokens: Sequence[Token]) -> list[Row]:
-    """The cells of a table from its opening token on, row by row, the head first. They are plain words."""
+    """The cells of a table from its opening token on, row by row, the head first. They are plain
+    words."""
     rows: list[list[str]] = []
     for token in tokens:
         if token.type == "tr_open":
@@ -39,7 +41,8 @@ def alignments(tokens: Sequence[Token]) -> list[str]:
 
 
 def in_columns(rows: Sequence[Row], aligned: Sequence[str]) -> str:
-    """All of it in columns, with a line beneath the head; '' where that is wider than a phone shows."""
+    """All of it in columns, with a line beneath the head; '' where that is wider than a phone
+    shows."""
     widths = [max(cells(row[i]) for row in rows) for i in range(len(rows[0]))]
     if sum(widths) + len(GAP) * (len(widths) - 1) > WIDTH:
         return ""
@@ -54,7 +57,9 @@ def in_list(rows: Sequence[Row]) -> list[tuple[str, list[str]]]:
     found = []
     for row in body:
         pairs = zip(head[1:], row[1:], strict=True)
-        found.append((row[0], [f"{name}: {cell}" if name else cell for name, cell in pairs if cell]))
+        found.append(
+            (row[0], [f"{name}: {cell}" if name else cell for name, cell in pairs if cell])
+        )
     return found
 
 

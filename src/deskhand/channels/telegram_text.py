@@ -1,7 +1,9 @@
-"""Markdown as Telegram shows it: plain text and what of it is bold, code, a link; cut to the length that it takes.
+"""Markdown as Telegram shows it: plain text and what of it is bold, code, a link; cut to the length
+that it takes.
 
-https://core.telegram.org/bots/api#messageentity: lengths and offsets count UTF-16 code units. With entities there is
-nothing to escape, so nothing that a model writes can break a message or be taken for markup.
+https://core.telegram.org/bots/api#messageentity: lengths and offsets count UTF-16 code units. With
+entities there is nothing to escape, so nothing that a model writes can break a message or be taken
+for markup.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ _LINKS = ("http://", "https://", "tg://", "mailto:")
 
 
 class Span(msgspec.Struct, frozen=True):
-    """A stretch of text with a style. `detail` is the address of a link, or the language of code."""
+    """A stretch of text with a style. `detail` is the address of a link, or the language of
+    code."""
 
     kind: str
     start: int
@@ -39,8 +42,8 @@ class Span(msgspec.Struct, frozen=True):
 
 
 class Rich(msgspec.Struct, frozen=True):
-    """Text with its spans, whose places count UTF-16 code units. `guarded`: no address in it leads anywhere but those
-    that its spans link to."""
+    """Text with its spans, whose places count UTF-16 code units. `guarded`: no address in it leads
+    anywhere but those that its spans link to."""
 
     text: str
     spans: tuple[Span, ...] = ()
@@ -53,18 +56,23 @@ def units(text: str) -> int:
 
 
 def render(markdown: str) -> Rich:
-    """What the text says, and how it is to look. Anything that is no Markdown comes out as it was."""
+    """What the text says, and how it is to look. Anything that is no Markdown comes out as it
+    was."""
     out = _Out()
     if len(markdown) <= MARKDOWN_CHARS:
-        parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"]).disable("reference")
+        parser = (
+            MarkdownIt("commonmark", {"html": False})
+            .enable(["strikethrough", "table"])
+            .disable("reference")
+        )
         _blocks(parser.parse(markdown), out)
     rich = out.rich()
     return rich if rich.text else Rich(markdown.strip())
 
 
 def guard(rich: Rich, links: Collection[str] | None) -> Rich:
-    """The text with everything as code that Telegram would make a link of, but for these addresses; and with no link to
-    another one. None leaves all as it is."""
+    """The text with everything as code that Telegram would make a link of, but for these addresses;
+    and with no link to another one. None leaves all as it is."""
     if links is None:
         return rich
     places = _Places(rich.text)
@@ -89,8 +97,8 @@ def guard(rich: Rich, links: Collection[str] | None) -> Rich:
 
 
 def _apart(span: Span, dead: list[tuple[int, int]]) -> Iterator[Span]:
-    """What is left of a style beside these stretches, which become code: nothing else lies within that. A quote holds
-    code, and what is code stays."""
+    """What is left of a style beside these stretches, which become code: nothing else lies within
+    that. A quote holds code, and what is code stays."""
     if span.kind == "blockquote" or span.kind in _CODE:
         yield span
         return
@@ -151,8 +159,17 @@ class _Out:
         text = "".join(self._pieces)
         kept = text.rstrip()
         end = units(kept)
-        spans = (Span(each.kind, each.start, min(each.end, end), each.detail) for each in self.spans)
-        return Rich(kept, tuple(sorted((each for each in spans if each.start < each.end), key=lambda each: each.start)))
+        spans = (
+            Span(each.kind, each.start, min(each.end, end), each.detail) for each in self.spans
+        )
+        return Rich(
+            kept,
+            tuple(
+                sorted(
+                    (each for each in spans if each.start < each.end), key=lambda each: each.start
+                )
+            ),
+        )
 
 
 def _blocks(tokens: Sequence[Token], out: _Out) -> None:
@@ -255,8 +272,9 @@ def _inline(tokens: Sequence[Token], out: _Out) -> None:
 
 
 def split(rich: Rich, limit: int = TEXT_UNITS, first: int = 0) -> Iterator[Rich]:
-    """The text in pieces of at most `limit` units, cut at a blank line, a line, a word, or else anywhere between two
-    characters. The first one has at most `first` units, where that is given. Spans go on in the next piece."""
+    """The text in pieces of at most `limit` units, cut at a blank line, a line, a word, or else
+    anywhere between two characters. The first one has at most `first` units, where that is given.
+    Spans go on in the next piece."""
     text = rich.text
     at = 0
     offset = 0
@@ -284,7 +302,9 @@ def split(rich: Rich, limit: int = TEXT_UNITS, first: int = 0) -> Iterator[Rich]
 def _within(spans: Sequence[Span], start: int, end: int) -> Iterator[Span]:
     for span in spans:
         if span.start < end and span.end > start:
-            yield Span(span.kind, max(span.start, start) - start, min(span.end, end) - start, span.detail)
+            yield Span(
+                span.kind, max(span.start, start) - start, min(span.end, end) - start, span.detail
+            )
 
 
 def _fitting(text: str, limit: int) -> int:

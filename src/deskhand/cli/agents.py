@@ -51,7 +51,12 @@ def list_(limit: int | None, config: str | None) -> None:
 @agents.command()
 @click.argument("name")
 @click.option(
-    "--model", "-m", "models", multiple=True, metavar="PROVIDER/NAME", help="Its models, the first one first."
+    "--model",
+    "-m",
+    "models",
+    multiple=True,
+    metavar="PROVIDER/NAME",
+    help="Its models, the first one first.",
 )
 @config_option
 def add(name: str, models: tuple[str, ...], config: str | None) -> None:
@@ -63,7 +68,9 @@ def add(name: str, models: tuple[str, ...], config: str | None) -> None:
     """
     settings = settings_of(config)
     if not NAME.fullmatch(name) or name in TAKEN:
-        fail(f"{name!r} cannot be a name: use small letters, digits, - and _, such as 'coder'", USAGE)
+        fail(
+            f"{name!r} cannot be a name: use small letters, digits, - and _, such as 'coder'", USAGE
+        )
     if name in settings.agents:
         fail(f"there is an agent {name!r} already; `deskhand agents` lists them", USAGE)
     try:
@@ -71,15 +78,22 @@ def add(name: str, models: tuple[str, ...], config: str | None) -> None:
             if missing := Models(settings).check(model):
                 click.echo(f"deskhand: {missing}", err=True)
         text = _text(settings)
-        for first in () if settings.config.agents else settings.agents:  # who is there without being named, stays first
+        for first in (
+            () if settings.config.agents else settings.agents
+        ):  # who is there without being named, stays first
             text = set_key(text, ["agents", first], {})
-        _write(settings, set_key(text, ["agents", name], {"models": list(models)} if models else {}))
+        _write(
+            settings, set_key(text, ["agents", name], {"models": list(models)} if models else {})
+        )
         make_home(read_settings(settings.file), (name,))
     except OSError as error:
         fail(f"cannot write {error.filename}: {error.strerror}")
     except DeskhandError as error:
         fail(str(error), USAGE)
-    click.echo(f"Made {name}, in {plain(str(settings.home.workspace(name)))}. Talk to it: deskhand --agent {name}")
+    click.echo(
+        f"Made {name}, in {plain(str(settings.home.workspace(name)))}. Talk to it: deskhand "
+        f"--agent {name}"
+    )
 
 
 @agents.command()
@@ -112,13 +126,16 @@ def _list(settings: Settings, limit: int | None) -> None:
     for name in settings.agents[:limit]:
         agent = settings.agent(name)
         place = agent.workspace or str(settings.home.workspace(name))
-        tools = ", ".join((*([agent.profile] if agent.profile else []), *(agent.tools or ()))) or "none"
+        tools = (
+            ", ".join((*([agent.profile] if agent.profile else []), *(agent.tools or ()))) or "none"
+        )
         rows.append((name, ", ".join(agent.models) or "no model", tools, place))
     table(("agent", "models", "tools", "workspace"), rows)
 
 
 def _text(settings: Settings) -> str:
-    """The text of the configuration. Raises ConfigError where its agents are not written as ours."""
+    """The text of the configuration. Raises ConfigError where its agents are not written as
+    ours."""
     try:
         text = read_text(settings.file)
     except FileNotFoundError:

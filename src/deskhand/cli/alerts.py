@@ -21,7 +21,14 @@ SHOWN = 5
 
 
 @click.command()
-@click.option("-n", "--limit", type=click.IntRange(1, 200), default=20, show_default=True, help="Show so many.")
+@click.option(
+    "-n",
+    "--limit",
+    type=click.IntRange(1, 200),
+    default=20,
+    show_default=True,
+    help="Show so many.",
+)
 @json_option
 @config_option
 def alerts(limit: int, as_json: bool, config: str | None) -> None:
@@ -46,7 +53,10 @@ def alerts(limit: int, as_json: bool, config: str | None) -> None:
         click.echo("No alerts.")
     else:
         zone = ZoneInfo(settings.config.timezone)
-        table(("when", "", "alert"), [(when(each.at, zone), _state(each), each.text) for each in found])
+        table(
+            ("when", "", "alert"),
+            [(when(each.at, zone), _state(each), each.text) for each in found],
+        )
 
 
 async def show_alerts(app: App, zone: ZoneInfo) -> None:
@@ -55,7 +65,9 @@ async def show_alerts(app: App, zone: ZoneInfo) -> None:
     if not found:
         return
     for each in reversed(found[:SHOWN]):
-        click.echo(click.style(f"Alert ({when(each.at, zone)}): {one_line(each.text, 400)}", fg="yellow"))
+        click.echo(
+            click.style(f"Alert ({when(each.at, zone)}): {one_line(each.text, 400)}", fg="yellow")
+        )
     if len(found) > SHOWN:
         click.echo(f"{len(found) - SHOWN} more: deskhand alerts")
     await app.alerts.see()

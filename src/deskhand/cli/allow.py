@@ -42,14 +42,16 @@ def allow() -> None:
 @allow.command("path")
 @click.argument("folder")
 @click.option("--write", is_flag=True, help="It may also change what is there.")
-@click.option("--outside", is_flag=True, help="With --write: also after it has read something from outside.")
+@click.option(
+    "--outside", is_flag=True, help="With --write: also after it has read something from outside."
+)
 @agent_option
 @config_option
 def path_(folder: str, write: bool, outside: bool, agent: str, config: str | None) -> None:
     """Let the agent read a folder, also in commands; with --write, write there too.
 
-    What it changes there is listed by `deskhand written` until you have reviewed it. A conversation that
-    has read something from outside (a page, a mail) writes there only with --outside.
+    What it changes there is listed by `deskhand written` until you have reviewed it. A conversation
+    that has read something from outside (a page, a mail) writes there only with --outside.
 
     \b
     Examples:
@@ -63,7 +65,9 @@ def path_(folder: str, write: bool, outside: bool, agent: str, config: str | Non
     name = agent_of(settings, agent)
     real = Path(folder).expanduser().resolve()
     if real.is_file():
-        command = f"deskhand allow path {shlex.quote(str(real.parent))}{' --write' if write else ''}"
+        command = (
+            f"deskhand allow path {shlex.quote(str(real.parent))}{' --write' if write else ''}"
+        )
         fail(f"{folder!r} is a file; allow the folder that holds it: {command}", USAGE)
     if not real.is_dir():
         fail(f"there is no folder {folder!r}", USAGE)
@@ -73,7 +77,9 @@ def path_(folder: str, write: bool, outside: bool, agent: str, config: str | Non
     except DeskhandError as error:
         fail(str(error), USAGE)
     if settings.home.keeps(real, write):
-        fail(f"{str(real)!r} holds Deskhand's own files and keys; allow a folder beside them", USAGE)
+        fail(
+            f"{str(real)!r} holds Deskhand's own files and keys; allow a folder beside them", USAGE
+        )
 
     async def use(store: SqliteStore) -> None:
         row = (name, str(real), int(write), SystemClock().now(), ME.id)
@@ -82,9 +88,13 @@ def path_(folder: str, write: bool, outside: bool, agent: str, config: str | Non
         may = "read and write" if write else "read, but not write,"
         click.echo(f"{name} may now {may} what is in {real}")
         if not write:
-            click.echo(f"To let it write there too: deskhand allow path {shlex.quote(str(real))} --write")
+            click.echo(
+                f"To let it write there too: deskhand allow path {shlex.quote(str(real))} --write"
+            )
         else:
-            click.echo(f"See and review what it changes there: deskhand written {shlex.quote(str(real))}")
+            click.echo(
+                f"See and review what it changes there: deskhand written {shlex.quote(str(real))}"
+            )
         click.echo(f"Take it back with: deskhand allow revoke {shlex.quote(str(real))}")
 
     with_store(settings, use)
@@ -108,13 +118,17 @@ def list_(agent: str, limit: int | None, config: str | None) -> None:
         for name in (agent,) if agent else settings.agents:
             for path, write, _, by, outside in await store.rows("path_grants", (name,)):
                 also = ", also after reading from outside" if outside else ""
-                lines.append(f"{name}  {'read, write' if write else 'read':11}  {path}  (by {by}{also})")
+                lines.append(
+                    f"{name}  {'read, write' if write else 'read':11}  {path}  (by {by}{also})"
+                )
         for hash_, verdict, name, tool, exact, _, by in await store.rows("call_grants", ()):
             lines.append(f"{name}  {verdict:11}  {hash_[:12]}  {tool} {exact}  (by {by})")
         for line in lines[:limit]:
             click.echo(line)
         if not lines:
-            click.echo("Nothing beside the rules. Allow a folder with: deskhand allow path ~/Downloads")
+            click.echo(
+                "Nothing beside the rules. Allow a folder with: deskhand allow path ~/Downloads"
+            )
 
     with_store(settings, use)
 
@@ -137,10 +151,14 @@ def revoke(what: str, agent: str, config: str | None) -> None:
         changes = []
         for name in (agent,) if agent else settings.agents:
             known = await store.rows("path_grants", (name,))
-            changes += [Change("path_grant_drop", (name, row[0])) for row in known if row[0] in (what, real)]
+            changes += [
+                Change("path_grant_drop", (name, row[0])) for row in known if row[0] in (what, real)
+            ]
         if not changes and len(what) >= 6:
             known = await store.rows("call_grants", ())
-            changes = [Change("call_grant_drop", (row[0],)) for row in known if row[0].startswith(what)]
+            changes = [
+                Change("call_grant_drop", (row[0],)) for row in known if row[0].startswith(what)
+            ]
         if not changes:
             fail(f"nothing like {what!r} is allowed; see: deskhand allow list", FAILED)
         await store.change(changes)

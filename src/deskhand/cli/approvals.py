@@ -52,7 +52,13 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     if not asks:
         click.echo("Nothing waits for you.")
     for ask in asks:
-        kind = "asks" if not ask.tool else f"wants to run {len(ask.calls)} calls" if ask.calls else "wants to run"
+        kind = (
+            "asks"
+            if not ask.tool
+            else f"wants to run {len(ask.calls)} calls"
+            if ask.calls
+            else "wants to run"
+        )
         click.echo(f"{click.style(ask.ask_id, bold=True)}  {plain(ask.session)} {kind}")
         click.echo("    " + plain(ask.question).replace("\n", "\n    "))
         if ask.reason:
@@ -60,7 +66,9 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
         if not ask.tool and ask.choices:
             click.echo(f"    choices: {', '.join(map(plain, ask.choices))}")
         click.echo(
-            f"    deskhand approvals allow {ask.ask_id}" if ask.tool else f"    {back_to(ask.session, settings)}"
+            f"    deskhand approvals allow {ask.ask_id}"
+            if ask.tool
+            else f"    {back_to(ask.session, settings)}"
         )
         if ask.calls:
             click.echo(f"    deskhand approvals split {ask.ask_id}")
@@ -124,11 +132,20 @@ def grants_(as_json: bool, limit: int | None, config: str | None) -> None:
         click.echo(in_json(found))
         return
     if not found:
-        click.echo("Nothing is allowed or refused for good. An answer to an approval can be: always, or never.")
+        click.echo(
+            "Nothing is allowed or refused for good. An answer to an approval can be: "
+            "always, or never."
+        )
         return
     zone = ZoneInfo(settings.config.timezone)
     rows = [
-        (grant.id[:12], grant.verdict, grant.by, when(grant.at, zone), plain(f"{grant.tool} {grant.arguments}"))
+        (
+            grant.id[:12],
+            grant.verdict,
+            grant.by,
+            when(grant.at, zone),
+            plain(f"{grant.tool} {grant.arguments}"),
+        )
         for grant in found
     ]
     table(("id", "", "said by", "at", "to exactly this"), rows)
@@ -174,7 +191,12 @@ def _answer(ask_id: str, choice: str, config: str | None) -> None:
         return found[0]
 
     ask = with_app(settings, use, drive=False)
-    said = {"once": "Allowed", "always": "Allowed, and always exactly this", "no": "Denied", "never": "Denied for good"}
+    said = {
+        "once": "Allowed",
+        "always": "Allowed, and always exactly this",
+        "no": "Denied",
+        "never": "Denied for good",
+    }
     said["each"] = "Asked about one by one"
     click.echo(f"{said[choice]}: {plain(ask.question)}")
     if not somebody_drives(settings):

@@ -38,16 +38,27 @@ from .encoded import in_json
 from .live import with_app
 from .plain import Pieces, one_line, plain
 from .rehearsals import arguments_of
-from .run import FAILED, ME, NEEDS_APPROVAL, USAGE, agent_of, agent_option, config_option, fail, settings_of
+from .run import (
+    FAILED,
+    ME,
+    NEEDS_APPROVAL,
+    USAGE,
+    agent_of,
+    agent_option,
+    config_option,
+    fail,
+    settings_of,
+)
 
 STDIN_BYTES = 4_000_000
-"""More cannot be one message anyway, whatever the letters; the Door says how many characters fit."""
+"""More cannot be one message anyway, whatever the letters; the Door says how many characters
+fit."""
 QUIET_S = 1.0
 
 
 class Question(msgspec.Struct, frozen=True):
-    """What was asked for on the command line. `session` is a name in this terminal, a whole key, or ''; `model` is what
-    the conversation is to use from here on, '' for what it uses already."""
+    """What was asked for on the command line. `session` is a name in this terminal, a whole key, or
+    ''; `model` is what the conversation is to use from here on, '' for what it uses already."""
 
     text: str
     agent: str
@@ -60,14 +71,39 @@ class Question(msgspec.Struct, frozen=True):
 
 @click.command()
 @click.argument("words", nargs=-1)
-@click.option("--session", "-s", default="", metavar="NAME", help="Go on with this conversation, not a fresh one.")
-@click.option("--model", "-m", default="", metavar="PROVIDER/NAME", help="Use this model in this conversation.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line: the events, as they are logged.")
-@click.option("--wait", is_flag=True, help="Wait for an approval from elsewhere, and do not exit with 3.")
+@click.option(
+    "--session",
+    "-s",
+    default="",
+    metavar="NAME",
+    help="Go on with this conversation, not a fresh one.",
+)
+@click.option(
+    "--model",
+    "-m",
+    default="",
+    metavar="PROVIDER/NAME",
+    help="Use this model in this conversation.",
+)
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print one JSON object a line: the events, as they are logged.",
+)
+@click.option(
+    "--wait", is_flag=True, help="Wait for an approval from elsewhere, and do not exit with 3."
+)
 @agent_option
 @config_option
 def ask(  # noqa: PLR0913 -- one parameter for each option
-    words: tuple[str, ...], session: str, model: str, as_json: bool, wait: bool, agent: str, config: str | None
+    words: tuple[str, ...],
+    session: str,
+    model: str,
+    as_json: bool,
+    wait: bool,
+    agent: str,
+    config: str | None,
 ) -> None:
     """Ask one thing and print the answer. Words may also come from a pipe.
 
@@ -100,10 +136,19 @@ def _piped(words: bool) -> str:
     if not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode)):
         return ""
     if words and not stat.S_ISREG(mode) and not select.select([0], [], [], QUIET_S)[0]:
-        click.echo("deskhand: waiting for the end of standard input; without one, add: < /dev/null", err=True)
+        click.echo(
+            "deskhand: waiting for the end of standard input; without one, add: < /dev/null",
+            err=True,
+        )
     data = sys.stdin.buffer.read(STDIN_BYTES + 1)
     if len(data) > STDIN_BYTES:
-        fail(f"more than {STDIN_BYTES // 1_000_000} MB came in; put it into a file and ask about that", USAGE)
+        fail(
+            (
+                f"more than {STDIN_BYTES // 1_000_000} MB came in; put it into a file and ask "
+                "about that"
+            ),
+            USAGE,
+        )
     return data.decode(errors="replace").strip()
 
 
@@ -118,12 +163,14 @@ async def talk(app: App, question: Question) -> None:
 
 
 async def use_model(app: App, session: str, address: Address, model: str) -> None:
-    """Have the conversation answered by this model from here on, whichever process answers. Ends the command where that
-    cannot be."""
+    """Have the conversation answered by this model from here on, whichever process answers. Ends
+    the command where that cannot be."""
     ids = app.parts.ids
     now = app.parts.clock.now()
     wanted = Configure(SessionOptions(model=model))
-    receipt = await app.door.submit(Inbound(ids.new("line"), address, "owner", now, wanted, session, when="queue"))
+    receipt = await app.door.submit(
+        Inbound(ids.new("line"), address, "owner", now, wanted, session, when="queue")
+    )
     if receipt.status == "refused":
         fail(receipt.reason, USAGE)
 
@@ -139,10 +186,14 @@ async def converse(app: App, question: Question) -> int:
         await use_model(app, session, address, question.model)
     said = Said(Message("user", (Text(question.text),)))
     # Each question has an answer of its own, also where two processes ask in one conversation.
-    receipt = await app.door.submit(Inbound(ids.new("line"), address, "owner", now, said, session, when="queue"))
+    receipt = await app.door.submit(
+        Inbound(ids.new("line"), address, "owner", now, said, session, when="queue")
+    )
     if receipt.status == "refused":
         fail(receipt.reason, USAGE)
-    show = _Json() if question.as_json else PlainText(progress=sys.stderr.isatty(), zone=_zone_of(app))
+    show = (
+        _Json() if question.as_json else PlainText(progress=sys.stderr.isatty(), zone=_zone_of(app))
+    )
     begun = question.as_json
     edits = Edits(app, receipt.session)
     async with aclosing(app.door.follow(receipt.session, ME, receipt.after)) as items:
@@ -177,7 +228,11 @@ def _echo_diff(app: App, diff: CallDiff) -> None:
 
 
 async def ask_person(
-    app: App, session: str, event: ApprovalAsked | QuestionAsked, question: Question, diff: CallDiff | None = None
+    app: App,
+    session: str,
+    event: ApprovalAsked | QuestionAsked,
+    question: Question,
+    diff: CallDiff | None = None,
 ) -> int | None:
     """Ask the person here, or say how it can be answered; None means that it goes on."""
     approval = isinstance(event, ApprovalAsked)
@@ -185,7 +240,10 @@ async def ask_person(
     together = isinstance(event, ApprovalAsked) and bool(event.others)
     lines = [f"It wants to run: {event.question}" if approval else f"It asks: {event.question}"]
     if isinstance(event, ApprovalAsked) and together:
-        lines = [f"It wants to run {len(event.calls)} calls:", *(f"  {line}" for line in event.question.split("\n"))]
+        lines = [
+            f"It wants to run {len(event.calls)} calls:",
+            *(f"  {line}" for line in event.question.split("\n")),
+        ]
     if isinstance(event, ApprovalAsked) and event.reason:
         lines.append(f"because {event.reason}")
     lines += [f"  {number}  {choice}" for number, choice in enumerate(choices, 1)]
@@ -216,7 +274,12 @@ def _allowed(together: bool) -> str:
         means = {"y": "once", "e": "each", "n": "no"}
         words = "Allow all of them? y yes, e one by one, n no"
     return means[
-        click.prompt(words, type=click.Choice(list(means), case_sensitive=False), err=True, show_choices=False)
+        click.prompt(
+            words,
+            type=click.Choice(list(means), case_sensitive=False),
+            err=True,
+            show_choices=False,
+        )
     ]
 
 
@@ -225,7 +288,8 @@ def _zone_of(app: App) -> tzinfo:
 
 
 class PlainText:
-    """Text as it comes; what the runtime itself says at the end of it. With `progress`, calls on stderr."""
+    """Text as it comes; what the runtime itself says at the end of it. With `progress`, calls on
+    stderr."""
 
     def __init__(self, *, progress: bool, zone: tzinfo) -> None:
         self._shown, self._pieces, self.progress, self._told = "", Pieces(), progress, ""
@@ -245,7 +309,10 @@ class PlainText:
                     click.echo(click.style(line, dim=True), err=True)
             case ModelFailed(retry_at=float() as until) if until - item.at > SILENT_WAIT_S:
                 moment = datetime.fromtimestamp(until, self._zone)
-                click.echo(f"deskhand: {plain(item.event.detail)} (trying again at {moment:%H:%M %Z})", err=True)
+                click.echo(
+                    f"deskhand: {plain(item.event.detail)} (trying again at {moment:%H:%M %Z})",
+                    err=True,
+                )
             case CommandRun(reply=reply) if reply:
                 click.echo(plain(reply))
             case TurnEnded(said=said, reason=reason, note=note):

@@ -14,7 +14,14 @@ async def answer(app: App, ask: tuple[str, str], choice: str) -> Receipt:
     """Hand in the answer to (session, id of the ask). Once this returns it is durable."""
     session, ask_id = ask
     body = Answer(ask_id, choice)
-    inbound = Inbound(app.parts.ids.new("answer"), Address("terminal"), "owner", app.parts.clock.now(), body, session)
+    inbound = Inbound(
+        app.parts.ids.new("answer"),
+        Address("terminal"),
+        "owner",
+        app.parts.clock.now(),
+        body,
+        session,
+    )
     return await app.door.submit(inbound)
 
 
@@ -24,7 +31,8 @@ def somebody_drives(settings: Settings) -> bool:
 
 
 def name_of(session: str, settings: Settings) -> str:
-    """What a person calls a conversation: its name here, or its whole key where it is another agent's or elsewhere."""
+    """What a person calls a conversation: its name here, or its whole key where it is another
+    agent's or elsewhere."""
     return session.removeprefix(f"{settings.choose()}/terminal:")
 
 

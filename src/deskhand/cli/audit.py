@@ -28,7 +28,8 @@ def audit() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 @config_option
 def verify(as_json: bool, config: str | None) -> None:
-    """Check every event against its hash chain and against the anchor file; exit 1 where one does not hold.
+    """Check every event against its hash chain and against the anchor file; exit 1 where one does
+    not hold.
 
     Keep a copy of the anchor file elsewhere: who can change both files can change the proof.
 
@@ -50,7 +51,15 @@ def verify(as_json: bool, config: str | None) -> None:
         for broken_at in breaks:
             click.echo(f"{plain(broken_at.session)}, event {broken_at.n}: {broken_at.why}")
         if any("is gone" in broken_at.why for broken_at in breaks):
-            click.echo(f"If you began afresh on purpose, move the notes of before away too: {settings.home.anchors}")
-        anchored = f"{len(anchors)} conversation{'s' * (len(anchors) != 1)} anchored in {settings.home.anchors}"
-        click.echo(f"{events} events, {anchored}: {'all hold' if not breaks else f'{len(breaks)} broken'}.")
+            click.echo(
+                "If you began afresh on purpose, move the notes of before away too: "
+                f"{settings.home.anchors}"
+            )
+        anchored = (
+            f"{len(anchors)} conversation{'s' * (len(anchors) != 1)} anchored in "
+            f"{settings.home.anchors}"
+        )
+        click.echo(
+            f"{events} events, {anchored}: {'all hold' if not breaks else f'{len(breaks)} broken'}."
+        )
     sys.exit(FAILED if breaks else 0)

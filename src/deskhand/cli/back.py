@@ -1,4 +1,5 @@
-"""`deskhand sessions undo`, `retry`, `branch`, `erase`, `search`: going back to what was said, from the shell."""
+"""`deskhand sessions undo`, `retry`, `branch`, `erase`, `search`: going back to what was said, from
+the shell."""
 
 from __future__ import annotations
 
@@ -76,8 +77,9 @@ def branch(name: str, config: str | None) -> None:
 def erase(name: str, keep_memories: bool, yes: bool, config: str | None) -> None:
     """Erase what was said in a conversation, for good: nothing brings it back.
 
-    What was remembered of it alone is erased too, with its history and from the files that show it. What was also said
-    elsewhere stays, and so do words that other conversations were told, and files that agents made.
+    What was remembered of it alone is erased too, with its history and from the files that show it.
+    What was also said elsewhere stays, and so do words that other conversations were told, and
+    files that agents made.
 
     \b
     Examples:
@@ -91,18 +93,29 @@ def erase(name: str, keep_memories: bool, yes: bool, config: str | None) -> None
         fail("Nothing was erased.")
 
     async def use(store: SqliteStore) -> Gone:
-        return await erase_it(store, ME, key_of(settings, name), SystemClock().now(), memories=not keep_memories)
+        return await erase_it(
+            store, ME, key_of(settings, name), SystemClock().now(), memories=not keep_memories
+        )
 
     gone = with_store(settings, use)
-    stays = "What was remembered of it stays: deskhand memories" if keep_memories and gone.kept else ""
-    click.echo(f"Erased: {gone.events:,} event{'s' * (gone.events != 1)} of “{shown}”. {stays or gone.words}".strip())
+    stays = (
+        "What was remembered of it stays: deskhand memories" if keep_memories and gone.kept else ""
+    )
+    click.echo(
+        (
+            f"Erased: {gone.events:,} event{'s' * (gone.events != 1)} of “{shown}”. "
+            f"{stays or gone.words}"
+        ).strip()
+    )
 
 
 def _run(name: str, command: str, config: str | None) -> NoReturn:
     settings = settings_of(config)
     events_of(settings, name)
     key = key_of(settings, name)
-    sys.exit(with_app(settings, lambda app: converse(app, Question(command, key.partition("/")[0], key))))
+    sys.exit(
+        with_app(settings, lambda app: converse(app, Question(command, key.partition("/")[0], key)))
+    )
 
 
 @sessions.command()
@@ -111,8 +124,11 @@ def _run(name: str, command: str, config: str | None) -> NoReturn:
 @limit_option(20, most=1000)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 @config_option
-def search(words: tuple[str, ...], session: str, limit: int, as_json: bool, config: str | None) -> None:
-    """Find what you and the model said, in any conversation: where all words stand, or words that begin so.
+def search(
+    words: tuple[str, ...], session: str, limit: int, as_json: bool, config: str | None
+) -> None:
+    """Find what you and the model said, in any conversation: where all words stand, or words that
+    begin so.
 
     \b
     Example:
@@ -125,7 +141,10 @@ def search(words: tuple[str, ...], session: str, limit: int, as_json: bool, conf
         click.echo(in_json(hits))
         return
     if not hits:
-        click.echo("Nothing like that was said. Fewer words find more, and the beginning of a word is enough.")
+        click.echo(
+            "Nothing like that was said. Fewer words find more, and the beginning of a word "
+            "is enough."
+        )
     zone = ZoneInfo(settings.config.timezone)
     for hit in hits:
         place = f"{plain(name_of(hit.session, settings))}  {when(hit.at, zone)}  event {hit.n}"
@@ -138,6 +157,8 @@ def _marked(hit: Hit) -> str:
     shown = ""
     done = 0
     for start, end in hit.marks:
-        shown += plain(hit.excerpt[done:start]) + click.style(plain(hit.excerpt[start:end]), bold=True)
+        shown += plain(hit.excerpt[done:start]) + click.style(
+            plain(hit.excerpt[start:end]), bold=True
+        )
         done = end
     return shown + plain(hit.excerpt[done:])

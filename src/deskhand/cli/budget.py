@@ -10,7 +10,17 @@ import click
 import msgspec
 
 from ..budgets.enforcement import BudgetLedger
-from ..budgets.limit_rules import OF, LimitStanding, Of, amount, begin_of, day_of, fresh, gone, quoted
+from ..budgets.limit_rules import (
+    OF,
+    LimitStanding,
+    Of,
+    amount,
+    begin_of,
+    day_of,
+    fresh,
+    gone,
+    quoted,
+)
 from ..config.clock import RandomIds, SystemClock
 from ..config.config import Settings
 from ..config.first_settings import store_key
@@ -45,15 +55,19 @@ class Amount(click.ParamType[int]):
 
 def with_ledger(settings: Settings, use: Callable[[BudgetLedger], Awaitable[T]]) -> T:
     """Look at the budgets, or lift them, beside whoever drives."""
-    return with_store(settings, lambda store: use(BudgetLedger(store, SystemClock(), RandomIds(), lambda: settings)))
+    return with_store(
+        settings,
+        lambda store: use(BudgetLedger(store, SystemClock(), RandomIds(), lambda: settings)),
+    )
 
 
 @click.group(cls=Listing)
 def budget() -> None:
     """What model calls may use, in tokens or US dollars, in a day, a month or ever.
 
-    A budget holds for all that is done here, for each person, agent, job or session, or for one by its name. The most
-    that a call may use is held before it is made: a budget is never overdrawn, however much goes on at once.
+    A budget holds for all that is done here, for each person, agent, job or session, or for one by
+    its name. The most that a call may use is held before it is made: a budget is never overdrawn,
+    however much goes on at once.
 
     \b
     Examples:
@@ -90,7 +104,10 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     if as_json:
         click.echo(in_json([_as_json(each) for each in found]))
         return
-    rows = [(each.limit.key, gone(each), f"{each.share:.0%}", fresh(each.limit, today, zone)) for each in found]
+    rows = [
+        (each.limit.key, gone(each), f"{each.share:.0%}", fresh(each.limit, today, zone))
+        for each in found
+    ]
     if rows:
         table(("budget of", "used", "", ""), rows)
     tokens, micros = with_ledger(settings, spent)
@@ -101,7 +118,8 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
 
 
 async def _whose(ledger: BudgetLedger, settings: Settings, today: int) -> list[tuple[Of, str]]:
-    """Whom there is a line for: those that have a budget by name, and those who used something of a general one."""
+    """Whom there is a line for: those that have a budget by name, and those who used something of a
+    general one."""
     found: dict[tuple[Of, str], None] = {}
     for key in settings.config.budgets:
         of, name = _key(key)
@@ -117,7 +135,11 @@ def _as_json(standing: LimitStanding) -> dict[str, Any]:
     limit = standing.limit
     scale = 1e6 if standing.limit.unit == "usd" else 1
     numbers = {"used": standing.used, "held": standing.held, "most": standing.most}
-    return {"of": limit.key, "field": limit.field, **{name: number / scale for name, number in numbers.items()}}
+    return {
+        "of": limit.key,
+        "field": limit.field,
+        **{name: number / scale for name, number in numbers.items()},
+    }
 
 
 @budget.command("set")
@@ -125,7 +147,11 @@ def _as_json(standing: LimitStanding) -> dict[str, Any]:
 @click.option("--tokens-per-day", type=Amount(), help="Tokens read and written in a calendar day.")
 @click.option("--tokens-per-month", type=Amount(), help="In a calendar month.")
 @click.option("--tokens", type=Amount(), help="Ever.")
-@click.option("--usd-per-day", type=click.FloatRange(min=0), help="US dollars, by the prices of the catalogue.")
+@click.option(
+    "--usd-per-day",
+    type=click.FloatRange(min=0),
+    help="US dollars, by the prices of the catalogue.",
+)
 @click.option("--usd-per-month", type=click.FloatRange(min=0))
 @click.option("--usd", type=click.FloatRange(min=0))
 @click.option("--none", "nothing", is_flag=True, help="Nothing is limited there any more.")
@@ -133,7 +159,8 @@ def _as_json(standing: LimitStanding) -> dict[str, Any]:
 def set_(whose: str, nothing: bool, config: str | None, **most: float | None) -> None:
     """Set what may be used by WHOSE: all, person, agent, job or session, or person:NAME and so on.
 
-    Without a name it holds for each of them. What is not named here stays as it was. It holds from the next call on.
+    Without a name it holds for each of them. What is not named here stays as it was. It holds from
+    the next call on.
 
     \b
     Examples:
@@ -167,7 +194,9 @@ def _words(budget: Budget) -> str:
 
 @budget.command()
 @click.argument("whose")
-@click.option("--per", type=click.Choice(["day", "month", "ever"]), help="Only of the budget for this time.")
+@click.option(
+    "--per", type=click.Choice(["day", "month", "ever"]), help="Only of the budget for this time."
+)
 @config_option
 def lift(whose: str, per: Per | None, config: str | None) -> None:
     """Allow as much once more, until the budget is fresh again. What is set stays as it is.
@@ -195,7 +224,10 @@ def lift(whose: str, per: Per | None, config: str | None) -> None:
     lifted = with_ledger(settings, use)
     if not lifted:
         limited = "no budget is set" if per is None else f"no budget for a {per} is set"
-        fail(f"{limited} for {whose}: nothing is to be lifted. `deskhand budget` lists what is set", USAGE)
+        fail(
+            f"{limited} for {whose}: nothing is to be lifted. `deskhand budget` lists what is set",
+            USAGE,
+        )
     further = "" if zero else "; go on with `continue` where it stopped"
     for each in lifted:
         if each.most:
@@ -204,7 +236,9 @@ def lift(whose: str, per: Per | None, config: str | None) -> None:
         click.echo(plain(f"deskhand: one budget of {whose} still {nothing}"), err=True)
 
 
-async def _chosen(ledger: BudgetLedger, of: Of, name: str, per: Per | Literal[""]) -> list[LimitStanding]:
+async def _chosen(
+    ledger: BudgetLedger, of: Of, name: str, per: Per | Literal[""]
+) -> list[LimitStanding]:
     """Its limits, or those for that time."""
     return [each for each in ledger.standing(of, name) if per in ("", each.limit.per)]
 

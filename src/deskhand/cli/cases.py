@@ -21,7 +21,8 @@ from .table import table
 
 @click.group(cls=Listing)
 def cases() -> None:
-    """Run turns that you kept as tests, list and remove them. `deskhand replay SESSION --save NAME` keeps one.
+    """Run turns that you kept as tests, list and remove them. `deskhand replay SESSION --save NAME`
+    keeps one.
 
     \b
     Examples:
@@ -60,16 +61,31 @@ def list_(limit: int | None, config: str | None) -> None:
 @click.argument("names", nargs=-1)
 @click.option("--model", "-m", default="", metavar="PROVIDER/NAME", help="Ask this model.")
 @click.option(
-    "--system", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="With this file as SYSTEM.md."
+    "--system",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="With this file as SYSTEM.md.",
 )
 @click.option("--again", is_flag=True, help="Ask the model also where nothing has changed.")
-@click.option("--tokens", default=REPLAY_TOKENS, show_default=True, type=click.IntRange(1), help="At most, for each.")
+@click.option(
+    "--tokens",
+    default=REPLAY_TOKENS,
+    show_default=True,
+    type=click.IntRange(1),
+    help="At most, for each.",
+)
 @config_option
-def run(names: tuple[str, ...], model: str, system: Path | None, again: bool, tokens: int, config: str | None) -> None:
+def run(
+    names: tuple[str, ...],
+    model: str,
+    system: Path | None,
+    again: bool,
+    tokens: int,
+    config: str | None,
+) -> None:
     """Run cases, all of them if none is named. Ends with 1 where one does not do what is expected.
 
-    Where a model would be asked what it was asked when the case was made, its reply is the recorded one: nothing is
-    spent. No tool is run in any case.
+    Where a model would be asked what it was asked when the case was made, its reply is the recorded
+    one: nothing is spent. No tool is run in any case.
 
     \b
     Examples:
@@ -85,7 +101,9 @@ def run(names: tuple[str, ...], model: str, system: Path | None, again: bool, to
     for name in wanted:
         try:
             read[name] = found.read(name)
-        except ConfigError as error:  # of all that there are it is one; of those that were named it is a slip
+        except (
+            ConfigError
+        ) as error:  # of all that there are it is one; of those that were named it is a slip
             if names:
                 fail(str(error), USAGE)
             broken.append(Verdict(name, (str(error),)))
@@ -117,7 +135,10 @@ def _say(verdict: Verdict, settings: Settings) -> None:
     how = ""
     if (found := verdict.replayed) is not None:
         what = f"asked {', '.join(found.now.models)}" if found.asked else "from the log"
-        how = f"  {found.now.steps} steps, {len(found.now.calls)} calls, {found.now.tokens:,} tokens, {what}"
+        how = (
+            f"  {found.now.steps} steps, {len(found.now.calls)} calls, {found.now.tokens:,} "
+            f"tokens, {what}"
+        )
     click.echo(f"{mark}  {plain(verdict.name)}{plain(how)}")
     for wrong in verdict.wrong:
         click.echo(f"       {plain(wrong)}")

@@ -48,11 +48,17 @@ def list_(limit: int | None, config: str | None) -> None:
     settings = settings_of(config)
     found = settings.config.channels
     if not found:
-        click.echo("No channels yet. With the token of a bot from @BotFather: deskhand channels add telegram")
+        click.echo(
+            "No channels yet. With the token of a bot from @BotFather: deskhand channels "
+            "add telegram"
+        )
         return
     health = anyio.run(ask_health, settings.home.socket)
     facts = {fact.name: fact for fact in health.facts} if health else {}
-    rows = [(name, each.type or name, *_state(each, facts.get(f"channel {name}"))) for name, each in found.items()]
+    rows = [
+        (name, each.type or name, *_state(each, facts.get(f"channel {name}")))
+        for name, each in found.items()
+    ]
     table(("channel", "kind", "state", "why"), rows[:limit])
 
 
@@ -66,11 +72,13 @@ def _state(config: ChannelConfig, fact: HealthFact | None) -> tuple[str, str]:
 
 @channels.command()
 @click.argument("kind", type=click.Choice(sorted(TOKENS)))
-@click.option("--name", default="", metavar="NAME", help="What you call it: with two bots each has a name.")
+@click.option(
+    "--name", default="", metavar="NAME", help="What you call it: with two bots each has a name."
+)
 @config_option
 def add(kind: str, name: str, config: str | None) -> None:
-    """Add a bot by its token, which is asked for, or read as a line of input. The platform is asked whose it is first;
-    the token goes to `.env` and never into the configuration.
+    """Add a bot by its token, which is asked for, or read as a line of input. The platform is asked
+    whose it is first; the token goes to `.env` and never into the configuration.
 
     \b
     Examples:
@@ -82,7 +90,11 @@ def add(kind: str, name: str, config: str | None) -> None:
     before = settings.config.channels.get(name, ChannelConfig())
     own = TOKENS[kind] if name == kind else f"{name.upper().replace('-', '_')}_BOT_TOKEN"
     variable = before.token_env or own
-    token = click.prompt(variable, hide_input=True, err=True) if sys.stdin.isatty() else sys.stdin.readline()
+    token = (
+        click.prompt(variable, hide_input=True, err=True)
+        if sys.stdin.isatty()
+        else sys.stdin.readline()
+    )
     wanted = replace(before, type=before.type or kind, token_env=variable, enabled=True)
     tried = replace(settings, environment={**settings.environment, variable: token.strip()})
 
@@ -97,9 +109,14 @@ def add(kind: str, name: str, config: str | None) -> None:
     except DeskhandError as error:
         fail(str(error), USAGE)
     click.echo(f"{plain(met.name)} is added: {plain(met.link)}")
-    click.echo("It works from the next start on: deskhand serve, or /restart. Write to it, and it tells you a code.")
+    click.echo(
+        "It works from the next start on: deskhand serve, or /restart. Write to it, and it "
+        "tells you a code."
+    )
 
 
 def _keys(name: str, kind: str, variable: str) -> list[tuple[str, object]]:
-    named: list[tuple[str, object]] = [] if name == kind else [("type", kind), ("token_env", variable)]
+    named: list[tuple[str, object]] = (
+        [] if name == kind else [("type", kind), ("token_env", variable)]
+    )
     return [*named, ("enabled", True)]

@@ -1,4 +1,5 @@
-"""`deskhand`: the chat. It follows the session and hands in what is typed; what it shows is decided in `view`."""
+"""`deskhand`: the chat. It follows the session and hands in what is typed; what it shows is decided
+in `view`."""
 
 from __future__ import annotations
 
@@ -51,7 +52,13 @@ LISTED_S = 1.0
 def chat(session: str, *, latest: bool, agent: str, model: str, config: str | None) -> NoReturn:
     """Talk until the person leaves."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        fail('this needs a terminal. Without one, ask: deskhand ask "…"  (all commands: deskhand --help)', USAGE)
+        fail(
+            (
+                'this needs a terminal. Without one, ask: deskhand ask "…"  (all commands: '
+                "deskhand --help)"
+            ),
+            USAGE,
+        )
     settings = settings_of(config)
     name = agent_of(settings, agent)
     if not (model or settings.agent(name).models):
@@ -87,7 +94,8 @@ async def _first_model(settings: Settings) -> str:
 
 
 async def _session(app: App, settings: Settings, given: str, agent: str, *, latest: bool) -> str:
-    """The session that is meant: by its whole key, by its name in this terminal, the latest, or a fresh one."""
+    """The session that is meant: by its whole key, by its name in this terminal, the latest, or a
+    fresh one."""
     known = await app.store.sessions(ME, 1000)
     if latest and not given:
         here = [row.session for row in known if row.agent == agent and row.channel == "terminal"]
@@ -121,9 +129,16 @@ class Chat:
         self._session = session
         self._agent = agent
         self._now = app.parts.clock.monotonic
-        self.screen = Screen(self._live, self._status, self.paths, open_history(settings.home.history))
+        self.screen = Screen(
+            self._live, self._status, self.paths, open_history(settings.home.history)
+        )
         paint = Paint(lambda: self.screen.columns, colour_system())
-        self.view = View(paint, self._now, usage=settings.config.show_usage, zone=ZoneInfo(settings.config.timezone))
+        self.view = View(
+            paint,
+            self._now,
+            usage=settings.config.show_usage,
+            zone=ZoneInfo(settings.config.timezone),
+        )
         self._paint = paint
         self._tasks: TaskGroup | None = None
         self._stopping = False
@@ -147,7 +162,8 @@ class Chat:
         self._goodbye()
 
     async def _open_files(self) -> None:
-        """Look up what the agent may reach now. Without a workspace no file is completed, and none attached."""
+        """Look up what the agent may reach now. Without a workspace no file is completed, and none
+        attached."""
         try:
             self._files = (await self._app.current.agent_of(self._session).reach()).files
         except DeskhandError:
@@ -165,12 +181,16 @@ class Chat:
         hint = "Write a message. / shows commands, @ attaches a file, Ctrl+C stops, Ctrl+D leaves."
         lines.append(self._paint.line((hint, "quiet")))
         if after:
-            lines.append(self._paint.line((f"… earlier: deskhand sessions show {self._session}", "quiet")))
+            lines.append(
+                self._paint.line((f"… earlier: deskhand sessions show {self._session}", "quiet"))
+            )
         return lines
 
     def _goodbye(self) -> None:
         if self.view.working:
-            click.echo("It was still at work: it goes on when you come back, or where Deskhand runs.")
+            click.echo(
+                "It was still at work: it goes on when you come back, or where Deskhand runs."
+            )
         click.echo(f"Come back with: {plain(back_to(self._session, self._settings))}")
 
     # ------------------------------------------------------------------ what is seen
@@ -180,7 +200,9 @@ class Chat:
         async with aclosing(self._app.door.follow(self._session, ME, after)) as items:
             async for item in items:
                 if isinstance(item, Recorded):
-                    self._early.append(getattr(item.event, "inbox_id", 0))  # it may come before its receipt
+                    self._early.append(
+                        getattr(item.event, "inbox_id", 0)
+                    )  # it may come before its receipt
                 self.screen.print(self.view.render(item, await edits.of(item)))
                 if not self.view.working:
                     self._stopping = False
@@ -225,7 +247,12 @@ class Chat:
             self.leave()
             return
         ask = self.view.ask
-        if ask is not None and ask.choices and text.strip().isdigit() and 0 < int(text) <= len(ask.choices):
+        if (
+            ask is not None
+            and ask.choices
+            and text.strip().isdigit()
+            and 0 < int(text) <= len(ask.choices)
+        ):
             self._start(self._answer, ask.id, ask.choices[int(text) - 1])
         else:
             self._start(self._say, text)
@@ -258,7 +285,9 @@ class Chat:
         if self._tasks is not None:
             self._tasks.start_soon(self._carefully, what, args)
 
-    async def _carefully(self, what: Callable[..., Awaitable[Receipt]], args: tuple[str, ...]) -> None:
+    async def _carefully(
+        self, what: Callable[..., Awaitable[Receipt]], args: tuple[str, ...]
+    ) -> None:
         """Do it; what cannot be done is said, and the chat goes on."""
         try:
             receipt = await what(*args)
@@ -273,7 +302,9 @@ class Chat:
         now = self._app.parts.clock.now()
         ids = self._app.parts.ids
         said = Said(await self._with_files(text))
-        receipt = await self._app.door.submit(Inbound(ids.new("line"), address, "owner", now, said, self._session))
+        receipt = await self._app.door.submit(
+            Inbound(ids.new("line"), address, "owner", now, said, self._session)
+        )
         if receipt.status == "accepted" and receipt.inbox_id not in self._early:
             self.view.queued[receipt.inbox_id] = plain(text)
         return receipt

@@ -70,7 +70,10 @@ def _whole(struct: msgspec.Struct) -> dict[str, Any]:
         if isinstance(value, msgspec.Struct):
             value = _whole(value)
         elif isinstance(value, dict):
-            value = {key: _whole(inner) if isinstance(inner, msgspec.Struct) else inner for key, inner in value.items()}
+            value = {
+                key: _whole(inner) if isinstance(inner, msgspec.Struct) else inner
+                for key, inner in value.items()
+            }
         found[name] = msgspec.to_builtins(value)
     return found
 
@@ -182,14 +185,16 @@ def path(ctx: click.Context, config: str | None) -> None:
 
 @config.command("import")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
-@click.option("--write", is_flag=True, help="Make it the configuration; an older one is kept as .bak.")
+@click.option(
+    "--write", is_flag=True, help="Make it the configuration; an older one is kept as .bak."
+)
 @config_option
 @click.pass_context
 def import_(ctx: click.Context, file: str, write: bool, config: str | None) -> None:
     """Print another system's configuration as ours.
 
-    It reads operator-use's config.json, operator-ai's operator.yaml, agent_computer's config.json and
-    openagent-core's .env. What has no counterpart yet is kept as comments; secrets go to .env.
+    It reads operator-use's config.json, operator-ai's operator.yaml, agent_computer's config.json
+    and openagent-core's .env. What has no counterpart yet is kept as comments; secrets go to .env.
 
     \b
     Example:
@@ -213,7 +218,10 @@ def import_(ctx: click.Context, file: str, write: bool, config: str | None) -> N
         click.echo(f"Wrote {target}.", err=True)
     if imported.left:
         count = len(imported.left)
-        click.echo(f"{count} key{'s are' if count > 1 else ' is'} not used here yet: see the comments.", err=True)
+        click.echo(
+            f"{count} key{'s are' if count > 1 else ' is'} not used here yet: see the comments.",
+            err=True,
+        )
     if imported.secrets and not write:
         click.echo(f"Secrets that --write puts into .env: {', '.join(imported.secrets)}.", err=True)
 
@@ -221,7 +229,9 @@ def import_(ctx: click.Context, file: str, write: bool, config: str | None) -> N
 def _unknown(key: str) -> NoReturn:
     near = keys.near(key, Config)
     fail(
-        f"there is no key {key!r}" + (f"; did you mean {near!r}?" if near else "; `deskhand config` lists them"), USAGE
+        f"there is no key {key!r}"
+        + (f"; did you mean {near!r}?" if near else "; `deskhand config` lists them"),
+        USAGE,
     )
 
 

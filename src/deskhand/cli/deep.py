@@ -26,12 +26,15 @@ LOOK_S = 1.0
 
 @click.command()
 @click.argument("session", default="")
-@click.option("--follow", "-f", is_flag=True, help="Stay, and print a line whenever it has got further.")
+@click.option(
+    "--follow", "-f", is_flag=True, help="Stay, and print a line whenever it has got further."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON; with --follow an object a line.")
 @limit_option()
 @config_option
 def deep(session: str, follow: bool, as_json: bool, limit: int | None, config: str | None) -> None:
-    """Follow long work that goes on by itself: which task, how far it is, what it has used and what is left.
+    """Follow long work that goes on by itself: which task, how far it is, what it has used and what
+    is left.
 
     With SESSION: its tasks too. It is begun in a conversation, with /deep REQUEST or /goal TEXT.
 
@@ -59,7 +62,8 @@ def deep(session: str, follow: bool, as_json: bool, limit: int | None, config: s
         click.echo(plain(hide("\n".join([*lines(found[0]), *_tasks(settings, key)]))))
     else:
         table(
-            ("conversation", "done", "now", "tokens used", "left", ""), [_row(each, settings, hide) for each in found]
+            ("conversation", "done", "now", "tokens used", "left", ""),
+            [_row(each, settings, hide) for each in found],
         )
     if found and not as_json and not somebody_drives(settings):
         click.echo("Deskhand does not run now: it goes on with `deskhand serve`.", err=True)
@@ -86,11 +90,19 @@ def _row(work: LongWork, settings: Settings, hide: Redactor) -> tuple[str, ...]:
     used, most = (work.used, work.most) if work.deep else (work.goal_used, work.goal_most)
     what = work.doing or (f"goal: {work.goal}" if work.goal else "-")
     state = STATES[work.state]
-    return name_of(work.session, settings), far, hide(what), f"{used:,}", f"{max(most - used, 0):,}", state
+    return (
+        name_of(work.session, settings),
+        far,
+        hide(what),
+        f"{used:,}",
+        f"{max(most - used, 0):,}",
+        state,
+    )
 
 
 def _follow(settings: Settings, key: str, as_json: bool) -> None:
-    """Until it is ended, or there is nothing left that would go on. A line stands where something is new."""
+    """Until it is ended, or there is nothing left that would go on. A line stands where something
+    is new."""
     hide = Redactor(settings)
     config = settings.config.deep_work
 

@@ -55,7 +55,8 @@ def _no_model(name: str) -> NoReturn:
 
 
 class Demo:
-    """The parent: it writes, watches, answers and kills. The agent lives in a process of its own."""
+    """The parent: it writes, watches, answers and kills. The agent lives in a process of its
+    own."""
 
     def __init__(self, home: Path, yes: bool) -> None:
         self._home = home
@@ -66,7 +67,9 @@ class Demo:
 
     async def run(self) -> int:
         settings = settings_at(self._home)
-        self._say("A scripted model stands in for a real one; everything else is the real thing.", "dim")
+        self._say(
+            "A scripted model stands in for a real one; everything else is the real thing.", "dim"
+        )
         async with open_app(settings, Parts(_no_model)) as app:
             await self._start()
             said = Said(Message("user", (Text(ASKED),)))
@@ -114,16 +117,22 @@ class Demo:
 
     async def _answer(self, app: App, session: str, asked: e.ApprovalAsked) -> None:
         question = f"{asked.question}\n\nWhy I ask: {asked.reason}"
-        self._show.print(Panel(Rich(question), title="It needs your approval", border_style="yellow"))
+        self._show.print(
+            Panel(Rich(question), title="It needs your approval", border_style="yellow")
+        )
         choice = "once"
         if self._yes:
             self._say("(answered: yes)", "dim")
             await anyio.sleep(PAUSE_S)
         else:
-            yes = await anyio.to_thread.run_sync(lambda: click.confirm("Allow it once?", default=True))
+            yes = await anyio.to_thread.run_sync(
+                lambda: click.confirm("Allow it once?", default=True)
+            )
             choice = "once" if yes else "no"
         answer = Answer(asked.ask_id, choice)
-        inbound = Inbound(f"answer-{asked.ask_id}", PLACE, OWNER.id, app.parts.clock.now(), answer, session)
+        inbound = Inbound(
+            f"answer-{asked.ask_id}", PLACE, OWNER.id, app.parts.clock.now(), answer, session
+        )
         await app.door.submit(inbound)
 
     async def _kill(self) -> None:
@@ -148,7 +157,13 @@ class Demo:
         workspace = settings_at(self._home).home.workspace("default")
         files = ", ".join(sorted(path.name for path in workspace.iterdir()))
         self._say(f"\nIn the workspace: {files}", "dim")
-        self._say(f"In the log: {events} events; the hash chain {'holds' if not breaks else 'is broken'}.", "dim")
+        self._say(
+            (
+                f"In the log: {events} events; the hash chain "
+                f"{'holds' if not breaks else 'is broken'}."
+            ),
+            "dim",
+        )
         self._say("Nothing was lost, nothing was done twice, and what is unknown was said.", "bold")
         return 0 if done and not breaks else FAILED
 

@@ -1,4 +1,5 @@
-"""Diffs in a terminal: under the line of a call that changed a file, and with the question before it."""
+"""Diffs in a terminal: under the line of a call that changed a file, and with the question before
+it."""
 
 from __future__ import annotations
 
@@ -17,12 +18,17 @@ LINE_CHARS = 300
 """So many lines are shown of a change, and so much of each."""
 AS_IT_IS = "What it would change, as the file is now:"
 _STYLES = {"+": "good", "-": "bad", "@": "quiet", "…": "quiet", "\\": "quiet"}
-_COLOURS: dict[str, dict[str, Any]] = {"good": {"fg": "green"}, "bad": {"fg": "red"}, "quiet": {"dim": True}}
+_COLOURS: dict[str, dict[str, Any]] = {
+    "good": {"fg": "green"},
+    "bad": {"fg": "red"},
+    "quiet": {"dim": True},
+}
 _MORE = re.compile(r"… ([\d,]+) more lines")
 
 
 def coloured(text: str, style: str, environment: Mapping[str, str]) -> str:
-    """The line made harmless, in its colour: where the output is no terminal, click takes that away again."""
+    """The line made harmless, in its colour: where the output is no terminal, click takes that away
+    again."""
     words = plain(text[:LINE_CHARS])
     return words if environment.get("NO_COLOR") else click.style(words, **_COLOURS.get(style, {}))
 
@@ -31,7 +37,9 @@ def lines_of(found: CallDiff, most: int = LINES) -> list[tuple[str, str]]:
     """The lines to show, each with its style. What is left out is counted."""
     lines = [line for file in found.files for line in _of_file(file, named=len(found.files) > 1)]
     cut = [line for line in lines if not _MORE.fullmatch(line[0])]
-    left_out = sum(int(match[1].replace(",", "")) for text, _ in lines if (match := _MORE.fullmatch(text)))
+    left_out = sum(
+        int(match[1].replace(",", "")) for text, _ in lines if (match := _MORE.fullmatch(text))
+    )
     left_out += max(len(cut) - most, 0)
     more = [(f"… {left_out:,} more lines", "quiet")] if left_out else []
     files = [(f"and {found.more} more files", "quiet")] if found.more else []

@@ -35,7 +35,10 @@ def doctor(fix: bool, as_json: bool, config: str | None) -> None:
         _fix(settings)
     found = run(settings, lambda: examine(settings), log=False)
     if as_json:
-        rows = [{"probe": name, "level": f.level, "text": f.text, "remedy": f.remedy} for name, f in found]
+        rows = [
+            {"probe": name, "level": f.level, "text": f.text, "remedy": f.remedy}
+            for name, f in found
+        ]
         click.echo(in_json(rows))
     else:
         for name, finding in found:
@@ -67,7 +70,10 @@ def _fix(settings: Settings) -> None:
     except DeskhandError as error:
         fail(str(error))
     except OSError as error:  # what follows tells why
-        click.echo(f"deskhand: not everything can be repaired: {error.filename}: {error.strerror}", err=True)
+        click.echo(
+            f"deskhand: not everything can be repaired: {error.filename}: {error.strerror}",
+            err=True,
+        )
 
 
 def _show(name: str, finding: DoctorFinding) -> None:

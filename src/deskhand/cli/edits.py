@@ -14,7 +14,8 @@ _EDITS = ("write_file", "edit_file")
 
 
 class Edits:
-    """Follows a conversation, and knows the diff of each edit in it when it has happened or is asked about."""
+    """Follows a conversation, and knows the diff of each edit in it when it has happened or is
+    asked about."""
 
     def __init__(self, app: App, session: str) -> None:
         self._app = app
@@ -22,14 +23,21 @@ class Edits:
         self._edits: dict[str, int] = {}
 
     async def of(self, item: Recorded | Progress) -> CallDiff | None:
-        """What this item brings about, or would; None where it is no edit, or nobody knows any more."""
+        """What this item brings about, or would; None where it is no edit, or nobody knows any
+        more."""
         if isinstance(item, Progress):
             return None
         match item.event:
             case ModelReplied(message=message):
-                self._edits = {call.id: item.n for call in message.calls if TOOLS.get(call.name, call.name) in _EDITS}
+                self._edits = {
+                    call.id: item.n
+                    for call in message.calls
+                    if TOOLS.get(call.name, call.name) in _EDITS
+                }
                 return None
-            case ToolFinished(result=result) if result.status == "ok" and result.call_id in self._edits:
+            case ToolFinished(result=result) if (
+                result.status == "ok" and result.call_id in self._edits
+            ):
                 return await self._asked_for(result.call_id)
             case ApprovalAsked(call_id=call_id) if call_id in self._edits:
                 return await self._asked_for(call_id)

@@ -1,4 +1,5 @@
-"""What commands print for programs: JSON in which a terminal finds nothing to obey, and a person nothing hidden."""
+"""What commands print for programs: JSON in which a terminal finds nothing to obey, and a person
+nothing hidden."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from .plain import HIDDEN
 
 
 def in_json(value: Any, indent: int = 0) -> str:
-    """The value as JSON, with every character that nobody sees, or that a terminal obeys, as an escape: it is the same
-    value, for programs and for eyes."""
+    """The value as JSON, with every character that nobody sees, or that a terminal obeys, as an
+    escape: it is the same value, for programs and for eyes."""
     data = msgspec.json.encode(value)
     text: str = (msgspec.json.format(data, indent=indent) if indent else data).decode()
     return text if text.isascii() and "\x7f" not in text else HIDDEN.sub(_as_escape, text)

@@ -1,4 +1,5 @@
-"""Between the operating system and the commands: arguments, standard streams, and what ends a process early."""
+"""Between the operating system and the commands: arguments, standard streams, and what ends a
+process early."""
 
 from __future__ import annotations
 
@@ -17,9 +18,11 @@ INTERRUPTED = 130
 
 
 def enter() -> int:
-    """Run the command that the arguments name, and return its exit code. Other commands end by SystemExit.
+    """Run the command that the arguments name, and return its exit code. Other commands end by
+    SystemExit.
 
-    A reader of our output that has gone is no error; a disk that takes no more of it ends in a sentence.
+    A reader of our output that has gone is no error; a disk that takes no more of it ends in a
+    sentence.
     """
     _open_missing_streams()
     sys.argv[1:] = [argument.encode(errors="replace").decode() for argument in sys.argv[1:]]
@@ -51,7 +54,8 @@ def _command() -> int:
 
 
 def _open_missing_streams() -> None:
-    """Where we were started without a standard stream, nothing else may get its number: a database least of all."""
+    """Where we were started without a standard stream, nothing else may get its number: a database
+    least of all."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             with suppress(OSError):

@@ -23,7 +23,8 @@ from .table import table
 
 
 class Letter(msgspec.Struct, frozen=True):
-    """`id` is `d7` for a conversation that was given up, `o7` for an answer that no platform took."""
+    """`id` is `d7` for a conversation that was given up, `o7` for an answer that no platform
+    took."""
 
     id: str
     session: str
@@ -65,7 +66,12 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     else:
         zone = ZoneInfo(settings.config.timezone)
         rows = [
-            (each.id, when(each.at, zone), name_of(each.session, settings), one_line(each.reason, 300))
+            (
+                each.id,
+                when(each.at, zone),
+                name_of(each.session, settings),
+                one_line(each.reason, 300),
+            )
             for each in letters
         ]
         table(("id", "when", "conversation", "why"), rows)
@@ -120,7 +126,10 @@ def drop(letter_id: str, config: str | None) -> None:
 
 async def given_up(store: SqliteStore) -> list[Letter]:
     """All that failed for good, the latest first."""
-    dead = [Letter(f"d{i}", session, at, reason, n) for i, session, n, at, reason in await store.rows("dead_list", ())]
+    dead = [
+        Letter(f"d{i}", session, at, reason, n)
+        for i, session, n, at, reason in await store.rows("dead_list", ())
+    ]
     unsent = [
         Letter(f"o{i}", session, at, f"not sent on {channel}: {error}")
         for i, session, channel, at, error in await store.rows("unsent_list", ())
@@ -142,10 +151,25 @@ def _change(settings: Settings, statement: str, letter: Letter) -> None:
 
 async def _lost(app: App, letter: Letter) -> list[MessageReceived]:
     """The messages that the turn had taken in which was given up."""
-    events = [recorded.event for recorded in await app.store.events(letter.session) if recorded.n <= letter.n]
-    ended = next((event for event in reversed(events) if isinstance(event, TurnEnded) and event.reason == "dead"), None)
+    events = [
+        recorded.event
+        for recorded in await app.store.events(letter.session)
+        if recorded.n <= letter.n
+    ]
+    ended = next(
+        (
+            event
+            for event in reversed(events)
+            if isinstance(event, TurnEnded) and event.reason == "dead"
+        ),
+        None,
+    )
     answers = ended.answers if ended else ()
-    return [event for event in events if isinstance(event, MessageReceived) and event.inbox_id in answers]
+    return [
+        event
+        for event in events
+        if isinstance(event, MessageReceived) and event.inbox_id in answers
+    ]
 
 
 async def _again(app: App, letter: Letter, event: MessageReceived) -> Receipt:
@@ -153,5 +177,13 @@ async def _again(app: App, letter: Letter, event: MessageReceived) -> Receipt:
     ids = app.parts.ids
     now = app.parts.clock.now()
     said = Said(event.message)
-    inbound = Inbound(ids.new("retry"), event.address, event.principal.id, now, said, letter.session, event.reply_to)
+    inbound = Inbound(
+        ids.new("retry"),
+        event.address,
+        event.principal.id,
+        now,
+        said,
+        letter.session,
+        event.reply_to,
+    )
     return await app.door.submit(inbound)

@@ -1,4 +1,5 @@
-"""`deskhand held`: files that say nothing in prompts until you have looked at them, and your word on it."""
+"""`deskhand held`: files that say nothing in prompts until you have looked at them, and your word
+on it."""
 
 from __future__ import annotations
 
@@ -29,8 +30,8 @@ from .table import table
 def held() -> None:
     """List files that are held back from prompts, look at them, and approve them.
 
-    A file that tells an agent what to do is held back when content from outside went into it, when somebody else wrote
-    it, and when it was changed since you approved it.
+    A file that tells an agent what to do is held back when content from outside went into it, when
+    somebody else wrote it, and when it was changed since you approved it.
 
     \b
     Examples:
@@ -86,7 +87,8 @@ def show(path: str, agent: str, config: str | None) -> None:
 @agent_option
 @config_option
 def approve(path: str, yes: bool, agent: str, config: str | None) -> None:
-    """Approve a file or skill as it is now. When it changes, it is held back until you approve it again.
+    """Approve a file or skill as it is now. When it changes, it is held back until you approve it
+    again.
 
     \b
     Examples:
@@ -112,7 +114,9 @@ def approve(path: str, yes: bool, agent: str, config: str | None) -> None:
     if seen.bound:
         click.echo("If it changes, it is held back until you approve it again.")
     else:
-        click.echo("Deskhand writes this file itself, so later changes are not held back for that alone.")
+        click.echo(
+            "Deskhand writes this file itself, so later changes are not held back for that alone."
+        )
 
 
 @held.command("forget")
@@ -129,7 +133,9 @@ def forget(path: str, yes: bool, agent: str, config: str | None) -> None:
     """
     settings = settings_of(config)
     name = agent_of(settings, agent) if agent else ""
-    if not yes and not click.confirm(plain(f"Use {path} as it is from now on, whatever it says?"), default=False):
+    if not yes and not click.confirm(
+        plain(f"Use {path} as it is from now on, whatever it says?"), default=False
+    ):
         fail("nothing was changed")
 
     async def use(store: SqliteStore) -> bool:
@@ -154,5 +160,9 @@ def _lines(seen: Seen) -> list[str]:
     """What there is to know of it, then all of its text."""
     state = f"Held back: {seen.why}" if seen.why else "Not held back"
     how = [f"SHA-256 {seen.digest}"] if seen.digest else [f"It cannot be approved: {seen.problem}"]
-    command = [f"Approve it: deskhand held approve {shlex.quote(seen.path)}"] if seen.digest and seen.why else []
+    command = (
+        [f"Approve it: deskhand held approve {shlex.quote(seen.path)}"]
+        if seen.digest and seen.why
+        else []
+    )
     return [seen.path, state, *how, *command, "", *seen.text.split("\n")]

@@ -42,14 +42,18 @@ def hosts() -> None:
 
 @hosts.command("allow")
 @click.argument("host")
-@click.option("--after-reading", is_flag=True, help="Also when a conversation has read something from outside.")
+@click.option(
+    "--after-reading",
+    is_flag=True,
+    help="Also when a conversation has read something from outside.",
+)
 @agent_option
 @config_option
 def allow(host: str, after_reading: bool, agent: str, config: str | None) -> None:
     """Let commands reach a host, by http and https, in all conversations.
 
-    After something from outside was read, a page or a mail, it is asked about again: what was read may want to send
-    something there. With --after-reading it is not.
+    After something from outside was read, a page or a mail, it is asked about again: what was read
+    may want to send something there. With --after-reading it is not.
 
     \b
     Examples:
@@ -67,7 +71,9 @@ def allow(host: str, after_reading: bool, agent: str, config: str | None) -> Non
     async def use(store: SqliteStore) -> None:
         now = SystemClock().now()
         note = Change("people_note", (now, ME.id, "host allowed", f"{entry} {name}".strip()))
-        await store.change([Change("egress_grant_set", (name, "", entry, int(after_reading), now, ME.id)), note])
+        await store.change(
+            [Change("egress_grant_set", (name, "", entry, int(after_reading), now, ME.id)), note]
+        )
         click.echo(f"Commands of {name or 'every agent'} may reach {entry} now")
         click.echo(f'Take it back with: deskhand hosts revoke "{entry}"')
 
@@ -99,10 +105,14 @@ def list_(used: bool, limit: int | None, config: str | None) -> None:
             if not rows:
                 click.echo("No command has reached anything yet.")
             return
-        lines = [f"{each}  every agent  (by the configuration)" for each in settings.config.egress.allow]
+        lines = [
+            f"{each}  every agent  (by the configuration)" for each in settings.config.egress.allow
+        ]
         for agent, session, host, knowing, _, by in await store.rows("egress_grants", ()):
             where = session or agent or "every agent"
-            lines.append(f"{host}  {where}{'  also after reading' if knowing == OUTSIDE else ''}  (by {by})")
+            lines.append(
+                f"{host}  {where}{'  also after reading' if knowing == OUTSIDE else ''}  (by {by})"
+            )
         for line in lines[:limit]:
             click.echo(plain(line))
         if not lines:
@@ -132,7 +142,11 @@ def revoke(host: str, agent: str, config: str | None) -> None:
         note = Change("people_note", (SystemClock().now(), ME.id, "host revoked", entry))
         count, *_ = await store.change([Change("egress_grant_drop", (entry, agent, "*")), note])
         if not count:
-            how = "allowed by the configuration" if entry in settings.config.egress.allow else "not allowed"
+            how = (
+                "allowed by the configuration"
+                if entry in settings.config.egress.allow
+                else "not allowed"
+            )
             fail(f"{entry} is {how}: deskhand hosts list", FAILED)
         click.echo(f"Taken back: {count}")
 

@@ -1,4 +1,5 @@
-"""`deskhand import`: move in from another system. First what would be taken over, then, with --yes, it is."""
+"""`deskhand import`: move in from another system. First what would be taken over, then, with --yes,
+it is."""
 
 from __future__ import annotations
 
@@ -37,9 +38,13 @@ LONG = 20_000
 @click.command("import")
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
 @click.option("--yes", is_flag=True, help="Take it over; without this nothing is written.")
-@click.option("--me", default="", metavar="NAME", help="This user of the other system is you, the owner here.")
+@click.option(
+    "--me", default="", metavar="NAME", help="This user of the other system is you, the owner here."
+)
 @click.option("--start-jobs", is_flag=True, help="Leave jobs on; else they come switched off.")
-@click.option("--skip-broken", is_flag=True, help="Leave out files that cannot be read, and import the rest.")
+@click.option(
+    "--skip-broken", is_flag=True, help="Leave out files that cannot be read, and import the rest."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @config_option
 def import_(  # noqa: PLR0913 -- one parameter for each option
@@ -51,12 +56,12 @@ def import_(  # noqa: PLR0913 -- one parameter for each option
     as_json: bool,
     config: str | None,
 ) -> None:
-    """Move in from operator-ai, operator-use, agent_computer or openagent-core: agents and their settings, users,
-    conversations, jobs, memories, key-values, skills, tasks and notes.
+    """Move in from operator-ai, operator-use, agent_computer or openagent-core: agents and their
+    settings, users, conversations, jobs, memories, key-values, skills, tasks and notes.
 
-    Without a folder it looks where they usually lie. Until you say --yes it only reports what it would take, what it
-    would change, and what it leaves out, with the reasons. Run it as often as you like: nothing is taken twice, and
-    nothing there is changed.
+    Without a folder it looks where they usually lie. Until you say --yes it only reports what it
+    would take, what it would change, and what it leaves out, with the reasons. Run it as often as
+    you like: nothing is taken twice, and nothing there is changed.
 
     \b
     Examples:
@@ -72,7 +77,13 @@ def import_(  # noqa: PLR0913 -- one parameter for each option
     people = [person.name for _, found in read for person in found.people]
     if me and me not in people:
         names = ", ".join(people) or "none that are known by name"
-        fail(f"there is no user {me!r} in {', '.join(str(home) for home in folders)}; there are: {names}", USAGE)
+        fail(
+            (
+                f"there is no user {me!r} in {', '.join(str(home) for home in folders)}; there "
+                f"are: {names}"
+            ),
+            USAGE,
+        )
     broken = [broken_home(found) for _, found in read if found.broken and not skip_broken]
     if broken and not as_json:
         fail("\n".join(broken), USAGE)
@@ -94,7 +105,8 @@ def import_(  # noqa: PLR0913 -- one parameter for each option
 
 
 class How(msgspec.Struct, frozen=True, kw_only=True):
-    """How homes are taken over: the options of the command. `quiet`: nothing is printed on the way."""
+    """How homes are taken over: the options of the command. `quiet`: nothing is printed on the
+    way."""
 
     write: bool
     me: str
@@ -112,12 +124,16 @@ def _next(settings: Settings, read: Sequence[tuple[Path, ImportedHome]], me: str
     if owners and not me:
         said += f"\nIf you are not {plain(owners[0])}, leave out --me."
     if len(read) > 1:
-        said += "\nOne of them alone: name its folder. Where two of them set the same thing, the first of them counts."
+        said += (
+            "\nOne of them alone: name its folder. Where two of them set the same thing, the "
+            "first of them counts."
+        )
     return said
 
 
 def hint(settings: Settings) -> str:
-    """A sentence for somebody who begins here and has used another system; '' where nothing waits to be taken over."""
+    """A sentence for somebody who begins here and has used another system; '' where nothing waits
+    to be taken over."""
     here = _here()
     if not homes(settings, here):
         return ""
@@ -160,21 +176,29 @@ def _with_store(settings: Settings, yes: bool, use: Callable[[SqliteStore], Awai
 
 
 def _one(settings: Settings, found: ImportedHome, where: str, how: How) -> dict[str, object]:
-    """Report on one home, and take it over where that is asked for. Returns the report for programs."""
+    """Report on one home, and take it over where that is asked for. Returns the report for
+    programs."""
 
     async def use(store: SqliteStore) -> tuple[ImportPlan, AppliedPlan | None]:
         planned = await plan(found, settings, store, how.me)
         if not how.write:
             return planned, None
-        if not how.quiet and sum(len(each.talk.lines) - each.first for each in planned.talks) > LONG:
+        if (
+            not how.quiet
+            and sum(len(each.talk.lines) - each.first for each in planned.talks) > LONG
+        ):
             click.echo("Taking it over; this takes a minute or two.", err=True)
         clock = SystemClock()
-        taking = Taking(planned, settings, store, clock, start_jobs=how.start_jobs, skip_broken=how.skip_broken)
+        taking = Taking(
+            planned, settings, store, clock, start_jobs=how.start_jobs, skip_broken=how.skip_broken
+        )
         return planned, await taking.take()
 
     planned, taken = _with_store(settings, how.write, use)
     more_left = tuple(taken.left) if taken else ()
-    report = report_of(planned, settings.config.timezone, start_jobs=how.start_jobs, more_left=more_left)
+    report = report_of(
+        planned, settings.config.timezone, start_jobs=how.start_jobs, more_left=more_left
+    )
     if not how.quiet:
         for line in (*head(planned, where), *_broken(found), *lines_of(report), *_outcome(taken)):
             click.echo(_wrapped(plain(line)))
@@ -201,13 +225,16 @@ def _broken(found: ImportedHome) -> Iterator[str]:
 
 
 def _wrapped(line: str) -> str:
-    """A line with what does not fit into the terminal beneath it, indented as it is. In a file it stays one line."""
+    """A line with what does not fit into the terminal beneath it, indented as it is. In a file it
+    stays one line."""
     if not sys.stdout.isatty():
         return line
     begins = line.lstrip("\n")
     gap = " " * (len(begins) - len(begins.lstrip()) + 2)
     width = max(60, shutil.get_terminal_size().columns)
-    text = textwrap.fill(begins, width, subsequent_indent=gap, break_long_words=False, break_on_hyphens=False)
+    text = textwrap.fill(
+        begins, width, subsequent_indent=gap, break_long_words=False, break_on_hyphens=False
+    )
     return "\n" * (len(line) - len(begins)) + text
 
 

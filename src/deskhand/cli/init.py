@@ -27,7 +27,7 @@ CONFIG = """\
 #   inject_top_k: 3                       # memories told with a message, at most; 5 without it
 #   inject_min_relevance: 0.3             # how near they must be, from 0 to 1; 0.1 without it
 # timezone: Europe/Berlin                 # UTC without it
-"""
+"""  # noqa: E501
 ENV = """\
 # Keys, one a line; this file is readable by you alone.
 # ANTHROPIC_API_KEY=
@@ -41,8 +41,8 @@ WIDE = 24
 @agent_option
 @config_option
 def init(agent: str, config: str | None) -> None:
-    """Make the home folder, a first configuration and the files that you may fill in. What is there already stays as
-    it is; every agent of the configuration gets its own.
+    """Make the home folder, a first configuration and the files that you may fill in. What is there
+    already stays as it is; every agent of the configuration gets its own.
 
     \b
     Example:
@@ -91,7 +91,11 @@ def _told(settings: Settings, made: Sequence[Path]) -> list[str]:
     bases = [*(settings.home.workspace(agent) for agent in settings.agents), root]
     lines = []
     for base in reversed(bases):
-        names = {path: path.relative_to(base) for path in made if _base(path, bases) == base and path != base}
+        names = {
+            path: path.relative_to(base)
+            for path in made
+            if _base(path, bases) == base and path != base
+        }
         if names:
             lines.append(f"Made in {base}")
         for path, name in names.items():

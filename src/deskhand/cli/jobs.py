@@ -33,14 +33,17 @@ class Jobs(Listing):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        return super().resolve_command(ctx, [OTHER_NAMES.get(args[0], args[0]), *args[1:]] if args else args)
+        return super().resolve_command(
+            ctx, [OTHER_NAMES.get(args[0], args[0]), *args[1:]] if args else args
+        )
 
 
 @click.group(cls=Jobs)
 def jobs() -> None:
     """Manage scheduled and triggered jobs: what is done at a time, or when something happens.
 
-    Each job is a folder in ~/.deskhand/jobs with a JOB.md: what is to be done, and above it when, and for whom.
+    Each job is a folder in ~/.deskhand/jobs with a JOB.md: what is to be done, and above it when,
+    and for whom.
 
     \b
     Examples:
@@ -67,7 +70,9 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     if as_json:
         click.echo(in_json(found))
     elif not found:
-        click.echo("There are no jobs yet. Six are ready but for a few blanks: deskhand jobs blueprints")
+        click.echo(
+            "There are no jobs yet. Six are ready but for a few blanks: deskhand jobs blueprints"
+        )
     else:
         zone = settings.config.timezone
         rows = [
@@ -124,7 +129,9 @@ def _show(found: JobDetail, zone: str) -> None:
         "when": job.when,
         "state": job.state,
         "next": moment(job.next_at, zone) if job.next_at else "",
-        "last": f"{moment(job.last_at, zone)}: {job.last_result}" if job.last_at else job.last_result,
+        "last": f"{moment(job.last_at, zone)}: {job.last_result}"
+        if job.last_at
+        else job.last_result,
         "for": job.person or ME.id,
         "answers": f"go to {job.to}" if job.to else "go nowhere; they stand in the log",
         "hook": found.hook,
@@ -143,15 +150,32 @@ def _show(found: JobDetail, zone: str) -> None:
 
 @jobs.command()
 @click.argument("name", default="")
-@click.option("--schedule", "-s", default="", metavar="WHEN", help='Such as "30 7 * * 1-5", "every 2h", "daily 09:00".')
-@click.option("--on", multiple=True, metavar="EVENT", help='Such as "file inbox", "page URL 1h", webhook. Repeatable.')
+@click.option(
+    "--schedule",
+    "-s",
+    default="",
+    metavar="WHEN",
+    help='Such as "30 7 * * 1-5", "every 2h", "daily 09:00".',
+)
+@click.option(
+    "--on",
+    multiple=True,
+    metavar="EVENT",
+    help='Such as "file inbox", "page URL 1h", webhook. Repeatable.',
+)
 @click.option("--prompt", "-p", default="", help="What is to be done.")
 @click.option("--deliver", is_flag=True, help="Say the prompt as it is, and ask no model.")
-@click.option("--to", default="", metavar="CHANNEL:CHAT", help="Where its answers go; nowhere without it.")
+@click.option(
+    "--to", default="", metavar="CHANNEL:CHAT", help="Where its answers go; nowhere without it."
+)
 @click.option("--agent", "-a", default="", metavar="NAME", help="Which agent does it.")
 @click.option("--file", "-f", type=click.File(), help="A whole JOB.md; - is what is piped in.")
-@click.option("--blueprint", "-b", default="", metavar="NAME", help="One of `deskhand jobs blueprints`.")
-@click.option("--slot", multiple=True, metavar="BLANK=VALUE", help="A blank of the blueprint. Repeatable.")
+@click.option(
+    "--blueprint", "-b", default="", metavar="NAME", help="One of `deskhand jobs blueprints`."
+)
+@click.option(
+    "--slot", multiple=True, metavar="BLANK=VALUE", help="A blank of the blueprint. Repeatable."
+)
 @click.option("--dry-run", "-n", is_flag=True, help="Say what it would come to, and make nothing.")
 @config_option
 def add(name: str, dry_run: bool, config: str | None, **given: Any) -> None:
@@ -167,7 +191,9 @@ def add(name: str, dry_run: bool, config: str | None, **given: Any) -> None:
     settings = settings_of(config)
     draft = _draft(name, given)
     if dry_run:
-        _preview(with_jobs(settings, lambda here: here.desk.preview(ME, draft)), settings.config.timezone)
+        _preview(
+            with_jobs(settings, lambda here: here.desk.preview(ME, draft)), settings.config.timezone
+        )
         return
     made = with_jobs(settings, lambda here: here.desk.make(ME, draft))
     click.echo(f"Made {plain(made.job.name)}: {plain(made.job.when)}.")
@@ -183,12 +209,21 @@ def _draft(name: str, given: dict[str, Any]) -> JobDraft:
     ways = [key for key in ("file", "blueprint", "prompt") if given[key]]
     if len(ways) != 1:
         fail(
-            "say what it is by one of --prompt, --file and --blueprint; `deskhand jobs add --help` has examples", USAGE
+            (
+                "say what it is by one of --prompt, --file and --blueprint; `deskhand jobs add "
+                "--help` has examples"
+            ),
+            USAGE,
         )
     if given["blueprint"]:
-        return JobDraft(name, "", given["blueprint"], _slots(given["slot"], given["blueprint"]), given["to"])
+        return JobDraft(
+            name, "", given["blueprint"], _slots(given["slot"], given["blueprint"]), given["to"]
+        )
     if not name:
-        fail('give it a name, as in: deskhand jobs add brief --schedule "daily 09:00" --prompt "…"', USAGE)
+        fail(
+            'give it a name, as in: deskhand jobs add brief --schedule "daily 09:00" --prompt "…"',
+            USAGE,
+        )
     if given["file"]:
         return JobDraft(name, given["file"].read(), to=given["to"])
     front = {
@@ -217,7 +252,9 @@ def _slots(given: tuple[str, ...], of: str) -> dict[str, str]:
             if slot.name not in slots and (slot.required or not given):
                 example = f" (such as {slot.example})" if slot.example else ""
                 default = slot.default or None
-                slots[slot.name] = click.prompt(f"{slot.asks}{'' if default else example}", default=default)
+                slots[slot.name] = click.prompt(
+                    f"{slot.asks}{'' if default else example}", default=default
+                )
     return slots
 
 
@@ -231,7 +268,10 @@ def _preview(found: Preview, zone: str) -> None:
 @jobs.command()
 @click.argument("name")
 @click.option(
-    "--file", "-f", type=click.File(), help="The new JOB.md; - is what is piped in. Without it your editor opens."
+    "--file",
+    "-f",
+    type=click.File(),
+    help="The new JOB.md; - is what is piped in. Without it your editor opens.",
 )
 @config_option
 def edit(name: str, file: Any, config: str | None) -> None:
@@ -288,7 +328,8 @@ def _switch(name: str, on: bool, config: str | None) -> None:
 @click.argument("name")
 @config_option
 def remove(name: str, config: str | None) -> None:
-    """Remove a job, with its folder; `deskhand jobs undo` brings it back. What it did stays in the log.
+    """Remove a job, with its folder; `deskhand jobs undo` brings it back. What it did stays in the
+    log.
 
     \b
     Example:
@@ -304,9 +345,11 @@ def remove(name: str, config: str | None) -> None:
 @click.option("--redo", is_flag=True, help="Take back the latest undo of this job.")
 @config_option
 def undo(name: str, redo: bool, config: str | None) -> None:
-    """Put back what a job was before an agent or a person changed or removed it last; without a name the latest change.
+    """Put back what a job was before an agent or a person changed or removed it last; without a
+    name the latest change.
 
-    What was written by hand is kept only where something wrote over it. Say it again to go further back.
+    What was written by hand is kept only where something wrote over it. Say it again to go further
+    back.
 
     \b
     Examples:
@@ -321,7 +364,9 @@ def undo(name: str, redo: bool, config: str | None) -> None:
     if found.job is None:
         click.echo(f"{plain(found.name)} is gone, as it was before it was made.")
     else:
-        click.echo(f"{plain(found.name)} is as it was: {plain(found.job.when)} ({plain(found.job.state)}).")
+        click.echo(
+            f"{plain(found.name)} is as it was: {plain(found.job.when)} ({plain(found.job.state)})."
+        )
     click.echo(f"Back again: deskhand jobs undo {plain(found.name)}{'' if redo else ' --redo'}")
 
 
@@ -336,18 +381,22 @@ def blueprints(name: str, limit: int | None, config: str | None) -> None:
     Example:
       deskhand jobs blueprints reminder
     """
-    for each in [blueprint(name)] if name in {known.name for known in BLUEPRINTS} else BLUEPRINTS[:limit]:
+    for each in (
+        [blueprint(name)] if name in {known.name for known in BLUEPRINTS} else BLUEPRINTS[:limit]
+    ):
         click.echo(told(each))
         click.echo(click.style(f"  {command(each)}\n", dim=True))
 
 
 @jobs.command()
 @click.argument("name")
-@click.option("--github", is_flag=True, help="For X-Hub-Signature-256, as GitHub signs, and for nothing else.")
+@click.option(
+    "--github", is_flag=True, help="For X-Hub-Signature-256, as GitHub signs, and for nothing else."
+)
 @config_option
 def hook(name: str, github: bool, config: str | None) -> None:
-    """Open the webhook of a job: make a new secret, and print it this once. An older one is void. It is for Standard
-    Webhooks, or for the form of GitHub.
+    """Open the webhook of a job: make a new secret, and print it this once. An older one is void.
+    It is for Standard Webhooks, or for the form of GitHub.
 
     \b
     Examples:
@@ -362,12 +411,20 @@ def hook(name: str, github: bool, config: str | None) -> None:
     async def use(app: App) -> str:
         found = await app.works.automation.desk.shown(ME, name)
         if not found.hook:
-            fail(f"{name!r} takes no webhooks; add the line `on: webhook` first: deskhand jobs edit {name}", USAGE)
+            fail(
+                (
+                    f"{name!r} takes no webhooks; add the line `on: webhook` first: deskhand "
+                    f"jobs edit {name}"
+                ),
+                USAGE,
+            )
         app.secrets.set(secret_name(name), secret, "file")
         return found.hook
 
     path = with_app(settings, use, drive=False)
-    click.echo(f"Address: {path}   (behind the name under which others reach this Deskhand: see web.hosts)")
+    click.echo(
+        f"Address: {path}   (behind the name under which others reach this Deskhand: see web.hosts)"
+    )
     click.echo(f"Secret:  {secret}")
     form = "GitHub does (X-Hub-Signature-256)" if github else "Standard Webhooks say"
     click.echo(f"Copy it now: it is not shown again. Sign as {form}.")

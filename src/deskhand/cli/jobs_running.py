@@ -59,7 +59,8 @@ def say_if_nobody(settings: Settings) -> None:
 def run(name: str, wait: bool, config: str | None) -> None:
     """Run a job now, once. The service runs it where there is one; otherwise it runs right here.
 
-    Exit codes: 0 done, or its prerun said that nothing is to be done; 1 it failed; 3 it waits for an approval.
+    Exit codes: 0 done, or its prerun said that nothing is to be done; 1 it failed; 3 it waits for
+    an approval.
 
     \b
     Examples:
@@ -74,7 +75,10 @@ def run(name: str, wait: bool, config: str | None) -> None:
             click.echo(f"{plain(name)} runs now; see: deskhand jobs runs {plain(name)}")
             sys.exit(0)
     elif somebody_drives(settings):
-        fail("another terminal is open, which runs no jobs: close it, or start the service with `deskhand serve`")
+        fail(
+            "another terminal is open, which runs no jobs: close it, or start the service "
+            "with `deskhand serve`"
+        )
     else:
         ran = with_app(settings, lambda app: run_here(app, name))
         shown = bool(ran.session)
@@ -90,7 +94,9 @@ async def _hand_over(here: Automation, settings: Settings, name: str, *, wait: b
     """Have the service run it. Returns how it ended, None where that is not waited for."""
     slot = await here.desk.run(ME, name)
     while wait and somebody_drives(settings):
-        ran = next((each for each in await here.using.own.runs(ME, name, 20) if each.slot == slot), None)
+        ran = next(
+            (each for each in await here.using.own.runs(ME, name, 20) if each.slot == slot), None
+        )
         if ran is not None and ran.state not in OPEN:
             return ran
         await anyio.sleep(WAIT_S)
@@ -98,7 +104,8 @@ async def _hand_over(here: Automation, settings: Settings, name: str, *, wait: b
 
 
 async def run_here(app: App, name: str) -> Run:
-    """Run it in this process, and show what it does: what the agent says on stdout, its calls on stderr."""
+    """Run it in this process, and show what it does: what the agent says on stdout, its calls on
+    stderr."""
     jobs = app.works.jobs
     await app.works.automation.using.own.found(ME, name)
     entry = await jobs.to_run_here(name, ME)
@@ -116,7 +123,10 @@ async def run_here(app: App, name: str) -> Run:
         tasks.cancel_scope.cancel()
     to = entry.job.to
     if to is not None and ran[0].state in ("done", "error") and to.channel not in OWN_SURFACES:
-        click.echo(f"What it says to {plain(to.channel)} is sent when Deskhand runs: deskhand serve", err=True)
+        click.echo(
+            f"What it says to {plain(to.channel)} is sent when Deskhand runs: deskhand serve",
+            err=True,
+        )
     return ran[0]
 
 
@@ -163,7 +173,8 @@ def runs(name: str, limit: int, as_json: bool, config: str | None) -> None:
     else:
         zone = settings.config.timezone
         table(
-            ("when", "what became of it", "conversation"), [(moment(r.due_at, zone), r.result, r.name) for r in found]
+            ("when", "what became of it", "conversation"),
+            [(moment(r.due_at, zone), r.result, r.name) for r in found],
         )
 
 

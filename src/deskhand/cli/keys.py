@@ -46,8 +46,8 @@ class Desk(Protocol):
 
     @property
     def may_answer(self) -> tuple[str, ...]:
-        """What an approval that is open may be answered with by a key; () where none has been for long enough that a
-        key is meant for it."""
+        """What an approval that is open may be answered with by a key; () where none has been for
+        long enough that a key is meant for it."""
         ...
 
 
@@ -56,7 +56,9 @@ def matching(text: str) -> list[tuple[str, str]]:
     if not text.startswith("/") or " " in text or "\n" in text:
         return []
     known = {name: command.help for name, command in COMMANDS.items()} | LOCAL
-    return [(f"/{name}", help_) for name, help_ in known.items() if name.startswith(text[1:].lower())]
+    return [
+        (f"/{name}", help_) for name, help_ in known.items() if name.startswith(text[1:].lower())
+    ]
 
 
 def completed(text: str) -> str:
@@ -73,8 +75,8 @@ def completed(text: str) -> str:
 
 
 class Keys:
-    """Enter sends, Alt+Enter is a new line, Tab completes, Ctrl+C stops, Ctrl+D leaves, and some keys answer. A long
-    paste is shown as a mark, which Backspace removes as a whole."""
+    """Enter sends, Alt+Enter is a new line, Tab completes, Ctrl+C stops, Ctrl+D leaves, and some
+    keys answer. A long paste is shown as a mark, which Backspace removes as a whole."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
@@ -113,7 +115,11 @@ class Keys:
         buffer = event.current_buffer
         before = buffer.document.text_before_cursor
         beginning = being_written(before)
-        text = completed(before) if beginning is None else completed_path(before, self._desk.paths(beginning))
+        text = (
+            completed(before)
+            if beginning is None
+            else completed_path(before, self._desk.paths(beginning))
+        )
         if text != before:
             buffer.text = text + buffer.document.text_after_cursor
             buffer.cursor_position = len(text)

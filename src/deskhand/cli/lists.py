@@ -24,8 +24,8 @@ from .table import table
 @limit_option()
 @config_option
 def tools(name: str, agent: str, limit: int | None, config: str | None) -> None:
-    """List what an agent can do: each tool with what it does to the world, and about how many tokens it takes in each
-    request. With a NAME, show what models are told of that tool.
+    """List what an agent can do: each tool with what it does to the world, and about how many
+    tokens it takes in each request. With a NAME, show what models are told of that tool.
 
     \b
     Examples:
@@ -53,13 +53,22 @@ def _list(found: Tools, limit: int | None) -> None:
     now = {spec.name for spec in offering(found, SessionOptions())}
     size = {schema.name: tokens_of(schema) for schema in schemas_of(found)}
     rows = [
-        (s.name, s.effect, str(size[s.name]), "" if s.name in now else "deferred", " ".join(s.description.split()))
+        (
+            s.name,
+            s.effect,
+            str(size[s.name]),
+            "" if s.name in now else "deferred",
+            " ".join(s.description.split()),
+        )
         for s in (tool.spec for tool in found.values())
     ]
     table(("tool", "effect", "tokens", "", "what it does"), rows[:limit])
     later = size.keys() - now
     said = f"{len(now)} tools are in each request, about {sum(size[name] for name in now):,} tokens"
-    more = f"; {len(later)} are deferred, about {sum(size[name] for name in later):,} more once all are loaded"
+    more = (
+        f"; {len(later)} are deferred, about {sum(size[name] for name in later):,} more once "
+        "all are loaded"
+    )
     click.echo(said + (more if later else ""), err=True)
 
 

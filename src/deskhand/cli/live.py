@@ -26,18 +26,22 @@ def of_terminal(session: str) -> bool:
 def with_app(settings: Settings, use: Callable[[App], Awaitable[T]], *, drive: bool = True) -> T:
     """Open a Deskhand, use it and close it. Ends the command with a sentence when something fails.
 
-    It does not live long and has no channels, so that it drives the conversations of terminals, and whichever is asked
-    for; all others wait for a Deskhand that stays.
+    It does not live long and has no channels, so that it drives the conversations of terminals, and
+    whichever is asked for; all others wait for a Deskhand that stays.
     """
 
     async def main() -> T:
         async with (
             Models(settings) as models,
-            open_app(settings, Parts(models.open, renew=models.renew, meaning=models.meaning)) as app,
+            open_app(
+                settings, Parts(models.open, renew=models.renew, meaning=models.meaning)
+            ) as app,
             anyio.create_task_group() as tasks,
         ):
             if drive:
-                models.warm(model for name in settings.agents for model in settings.agent(name).models)
+                models.warm(
+                    model for name in settings.agents for model in settings.agent(name).models
+                )
                 tasks.start_soon(lambda: app.run(takes=of_terminal))
             for failed in app.current.plugins.failed:
                 click.echo(f"deskhand: {plain(str(failed))}", err=True)

@@ -11,7 +11,17 @@ import click
 from ..assembly.models import Models
 from ..config.clock import SystemClock
 from ..config.config import Settings
-from ..memory.facts import Fact, Some, Writer, as_it_was, closed, erased, everything, promoted, put_back
+from ..memory.facts import (
+    Fact,
+    Some,
+    Writer,
+    as_it_was,
+    closed,
+    erased,
+    everything,
+    promoted,
+    put_back,
+)
 from ..memory.recall import Memory, Only
 from ..memory.rendering import reasons, said_before, whose
 from ..store.sqlite import SqliteStore
@@ -46,14 +56,25 @@ def memories() -> None:
 
 
 @memories.command("list")
-@click.option("--scope", "-s", type=click.Choice(["user", "agent", "global"]), help="Only of this scope.")
-@click.option("--scope-id", "-i", default="", metavar="NAME", help="Only of this person, or of this agent.")
+@click.option(
+    "--scope", "-s", type=click.Choice(["user", "agent", "global"]), help="Only of this scope."
+)
+@click.option(
+    "--scope-id", "-i", default="", metavar="NAME", help="Only of this person, or of this agent."
+)
 @click.option("--pinned", "which", flag_value="pinned", help="Only those that are always told.")
 @click.option("--held", "which", flag_value="held", help="Only those that wait for your yes.")
 @limit_option(50)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 @config_option
-def list_(scope: str | None, scope_id: str, which: str | None, limit: int, as_json: bool, config: str | None) -> None:
+def list_(
+    scope: str | None,
+    scope_id: str,
+    which: str | None,
+    limit: int,
+    as_json: bool,
+    config: str | None,
+) -> None:
     """List what is remembered, the latest first.
 
     \b
@@ -63,19 +84,27 @@ def list_(scope: str | None, scope_id: str, which: str | None, limit: int, as_js
     """
     settings = settings_of(config)
     only = Only(scope_id, which == "pinned", which == "held")
-    found = _with_memory(settings, lambda memory, _: memory.facts(ALL_SEEING, scope or "", limit, only=only))
+    found = _with_memory(
+        settings, lambda memory, _: memory.facts(ALL_SEEING, scope or "", limit, only=only)
+    )
     if as_json:
         click.echo(in_json(found))
     elif not found:
         chosen = scope or scope_id or which
-        click.echo("No memory is like that." if chosen else "Nothing is remembered yet: tell an agent to.", err=True)
+        click.echo(
+            "No memory is like that." if chosen else "Nothing is remembered yet: tell an agent to.",
+            err=True,
+        )
     else:
         _table(settings, found)
 
 
 def _table(settings: Settings, found: list[Fact]) -> None:
     zone = ZoneInfo(settings.config.timezone)
-    rows = [[f"#{fact.id}", when(fact.valid_from, zone), whose(fact), _marks(fact), fact.text] for fact in found]
+    rows = [
+        [f"#{fact.id}", when(fact.valid_from, zone), whose(fact), _marks(fact), fact.text]
+        for fact in found
+    ]
     table(["ID", "SINCE", "WHOSE", "", "WHAT"], rows)
 
 
@@ -95,8 +124,12 @@ def stats(config: str | None) -> None:
     """
     settings = settings_of(config)
 
-    async def use(_: Memory, store: SqliteStore) -> tuple[list[tuple[str, ...]], list[tuple[str, int]]]:
-        return await store.rows("fact_counts", ()), [(row[0], row[1]) for row in await store.rows("vector_counts", ())]
+    async def use(
+        _: Memory, store: SqliteStore
+    ) -> tuple[list[tuple[str, ...]], list[tuple[str, int]]]:
+        return await store.rows("fact_counts", ()), [
+            (row[0], row[1]) for row in await store.rows("vector_counts", ())
+        ]
 
     counts, vectors = _with_memory(settings, use)
     rows = [[f"{scope} {owner}".strip(), *map(str, numbers)] for scope, owner, *numbers in counts]
@@ -104,7 +137,10 @@ def stats(config: str | None) -> None:
     for model, count in vectors:
         click.echo(f"{count} found by meaning, by {model}")
     if not vectors:
-        click.echo("All are found by words: pip install 'deskhand[memory]' also finds them by meaning.", err=True)
+        click.echo(
+            "All are found by words: pip install 'deskhand[memory]' also finds them by meaning.",
+            err=True,
+        )
 
 
 @memories.command()
@@ -113,7 +149,9 @@ def stats(config: str | None) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 @config_option
 @click.pass_context
-def search(context: click.Context, query: str, limit: int, as_json: bool, config: str | None) -> None:
+def search(
+    context: click.Context, query: str, limit: int, as_json: bool, config: str | None
+) -> None:
     """Find memories by meaning and words, the best first. Without a query: count them.
 
     \b
@@ -128,7 +166,10 @@ def search(context: click.Context, query: str, limit: int, as_json: bool, config
     async def use(memory: Memory, store: SqliteStore) -> list[tuple[Fact, float]]:
         async with Models(settings) as models:
             await _open_meaning(memory, models, settings, store)
-            return [(each.fact, each.relevance) for each in await memory.search(query, ALL_SEEING, limit)]
+            return [
+                (each.fact, each.relevance)
+                for each in await memory.search(query, ALL_SEEING, limit)
+            ]
 
     found = _with_memory(settings, use)
     if as_json:
@@ -139,8 +180,11 @@ def search(context: click.Context, query: str, limit: int, as_json: bool, config
         _table(settings, [fact for fact, _ in found])
 
 
-async def _open_meaning(memory: Memory, models: Models, settings: Settings, store: SqliteStore) -> None:
-    """Compare meanings as the settings say, and make the vectors that are missing, within reason."""
+async def _open_meaning(
+    memory: Memory, models: Models, settings: Settings, store: SqliteStore
+) -> None:
+    """Compare meanings as the settings say, and make the vectors that are missing, within
+    reason."""
     try:
         meaning = models.meaning(settings.config.memory, store)
         if meaning is None:
@@ -167,7 +211,9 @@ def why(number: int, config: str | None) -> None:
 
     async def use(memory: Memory, store: SqliteStore) -> tuple[Fact | None, str]:
         fact = await memory.get(number, ALL_SEEING)
-        return fact, said_before(await store.rows("fact_said", (fact.session, fact.n))) if fact is not None else ""
+        return fact, said_before(
+            await store.rows("fact_said", (fact.session, fact.n))
+        ) if fact is not None else ""
 
     fact, said = _with_memory(settings, use)
     if fact is None:
@@ -208,16 +254,35 @@ def history(number: int, config: str | None) -> None:
 
 @memories.command()
 @click.argument("number", type=int, required=False)
-@click.option("--since", metavar="WHEN", help="All that happened since then: 2h, 3d, 14:30, or '2026-11-22 14:30'.")
-@click.option("--writer", type=click.Choice(get_args(Writer)), help="With --since: only what this one wrote.")
 @click.option(
-    "--scope-id", "-i", "owner", default="", metavar="NAME", help="With --since: only of this person or agent."
+    "--since",
+    metavar="WHEN",
+    help="All that happened since then: 2h, 3d, 14:30, or '2026-11-22 14:30'.",
+)
+@click.option(
+    "--writer", type=click.Choice(get_args(Writer)), help="With --since: only what this one wrote."
+)
+@click.option(
+    "--scope-id",
+    "-i",
+    "owner",
+    default="",
+    metavar="NAME",
+    help="With --since: only of this person or agent.",
 )
 @click.option("--yes", "-y", is_flag=True, help="With --since: do not ask.")
 @config_option
-def undo(number: int | None, since: str | None, writer: str | None, owner: str, yes: bool, config: str | None) -> None:
-    """Take back the last thing that happened to a memory: it was written, replaced or forgotten. Without a number: to
-    the one that changed last. With --since memory is put back to how it was then, all of it or a part.
+def undo(
+    number: int | None,
+    since: str | None,
+    writer: str | None,
+    owner: str,
+    yes: bool,
+    config: str | None,
+) -> None:
+    """Take back the last thing that happened to a memory: it was written, replaced or forgotten.
+    Without a number: to the one that changed last. With --since memory is put back to how it was
+    then, all of it or a part.
 
     \b
     Examples:
@@ -232,7 +297,10 @@ def undo(number: int | None, since: str | None, writer: str | None, owner: str, 
         _put_back(settings, since, Some("", owner, writer or ""), yes)
         return
     if writer or owner or yes:
-        fail("--writer, --scope-id and --yes go with --since: say since when, or leave them out", USAGE)
+        fail(
+            "--writer, --scope-id and --yes go with --since: say since when, or leave them out",
+            USAGE,
+        )
 
     async def use(memory: Memory, store: SqliteStore) -> tuple[Fact, Fact] | None:
         last = await store.rows("fact_latest", ()) if number is None else [(number,)]
@@ -259,9 +327,16 @@ def _put_back(settings: Settings, since: str, some: Some, yes: bool) -> None:
     then = moment(since, now, zone)
     if then is None:
         fail(
-            f"--since {since!r} is no time between 1970 and now: write 90m, 2h, 3d, 14:30, or '2026-11-22 14:30'", USAGE
+            (
+                f"--since {since!r} is no time between 1970 and now: write 90m, 2h, 3d, 14:30, "
+                "or '2026-11-22 14:30'"
+            ),
+            USAGE,
         )
-    said = f"Put memory back to how it was on {when(then, zone)}? What was written since is taken back."
+    said = (
+        f"Put memory back to how it was on {when(then, zone)}? What was written since is taken "
+        "back."
+    )
     if not yes and not click.confirm(said):
         fail("Nothing was changed.")
 
@@ -272,8 +347,14 @@ def _put_back(settings: Settings, since: str, some: Some, yes: bool) -> None:
         return [sum(row[2] for row in rows) for rows in (before, after)]
 
     before, after = _with_memory(settings, use)
-    click.echo(f"Memory is as it was on {when(then, zone)}: {after:,} memories hold, {before:,} did before.")
-    click.echo("What was taken back stays in the history: deskhand memories why NUMBER, undo NUMBER", err=True)
+    click.echo(
+        f"Memory is as it was on {when(then, zone)}: {after:,} memories hold, {before:,} "
+        "did before."
+    )
+    click.echo(
+        "What was taken back stays in the history: deskhand memories why NUMBER, undo NUMBER",
+        err=True,
+    )
 
 
 @memories.command()
@@ -298,13 +379,23 @@ def promote(number: int, config: str | None) -> None:
     if fact is None:
         _unknown(number)
     if fact.valid_to is not None:
-        fail(f"#{number} is closed ({fact.closed_why}): `deskhand memories undo {number}` opens it again", USAGE)
+        fail(
+            (
+                f"#{number} is closed ({fact.closed_why}): `deskhand memories undo {number}` "
+                "opens it again"
+            ),
+            USAGE,
+        )
     click.echo(f"#{number} is told from now on: {plain(fact.text)}")
 
 
 @memories.command()
 @click.argument("number", type=int)
-@click.option("--erase", is_flag=True, help="Also from the history and from the bytes of the database, for good.")
+@click.option(
+    "--erase",
+    is_flag=True,
+    help="Also from the history and from the bytes of the database, for good.",
+)
 @config_option
 def forget(number: int, erase: bool, config: str | None) -> None:
     """Forget a memory. It stays in the history, and `undo` brings it back, unless it is erased.
@@ -332,4 +423,9 @@ def forget(number: int, erase: bool, config: str | None) -> None:
 
 
 def _unknown(number: int) -> NoReturn:
-    fail(f"there is no memory #{number}: `deskhand memories` lists them" if number else "nothing is remembered", USAGE)
+    fail(
+        f"there is no memory #{number}: `deskhand memories` lists them"
+        if number
+        else "nothing is remembered",
+        USAGE,
+    )

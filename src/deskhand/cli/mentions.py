@@ -1,4 +1,5 @@
-"""`@path` in what is typed: files of the workspace, completed while one writes, and attached when it is sent."""
+"""`@path` in what is typed: files of the workspace, completed while one writes, and attached when
+it is sent."""
 
 from __future__ import annotations
 
@@ -31,8 +32,8 @@ def being_written(text: str) -> str | None:
 
 
 def paths(files: Workspace, beginning: str) -> list[str]:
-    """The files and folders whose paths begin so; a folder ends with a slash. Hidden ones are named where their dot was
-    written."""
+    """The files and folders whose paths begin so; a folder ends with a slash. Hidden ones are named
+    where their dot was written."""
     folder, _, name = beginning.rpartition("/")
     try:
         entries = files.list(folder or ".")
@@ -41,14 +42,17 @@ def paths(files: Workspace, beginning: str) -> list[str]:
     hidden = name.startswith(".")
     found = []
     for entry in entries:
-        if entry.name.lower().startswith(name.lower()) and (hidden or not entry.name.startswith(".")):
+        if entry.name.lower().startswith(name.lower()) and (
+            hidden or not entry.name.startswith(".")
+        ):
             path = f"{folder}/{entry.name}" if folder else entry.name
             found.append(f"{path}/" if entry.kind == "folder" else path)
     return [path for path in found if path.isprintable() and '"' not in path]
 
 
 def completed_path(text: str, found: list[str]) -> str:
-    """The text with as much of the path added that is being written as is certain. A whole file ends with a blank."""
+    """The text with as much of the path added that is being written as is certain. A whole file
+    ends with a blank."""
     beginning = being_written(text)
     if beginning is None or not found:
         return text
@@ -70,8 +74,8 @@ def mentioned(text: str) -> list[str]:
 
 
 async def with_mentioned(text: str, files: Workspace, keep: Keep) -> Message:
-    """The message with the files that it mentions: pictures and short texts as they are; of others it says that they
-    are there. What is no file of the workspace is left as it was written."""
+    """The message with the files that it mentions: pictures and short texts as they are; of others
+    it says that they are there. What is no file of the workspace is left as it was written."""
     parts: list[Part] = []
     notes: list[str] = []
     for written in mentioned(text):

@@ -54,11 +54,21 @@ def list_(provider: str, limit: int | None, config: str | None) -> None:
     for name, found in catalogue.providers.items():
         if name == PROVIDER:
             continue
-        needs = "runs on this machine" if found.local else f"needs {found.keys[0]}" if found.keys else "needs base_url"
+        needs = (
+            "runs on this machine"
+            if found.local
+            else f"needs {found.keys[0]}"
+            if found.keys
+            else "needs base_url"
+        )
         providers.append((name, "key found" if models.key(name) else needs, found.base_url))
     shelf = WeightsFolder(settings.cache / "models")
     for name, weights in shelf.known.items():
-        ready = "here" if shelf.has(name) else f"{gigabytes(weights.size_bytes)}: deskhand model pull {name}"
+        ready = (
+            "here"
+            if shelf.has(name)
+            else f"{gigabytes(weights.size_bytes)}: deskhand model pull {name}"
+        )
         providers.append((PROVIDER, ready, f"{PROVIDER}/{name}"))
     providers.append(("scripted", "for a look around, without any model", "scripted/echo"))
     table(("provider", "ready?", "where"), providers[:limit])
@@ -86,7 +96,8 @@ def use(name: str, agent: str, config: str | None) -> None:
 
 
 def choose(settings: Settings, name: str, agent: str = "") -> None:
-    """Write the model into the configuration. Raises DeskhandError where it cannot be used, with the next step."""
+    """Write the model into the configuration. Raises DeskhandError where it cannot be used, with
+    the next step."""
     from ..assembly.models import Models
     from ..config.parse import read_text
     from ..config.yaml_edit import set_key, write_private

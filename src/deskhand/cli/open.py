@@ -1,4 +1,5 @@
-"""`deskhand open`: the page in a browser, logged in; the service is started first where none runs."""
+"""`deskhand open`: the page in a browser, logged in; the service is started first where none
+runs."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ LOOK_S = 0.02
 @config_option
 @click.pass_context
 def open_(ctx: click.Context, config: str | None) -> None:
-    """Open the page in your browser, logged in. Where Deskhand does not run yet, it is started here, and works until
-    you end it with Ctrl+C.
+    """Open the page in your browser, logged in. Where Deskhand does not run yet, it is started
+    here, and works until you end it with Ctrl+C.
 
     \b
     Example:
@@ -46,7 +47,8 @@ def open_(ctx: click.Context, config: str | None) -> None:
 
 
 def link(settings: Settings, url: str, user: str = OWNER_NAME) -> str:
-    """A link that logs one browser in: once, within ten minutes. What stands behind `#` is sent to nobody."""
+    """A link that logs one browser in: once, within ten minutes. What stands behind `#` is sent to
+    nobody."""
     from .users import with_people  # the parent of a service stays small without it
 
     return f"{url}/#login={with_people(settings, lambda people: people.make_login(user))}"
@@ -59,7 +61,10 @@ def show(settings: Settings, address: str, *, browser: bool) -> None:
     if browser and (screen or sys.platform == "darwin"):
         webbrowser.open(address)
     if "#login=" in address:
-        click.echo("The link logs one browser in, within ten minutes; deskhand login prints another.", err=True)
+        click.echo(
+            "The link logs one browser in, within ten minutes; deskhand login prints another.",
+            err=True,
+        )
 
 
 async def announce(settings: Settings, open_: bool) -> None:

@@ -52,7 +52,12 @@ class _Code(CodeBlock):
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         text = str(self.text).rstrip()
         yield Syntax(
-            text, self.lexer_name, theme=self.theme, word_wrap=True, padding=(0, 2), background_color="default"
+            text,
+            self.lexer_name,
+            theme=self.theme,
+            word_wrap=True,
+            padding=(0, 2),
+            background_color="default",
         )
 
 
@@ -61,8 +66,13 @@ class _Markdown(Markdown):
 
 
 def stable(text: str) -> int:
-    """How many characters of Markdown that is still being written cannot change any more: all blocks but the last."""
-    starts = [token.map[0] for token in _parser.parse(text) if token.level == 0 and token.map and token.nesting >= 0]
+    """How many characters of Markdown that is still being written cannot change any more: all
+    blocks but the last."""
+    starts = [
+        token.map[0]
+        for token in _parser.parse(text)
+        if token.level == 0 and token.map and token.nesting >= 0
+    ]
     if len(starts) < 2:
         return 0
     lines = text.split("\n")
@@ -70,8 +80,9 @@ def stable(text: str) -> int:
 
 
 class Paint:
-    """Makes lines of text. `width` tells the columns of the screen now; `colours` is a colour system of rich, or None
-    for a screen without any. Everything that is given in is made plain first."""
+    """Makes lines of text. `width` tells the columns of the screen now; `colours` is a colour
+    system of rich, or None for a screen without any. Everything that is given in is made plain
+    first."""
 
     def __init__(self, width: Callable[[], int], colours: str | None = None) -> None:
         self._width = width
@@ -103,8 +114,8 @@ class Paint:
         return [line.rstrip() for line in capture.get().rstrip("\n").split("\n")]
 
     def markdown(self, text: str) -> list[str]:
-        """The text as Markdown, without empty lines around it. Links are written out, so that what is seen is where
-        they lead."""
+        """The text as Markdown, without empty lines around it. Links are written out, so that what
+        is seen is where they lead."""
         source = _Markdown(plain(text), code_theme="ansi_dark", hyperlinks=False)
         lines = self._lines(source, min(self.width, 100))
         while lines and not _COLOUR.sub("", lines[0]).strip():
@@ -128,4 +139,6 @@ class Paint:
     def panel(self, lines: Sequence[tuple[str, str]], title: str) -> list[str]:
         """The exact text in a frame, by lines of (text, style)."""
         inner = Text("\n", overflow="fold").join(Text(plain(text), style) for text, style in lines)
-        return self._lines(Panel(inner, title=title, title_align="left", border_style="warn"), self.width)
+        return self._lines(
+            Panel(inner, title=title, title_align="left", border_style="warn"), self.width
+        )

@@ -19,14 +19,20 @@ from .sessions import when
 from .table import table
 from .users import with_people
 
-MAY = {"owner": "do everything", "approver": "talk and answer approvals", "member": "talk", "viewer": "read"}
+MAY = {
+    "owner": "do everything",
+    "approver": "talk and answer approvals",
+    "member": "talk",
+    "viewer": "read",
+}
 
 
 @click.group(cls=Listing)
 def pair() -> None:
     """Approve people who messaged your bot and were told a code.
 
-    A code holds for an hour, once, for who was told it. After five codes that do not hold none is taken for an hour.
+    A code holds for an hour, once, for who was told it. After five codes that do not hold none is
+    taken for an hour.
 
     \b
     Examples:
@@ -66,16 +72,26 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     if locked:
         click.echo(f"After too many bad codes none is taken until {when(locked, zone)}.", err=True)
     if not found:
-        click.echo("No pairing requests. Somebody new who writes to your bot gets a code, and is listed here.")
+        click.echo(
+            "No pairing requests. Somebody new who writes to your bot gets a code, and is "
+            "listed here."
+        )
         return
     now = SystemClock().now()
-    rows = [(each.code, _who(each), f"{ceil((each.expires_at - now) / 60)} minutes") for each in found]
+    rows = [
+        (each.code, _who(each), f"{ceil((each.expires_at - now) / 60)} minutes") for each in found
+    ]
     table(("code", "who", "holds for"), rows)
 
 
 @pair.command()
 @click.argument("code")
-@click.option("--user", default="", metavar="NAME", help="Who they are. Without it and --role, the first one is you.")
+@click.option(
+    "--user",
+    default="",
+    metavar="NAME",
+    help="Who they are. Without it and --role, the first one is you.",
+)
 @click.option("--role", "-r", default="", metavar="ROLE", help="What a new user may do; see above.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @config_option
@@ -90,8 +106,9 @@ def approve(code: str, user: str, role: str, yes: bool, config: str | None) -> N
       viewer    may only read
     Further roles stand in the configuration (roles.NAME.agents).
 
-    Without --user and --role, the very first one to be let in is you, the owner; in a script say --yes. Everybody after
-    that is a member unless --role says otherwise. A user that there is keeps their roles.
+    Without --user and --role, the very first one to be let in is you, the owner; in a script say
+    --yes. Everybody after that is a member unless --role says otherwise. A user that there is keeps
+    their roles.
 
     \b
     Examples:
@@ -108,7 +125,13 @@ def approve(code: str, user: str, role: str, yes: bool, config: str | None) -> N
     new, users, nobody = with_people(settings, look)
     if new is not None:
         if nobody and user and not role and user not in users:
-            fail(f"{user} would be the first to be let in: say --role owner if that is you, else --role member", USAGE)
+            fail(
+                (
+                    f"{user} would be the first to be let in: say --role owner if that is you, "
+                    "else --role member"
+                ),
+                USAGE,
+            )
         who = ", ".join(described(each) for each in new.identities)
         click.echo(f"{plain(who)} will be {as_role(new)}.", err=True)
         if nobody and not (user or role or yes):
@@ -118,12 +141,18 @@ def approve(code: str, user: str, role: str, yes: bool, config: str | None) -> N
         return await people.approve(code, user, role)
 
     let_in = with_people(settings, use)
-    click.echo(f"Let in: {as_role(let_in)}, known as {', '.join(described(each) for each in let_in.identities)}")
+    click.echo(
+        f"Let in: {as_role(let_in)}, known as "
+        f"{', '.join(described(each) for each in let_in.identities)}"
+    )
 
 
 def _ask_whether_owner() -> None:
     if not sys.stdin.isatty():
-        fail("nothing was changed: say --yes if that is you, or who else it is with --user NAME --role ROLE")
+        fail(
+            "nothing was changed: say --yes if that is you, or who else it is with --user "
+            "NAME --role ROLE"
+        )
     if not click.confirm("Is it you?"):
         fail("not let in; say who it is: --user NAME --role ROLE")
 
@@ -133,7 +162,9 @@ def as_role(user: User) -> str:
     if user.name == OWNER_NAME:
         return "you, the owner, who may do everything"
     may = ", and ".join(MAY[role] for role in user.roles if role in MAY)
-    return f"{user.name}, role {', '.join(user.roles) or 'none'}" + (f", who may {may}" if may else "")
+    return f"{user.name}, role {', '.join(user.roles) or 'none'}" + (
+        f", who may {may}" if may else ""
+    )
 
 
 @pair.command()

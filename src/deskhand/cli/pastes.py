@@ -1,4 +1,5 @@
-"""Long pastes in the line that is written on: one short mark each, which stands for the whole text."""
+"""Long pastes in the line that is written on: one short mark each, which stands for the whole
+text."""
 
 from __future__ import annotations
 

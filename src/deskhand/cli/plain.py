@@ -1,4 +1,5 @@
-"""Text of models and tools made harmless for a terminal: control sequences are shown, never obeyed."""
+"""Text of models and tools made harmless for a terminal: control sequences are shown, never
+obeyed."""
 
 from __future__ import annotations
 
@@ -8,14 +9,16 @@ import unicodedata
 _C0 = {code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"}
 _SHOWN = _C0 | {0x7F: "\N{SYMBOL FOR DELETE}"}
 
-# C1 controls, which some terminals obey as they do ESC; marks that reverse the direction of what follows, so that a
-# command reads other than it runs (https://trojansource.codes); what has no width and can hide words from a reader;
-# line separators; and the tag block, in which whole sentences can be written that nobody sees.
+# C1 controls, which some terminals obey as they do ESC; marks that reverse the direction of what
+# follows, so that a command reads other than it runs (https://trojansource.codes); what has no
+# width and can hide words from a reader; line separators; and the tag block, in which whole
+# sentences can be written that nobody sees.
 _UNSEEN = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U000e0000-\U000e0fff"
 )
-# A joiner is honest only between letters of a script that needs it, or between the parts of one picture.
+# A joiner is honest only between letters of a script that needs it, or between the parts of one
+# picture.
 _JOINED = rf"[^\x00-\x7f\u200c\u200d{_UNSEEN}]"
 HIDDEN = re.compile(
     rf"[{_UNSEEN}]|(?<!{_JOINED})[\u200c\u200d]|[\u200c\u200d](?!{_JOINED})|(?<=[\ufe0e\ufe0f])[\ufe0e\ufe0f]"
@@ -26,7 +29,8 @@ _HOLD = 64
 def plain(text: str) -> str:
     """`text` with every control character and every invisible one written out: `␛[31m`, `<U+202E>`.
 
-    Line ends become one newline; tabs stay. The result holds no byte that a terminal obeys but those two.
+    Line ends become one newline; tabs stay. The result holds no byte that a terminal obeys but
+    those two.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -58,7 +62,8 @@ def cells(text: str) -> int:
 
 
 class Pieces:
-    """`plain` for text that comes in pieces: what the next piece may change is held back until it is there."""
+    """`plain` for text that comes in pieces: what the next piece may change is held back until it
+    is there."""
 
     def __init__(self) -> None:
         self._held = ""
@@ -66,7 +71,11 @@ class Pieces:
     def __call__(self, piece: str, *, last: bool = False) -> str:
         """The part that is certain now; with `last` everything."""
         text = self._held + piece
-        end = len(text) if last else next((i for i in range(len(text), 0, -1) if "\n" <= text[i - 1] < "\x7f"), 0)
+        end = (
+            len(text)
+            if last
+            else next((i for i in range(len(text), 0, -1) if "\n" <= text[i - 1] < "\x7f"), 0)
+        )
         if end and text[end - 1] == "\r" and not last:
             end -= 1
         if len(text) - end > _HOLD:

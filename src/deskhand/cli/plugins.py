@@ -44,11 +44,18 @@ def list_(limit: int | None, config: str | None) -> None:
     here = plugins_of(settings)
     on = {plugin.name for plugin in here.loaded} | {failed.name for failed in here.failed}
     rows = [(plugin.name, "on", _gives(plugin), plugin.place) for plugin in here.loaded]
-    rows += [(name, "off", "", place) for name, place in available(settings.home).items() if name not in on]
+    rows += [
+        (name, "off", "", place)
+        for name, place in available(settings.home).items()
+        if name not in on
+    ]
     if rows:
         table(("plugin", "state", "gives", "where"), rows[:limit])
     elif not here.failed:
-        click.echo(f"No plugins yet. A plugin is a Python file in {settings.home.plugins}, or an installed package.")
+        click.echo(
+            f"No plugins yet. A plugin is a Python file in {settings.home.plugins}, or an "
+            "installed package."
+        )
     for failed in here.failed:
         click.echo(f"deskhand: {plain(str(failed))}", err=True)
 
@@ -57,7 +64,8 @@ def list_(limit: int | None, config: str | None) -> None:
 @click.argument("name")
 @config_option
 def enable(name: str, config: str | None) -> None:
-    """Load this plugin, now and at every start. It runs with your rights: enable what you have read or trust.
+    """Load this plugin, now and at every start. It runs with your rights: enable what you have read
+    or trust.
 
     \b
     Example:

@@ -1,4 +1,5 @@
-"""`deskhand policy`: why something is allowed, asked or refused, and what other rules would change."""
+"""`deskhand policy`: why something is allowed, asked or refused, and what other rules would
+change."""
 
 from __future__ import annotations
 
@@ -13,7 +14,15 @@ import click
 import msgspec
 
 from ..assembly.judge import rules_of
-from ..assembly.policy_explain import Expected, ExplainedCall, Why, case_of, failing, principal_of, why
+from ..assembly.policy_explain import (
+    Expected,
+    ExplainedCall,
+    Why,
+    case_of,
+    failing,
+    principal_of,
+    why,
+)
 from ..assembly.policy_what_if import DAY_S, Could, Then, could, replayed, with_rules
 from ..config.clock import SystemClock
 from ..config.config import Settings
@@ -30,7 +39,19 @@ from ..types.people import User
 from ..users.users import open_people
 from .encoded import in_json
 from .plain import one_line, plain
-from .run import FAILED, ME, USAGE, Group, agent_of, agent_option, config_option, fail, run, settings_of, with_store
+from .run import (
+    FAILED,
+    ME,
+    USAGE,
+    Group,
+    agent_of,
+    agent_option,
+    config_option,
+    fail,
+    run,
+    settings_of,
+    with_store,
+)
 from .sessions import when
 from .table import table
 
@@ -43,8 +64,12 @@ EXAMPLES = 10
 
 def place_options(command: C) -> C:
     """Where a call would be made."""
-    command = click.option("--group", is_flag=True, help="In a group, where others read along.")(command)
-    return click.option("--channel", default="terminal", help="On this channel.", show_default=True)(command)
+    command = click.option("--group", is_flag=True, help="In a group, where others read along.")(
+        command
+    )
+    return click.option(
+        "--channel", default="terminal", help="On this channel.", show_default=True
+    )(command)
 
 
 @click.group(cls=Group, no_args_is_help=True)
@@ -78,9 +103,11 @@ def why_(
     config: str | None,
     **place: Any,
 ) -> None:
-    """Explain what happens when the agent calls TOOL with these ARGUMENTS (JSON, or the text of the first one).
+    """Explain what happens when the agent calls TOOL with these ARGUMENTS (JSON, or the text of the
+    first one).
 
-    It prints the verdict, each rule that was looked at and why it does not fit, and what was said for good.
+    It prints the verdict, each rule that was looked at and why it does not fit, and what was said
+    for good.
 
     \b
     Examples:
@@ -91,7 +118,8 @@ def why_(
     settings = settings_of(config)
     name = agent_of(settings, agent)
     call = msgspec.convert(
-        {"as": place.pop("who"), "tool": tool, "arguments": arguments, "agent": name, **place}, ExplainedCall
+        {"as": place.pop("who"), "tool": tool, "arguments": arguments, "agent": name, **place},
+        ExplainedCall,
     )
     tools = _tools(settings, name)
 
@@ -104,24 +132,38 @@ def why_(
 def _say_why(settings: Settings, found: Why) -> None:
     case = found.case
     decision = found.decision
-    click.echo(f"{click.style(decision.verdict, fg=COLOURS[decision.verdict])}: {plain(decision.reason)}")
+    click.echo(
+        f"{click.style(decision.verdict, fg=COLOURS[decision.verdict])}: {plain(decision.reason)}"
+    )
     roles = f" ({', '.join(case.principal.roles)})" if case.principal.roles else ""
     place = f"on {case.channel}{' in a group' if case.group else ''}"
     click.echo(
-        plain(f"  agent {case.agent}, tool {case.tool}, effect {case.effect}, for {case.principal.id}{roles}, {place}")
+        plain(
+            f"  agent {case.agent}, tool {case.tool}, effect {case.effect}, for "
+            f"{case.principal.id}{roles}, {place}"
+        )
     )
     if found.looked:
         click.echo("Rules, from the top:")
     for looked in found.looked:
         _say_rule(settings, looked)
     if not found.looked or found.looked[-1].misfit:
-        click.echo("No rule fits: what stays within the workspace and the conversation is free, all else is asked.")
+        click.echo(
+            "No rule fits: what stays within the workspace and the conversation is free, "
+            "all else is asked."
+        )
     if found.said is not None:
-        click.echo(f"Said for good: {plain(found.said.reason)}; `deskhand approvals grants` shows it.")
+        click.echo(
+            f"Said for good: {plain(found.said.reason)}; `deskhand approvals grants` shows it."
+        )
     if found.opens is not None:
         rule = found.opens
         click.echo(f"To change it, add to the top of `policy:` in {settings.home.config}:")
-        click.echo(plain(f"  - {{verdict: allow, agent: {rule.agent}, tool: {rule.tool}, who: {rule.who}}}"))
+        click.echo(
+            plain(
+                f"  - {{verdict: allow, agent: {rule.agent}, tool: {rule.tool}, who: {rule.who}}}"
+            )
+        )
     elif decision.verdict != "allow":
         click.echo("No rule changes this.")
 
@@ -152,8 +194,17 @@ def show(agent: str, config: str | None) -> None:
     rules = rules_of(settings, name)
     for number, rule in enumerate(rules[: len(settings.config.policy)], 1):
         who = "" if rule.who == "*" else f" for {rule.who}"
-        unknown = "" if any(fnmatchcase(tool, rule.tool) for tool in tools) else f" ({name} has no such tool)"
-        click.echo(plain(f"{number:>3}  {summary(rule)}{who}{f': {rule.because}' if rule.because else ''}{unknown}"))
+        unknown = (
+            ""
+            if any(fnmatchcase(tool, rule.tool) for tool in tools)
+            else f" ({name} has no such tool)"
+        )
+        click.echo(
+            plain(
+                f"{number:>3}  "
+                f"{summary(rule)}{who}{f': {rule.because}' if rule.because else ''}{unknown}"
+            )
+        )
     for each, role in settings.config.roles.items():
         if role.posture is not None:
             click.echo(plain(f"  -  for the role {each} it is {role.posture}, if that is less"))
@@ -189,7 +240,10 @@ def test(file: Path, config: str | None) -> None:
             name = settings.choose(case.agent)
             if wrong := failing(settings, tools[name], case, users):
                 place = f"{case.channel}{' (group)' if case.group else ''}"
-                found.append(f"case {number}: {case.tool} {case.arguments or ''} as {case.as_} on {place}: {wrong}")
+                found.append(
+                    f"case {number}: {case.tool} {case.arguments or ''} as {case.as_} on "
+                    f"{place}: {wrong}"
+                )
         return found
 
     wrong = _asked(settings, use)
@@ -201,9 +255,21 @@ def test(file: Path, config: str | None) -> None:
 
 
 @policy.command("what-if")
-@click.argument("rules", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--days", default=DAYS, show_default=True, type=click.IntRange(1), help="Look so far back in the log.")
-@click.option("--who", default="", help="What this user or role could make it do; `stranger` for somebody unknown.")
+@click.argument(
+    "rules", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
+@click.option(
+    "--days",
+    default=DAYS,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Look so far back in the log.",
+)
+@click.option(
+    "--who",
+    default="",
+    help="What this user or role could make it do; `stranger` for somebody unknown.",
+)
 @place_options
 @agent_option
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
@@ -216,10 +282,12 @@ def what_if(
     config: str | None,
     **place: Any,
 ) -> None:
-    """Replay the calls of the last days under the rules in RULES, and show what would have been decided otherwise.
+    """Replay the calls of the last days under the rules in RULES, and show what would have been
+    decided otherwise.
 
-    RULES is YAML: a list of rules, or any of the keys policy, posture, roles, agents and defaults. With --who it shows
-    instead what somebody could make the agent do, under these rules or the present ones.
+    RULES is YAML: a list of rules, or any of the keys policy, posture, roles, agents and defaults.
+    With --who it shows instead what somebody could make the agent do, under these rules or the
+    present ones.
 
     \b
     Examples:
@@ -246,7 +314,11 @@ def _replay(settings: Settings, other: Settings, days: int, *, as_json: bool) ->
     since = SystemClock().now() - days * DAY_S
 
     async def use(store: SqliteStore | None, users: tuple[User, ...]) -> list[Then]:
-        return [] if store is None else [each async for each in replayed(settings, other, tools, store, since)]
+        return (
+            []
+            if store is None
+            else [each async for each in replayed(settings, other, tools, store, since)]
+        )
 
     every = _asked(settings, use)
     found = [each for each in every if each.now != each.then]
@@ -254,19 +326,31 @@ def _replay(settings: Settings, other: Settings, days: int, *, as_json: bool) ->
         click.echo(in_json([_plainly(each) for each in found]))
         return
     zone = ZoneInfo(settings.config.timezone)
-    click.echo(f"{len(found)} of {len(every)} calls in the last {days} days would be decided otherwise.")
+    click.echo(
+        f"{len(found)} of {len(every)} calls in the last {days} days would be decided otherwise."
+    )
     if not every:
         return
     for verdict in ("allow", "ask", "deny"):
-        now, then = (Counter(getattr(each, field) for each in every)[verdict] for field in ("now", "then"))
+        now, then = (
+            Counter(getattr(each, field) for each in every)[verdict] for field in ("now", "then")
+        )
         click.echo(f"  {verdict:<5}  {now:>6} -> {then}")
     kinds = Counter((each.case.tool, each.case.effect, each.now, each.then) for each in found)
-    rows = [(tool, effect, f"{now} -> {then}", str(times)) for (tool, effect, now, then), times in kinds.most_common()]
+    rows = [
+        (tool, effect, f"{now} -> {then}", str(times))
+        for (tool, effect, now, then), times in kinds.most_common()
+    ]
     if rows:
         table(("tool", "effect", "now -> then", "calls"), rows)
     for each in found[-EXAMPLES:]:
         words = one_line(each.case.arguments.decode(errors="replace"), 80)
-        click.echo(plain(f"{when(each.at, zone)}  {each.session}  {each.case.principal.id}: {each.case.tool} {words}"))
+        click.echo(
+            plain(
+                f"{when(each.at, zone)}  {each.session}  {each.case.principal.id}: "
+                f"{each.case.tool} {words}"
+            )
+        )
         click.echo(plain(f"    {each.now} -> {each.then}: {each.because}"))
 
 
@@ -287,13 +371,17 @@ def _plainly(each: Then) -> Mapping[str, object]:
     }
 
 
-def _enumerate(settings: Settings, agent: str, who: str, place: Mapping[str, Any], *, as_json: bool) -> None:
+def _enumerate(
+    settings: Settings, agent: str, who: str, place: Mapping[str, Any], *, as_json: bool
+) -> None:
     tools = _tools(settings, agent)
     stranger = who == "stranger"
 
     async def use(store: SqliteStore | None, users: tuple[User, ...]) -> list[Could]:
         principal = ME if stranger else principal_of(settings, who, users)
-        if not may_talk(principal, agent, {name: role.agents for name, role in settings.config.roles.items()}):
+        if not may_talk(
+            principal, agent, {name: role.agents for name, role in settings.config.roles.items()}
+        ):
             fail(f"{who} may not talk to {agent}, and so makes it do nothing", FAILED)
         return could(settings, agent, tools, principal, place["channel"], group=place["group"])
 
@@ -303,10 +391,13 @@ def _enumerate(settings: Settings, agent: str, who: str, place: Mapping[str, Any
         return
     if stranger:
         click.echo(
-            "A stranger who writes is not let in, and makes it do nothing. What a stranger wrote may still be read, in"
+            "A stranger who writes is not let in, and makes it do nothing. What a stranger "
+            "wrote may still be read, in"
             " a page, a mail or a file; then this holds for the owner, who asked for it:"
         )
-        table(("tool", "effect", "verdict"), [(each.tool, each.effect, each.after) for each in found])
+        table(
+            ("tool", "effect", "verdict"), [(each.tool, each.effect, each.after) for each in found]
+        )
         return
     rows = [(each.tool, each.effect, each.verdict, each.after) for each in found]
     table(("tool", "effect", "verdict", "after something from outside"), rows)
@@ -324,8 +415,11 @@ def _read(file: Path) -> Any:
         fail(str(error), USAGE)
 
 
-def _asked(settings: Settings, use: Callable[[SqliteStore | None, tuple[User, ...]], Awaitable[T]]) -> T:
-    """Look with the log and its users, where there are any. Ends with exit code 2 for what cannot be."""
+def _asked(
+    settings: Settings, use: Callable[[SqliteStore | None, tuple[User, ...]], Awaitable[T]]
+) -> T:
+    """Look with the log and its users, where there are any. Ends with exit code 2 for what cannot
+    be."""
 
     async def plainly(store: SqliteStore | None, users: tuple[User, ...]) -> T:
         try:
@@ -341,4 +435,8 @@ def _asked(settings: Settings, use: Callable[[SqliteStore | None, tuple[User, ..
         people = open_people(store, SystemClock(), lambda: roles, dict)
         return await plainly(store, tuple(await people.users()))
 
-    return with_store(settings, open_) if settings.home.database.exists() else run(settings, without, log=False)
+    return (
+        with_store(settings, open_)
+        if settings.home.database.exists()
+        else run(settings, without, log=False)
+    )

@@ -1,4 +1,5 @@
-"""`deskhand skills proposals|show|try|accept|reject|revert`: what agents would have as skills, and your word on it."""
+"""`deskhand skills proposals|show|try|accept|reject|revert`: what agents would have as skills, and
+your word on it."""
 
 from __future__ import annotations
 
@@ -41,10 +42,14 @@ def proposals(every: bool, limit: int | None, config: str | None) -> None:
     rows = with_app(settings, use, drive=False)[:limit]
     if not rows:
         click.echo(
-            "No skills are proposed." + ("" if every else " Those that were decided: deskhand skills proposals --all")
+            "No skills are proposed."
+            + ("" if every else " Those that were decided: deskhand skills proposals --all")
         )
         return
-    shown = [(str(row.id), row.name, row.agent, _state(row), one_line(row.description, 100)) for row in rows]
+    shown = [
+        (str(row.id), row.name, row.agent, _state(row), one_line(row.description, 100))
+        for row in rows
+    ]
     table(("id", "skill", "agent", "state", "what it is for"), shown)
 
 
@@ -58,7 +63,8 @@ def _state(row: Row) -> str:
 @click.argument("number", type=click.IntRange(1))
 @config_option
 def show(number: int, config: str | None) -> None:
-    """Show a proposal: where it comes from, what was found in it, how it did in replays, and all of its text.
+    """Show a proposal: where it comes from, what was found in it, how it did in replays, and all of
+    its text.
 
     \b
     Example:
@@ -89,7 +95,8 @@ def _lines(row: Row, settings: Settings) -> Iterator[str]:
             solved = "solved" if score.with_it.solved else "not solved"
             unknown = f", {score.unknown} calls without a recorded result" if score.unknown else ""
             yield (
-                f"  “{score.asked}”: {solved}, {score.with_it.calls} calls (without it {score.without.calls}), "
+                f"  “{score.asked}”: {solved}, {score.with_it.calls} calls (without it "
+                f"{score.without.calls}), "
                 f"{score.with_it.tokens:,} tokens ({score.without.tokens:,}){unknown}"
             )
     elif row.state == "proposed":
@@ -97,19 +104,25 @@ def _lines(row: Row, settings: Settings) -> Iterator[str]:
     if row.state in ("accepted", "kept"):
         yield f"Take it out: deskhand skills revert {row.id}"
     if row.state == "proposed":
-        yield f"Take it: deskhand skills accept {row.id}   Turn it down: deskhand skills reject {row.id}"
+        yield (
+            f"Take it: deskhand skills accept {row.id}   Turn it down: deskhand skills reject "
+            f"{row.id}"
+        )
 
 
 def told(finding: ScanFinding) -> str:
     """A finding in a line."""
-    return f"{finding.severity}: {finding.words}" + (f" (“{finding.excerpt}”)" if finding.excerpt else "")
+    return f"{finding.severity}: {finding.words}" + (
+        f" (“{finding.excerpt}”)" if finding.excerpt else ""
+    )
 
 
 @click.command("try")
 @click.argument("number", type=click.IntRange(1))
 @config_option
 def try_(number: int, config: str | None) -> None:
-    """Replay recorded turns of its conversation with a proposed skill. It asks models; no tool is run.
+    """Replay recorded turns of its conversation with a proposed skill. It asks models; no tool is
+    run.
 
     \b
     Example:
@@ -129,7 +142,8 @@ def try_(number: int, config: str | None) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask again.")
 @config_option
 def accept(number: int, untrusted: bool, yes: bool, config: str | None) -> None:
-    """Take a proposed skill in: its agent has it from its next step on. `deskhand undo` takes it out again.
+    """Take a proposed skill in: its agent has it from its next step on. `deskhand undo` takes it
+    out again.
 
     \b
     Example:
@@ -150,15 +164,22 @@ def accept(number: int, untrusted: bool, yes: bool, config: str | None) -> None:
         if not click.confirm("Take it in?", default=False):
             fail("nothing was changed")
     row = with_app(settings, use, drive=False)
-    click.echo(f"{plain(row.name)} is a skill of {plain(row.agent)} now: {plain(row.file)} in its workspace.")
-    click.echo("If turns that use it end badly more often than before, it is taken out again, and you are told.")
+    click.echo(
+        f"{plain(row.name)} is a skill of {plain(row.agent)} now: {plain(row.file)} in its "
+        "workspace."
+    )
+    click.echo(
+        "If turns that use it end badly more often than before, it is taken out again, and "
+        "you are told."
+    )
 
 
 @click.command("revert")
 @click.argument("number", type=click.IntRange(1))
 @config_option
 def revert(number: int, config: str | None) -> None:
-    """Take a skill out again that you took in. What was changed in it by hand since stays, and you are told.
+    """Take a skill out again that you took in. What was changed in it by hand since stays, and you
+    are told.
 
     \b
     Example:

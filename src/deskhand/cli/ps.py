@@ -44,15 +44,26 @@ def list_(all_: bool, as_json: bool, limit: int | None, config: str | None) -> N
       deskhand ps list --all
     """
     settings = settings_of(config)
-    found = [each for each in _processes(settings) if all_ or (each.live and somebody_drives(settings))][:limit]
+    found = [
+        each for each in _processes(settings) if all_ or (each.live and somebody_drives(settings))
+    ][:limit]
     if as_json:
         click.echo(in_json(found))
     elif not found:
-        click.echo("Nothing runs beside a conversation." + ("" if all_ else " With --all: what has ended lately."))
+        click.echo(
+            "Nothing runs beside a conversation."
+            + ("" if all_ else " With --all: what has ended lately.")
+        )
     else:
         zone = ZoneInfo(settings.config.timezone)
         rows = [
-            (each.id, _state(each, settings), when(each.at, zone), name_of(each.session, settings), _words(each))
+            (
+                each.id,
+                _state(each, settings),
+                when(each.at, zone),
+                name_of(each.session, settings),
+                _words(each),
+            )
             for each in found
         ]
         table(("id", "", "since", "conversation", "command"), rows)
@@ -62,7 +73,8 @@ def list_(all_: bool, as_json: bool, limit: int | None, config: str | None) -> N
 @click.argument("process_id", metavar="ID")
 @config_option
 def kill(process_id: str, config: str | None) -> None:
-    """End one, with everything that it started; its conversation is told. The beginning of an id is enough.
+    """End one, with everything that it started; its conversation is told. The beginning of an id is
+    enough.
 
     \b
     Example:

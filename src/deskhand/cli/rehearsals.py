@@ -1,4 +1,5 @@
-"""The programs of small models in the terminal: what is called, what came of it, and the question, in words."""
+"""The programs of small models in the terminal: what is called, what came of it, and the question,
+in words."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ class _About(msgspec.Struct):
 
 
 def arguments_of(call: ToolCall) -> str | None:
-    """What this call is about; None where it is none of these, or what it is given makes no sense."""
+    """What this call is about; None where it is none of these, or what it is given makes no
+    sense."""
     try:
         match call.name:
             case str(name) if name == RUN:
@@ -52,7 +54,8 @@ def styled(question: str) -> list[tuple[str, str]]:
 
 
 def _styled(lines: list[str]) -> Iterator[tuple[str, str]]:
-    """What is lost stands before the first empty line, diffs before the program, and digests behind it."""
+    """What is lost stands before the first empty line, diffs before the program, and digests behind
+    it."""
     part = "changes"
     for line in lines:
         if line.startswith("The program:"):

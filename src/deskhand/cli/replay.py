@@ -46,14 +46,29 @@ class _Asked(msgspec.Struct, frozen=True):
 @click.argument("session")
 @click.argument("turn", default=0, type=click.IntRange(0), metavar="[TURN]")
 @click.option("--model", "-m", default="", metavar="PROVIDER/NAME", help="Ask this model.")
-@click.option("--skill", type=click.Path(exists=True, file_okay=False, path_type=Path), help="With this skill.")
 @click.option(
-    "--system", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="With this file as SYSTEM.md."
+    "--skill",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="With this skill.",
+)
+@click.option(
+    "--system",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="With this file as SYSTEM.md.",
 )
 @click.option("--compare", is_flag=True, help="Show what is different, side by side.")
-@click.option("--save", default="", metavar="NAME", help="Make this turn a test: `deskhand cases run NAME`.")
-@click.option("--word", "words", multiple=True, help="With --save: this must stand in the answer. May be repeated.")
-@click.option("--turns", "listed", is_flag=True, help="List the turns of the conversation with their numbers.")
+@click.option(
+    "--save", default="", metavar="NAME", help="Make this turn a test: `deskhand cases run NAME`."
+)
+@click.option(
+    "--word",
+    "words",
+    multiple=True,
+    help="With --save: this must stand in the answer. May be repeated.",
+)
+@click.option(
+    "--turns", "listed", is_flag=True, help="List the turns of the conversation with their numbers."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 @config_option
 def replay(  # noqa: PLR0913 -- one parameter for each option
@@ -69,10 +84,12 @@ def replay(  # noqa: PLR0913 -- one parameter for each option
     as_json: bool,
     config: str | None,
 ) -> None:
-    """Run a turn of SESSION again, the last or number TURN, and see what another model, prompt or skill makes of it.
+    """Run a turn of SESSION again, the last or number TURN, and see what another model, prompt or
+    skill makes of it.
 
-    No tool is run: calls get the results that are in the log, and those that were not made then are told so. Without
-    anything to try nothing is asked either, and it must come out byte for byte as it did; it ends with 1 if not.
+    No tool is run: calls get the results that are in the log, and those that were not made then are
+    told so. Without anything to try nothing is asked either, and it must come out byte for byte as
+    it did; it ends with 1 if not.
 
     \b
     Examples:
@@ -86,7 +103,9 @@ def replay(  # noqa: PLR0913 -- one parameter for each option
         text = read_text(system) if system else ""
     except ConfigError as error:
         fail(str(error), USAGE)
-    asked = _Asked(key_of(settings, session), turn, model, text, save, words, compare, listed, as_json)
+    asked = _Asked(
+        key_of(settings, session), turn, model, text, save, words, compare, listed, as_json
+    )
     with ExitStack() as stack:
         try:
             folder = stack.enter_context(tried_skill(skill)) if skill else None
@@ -114,14 +133,19 @@ async def _replay(app: App, asked: _Asked, wanted: ReplayOptions) -> int:
         found = await replaying.run(recorded)
         case = case_of(found, replaying.models(asked.session)[0], app.redact, asked.words)
         path = Cases(app.settings.home.cases).write(asked.save, case)
-        click.echo(f"Saved: {plain(str(path))}. What is expected stands there; change it as you like.")
+        click.echo(
+            f"Saved: {plain(str(path))}. What is expected stands there; change it as you like."
+        )
         click.echo(f"Run it: deskhand cases run {asked.save}")
         return 0
     found = await replaying.run(recorded, wanted)
     if asked.as_json:
         click.echo(as_json(found, app.redact))
     else:
-        title = f"Turn {recorded.number}, {when(recorded.tape[0].at, zone)}: “{app.redact(recorded.asked)}”"
+        title = (
+            f"Turn {recorded.number}, {when(recorded.tape[0].at, zone)}: "
+            f"“{app.redact(recorded.asked)}”"
+        )
         click.echo(click.style(one_line(title, 118), bold=True))
         for line in shown(found, compare=asked.compare):
             click.echo(coloured(app.redact(line)))
@@ -149,8 +173,13 @@ def shown(found: Replayed, *, compare: bool) -> Iterator[str]:
     was = found.was
     now = found.now
     if not found.asked:
-        what = f"events: {len(found.events)}, replies of models: {now.steps}, calls of tools: {len(now.calls)}"
-        yield f"From the log alone; {what}. " + ("Every byte is the same." if found.same else "It is not the same:")
+        what = (
+            f"events: {len(found.events)}, replies of models: {now.steps}, calls of tools: "
+            f"{len(now.calls)}"
+        )
+        yield f"From the log alone; {what}. " + (
+            "Every byte is the same." if found.same else "It is not the same:"
+        )
     elif compare:
         yield from _numbers(was, now)
         yield from _calls(was.calls, now.calls)
@@ -161,7 +190,10 @@ def shown(found: Replayed, *, compare: bool) -> Iterator[str]:
         yield f"! {each.words}"
     if found.asked:
         used = f"{found.spent.input_tokens:,} tokens read, {found.spent.output_tokens:,} written"
-        yield f"Asked for real: {', '.join(now.models) or 'nobody answered'}; {used}. No tool was run."
+        yield (
+            f"Asked for real: {', '.join(now.models) or 'nobody answered'}; {used}. No tool was "
+            "run."
+        )
 
 
 def _numbers(was: Course, now: Course) -> Iterator[str]:
@@ -182,7 +214,10 @@ def _calls(was: Sequence[Made], now: Sequence[Made]) -> Iterator[str]:
     yield "Calls"
     if not was and not now:
         yield "  none"
-    named = ([f"{made.tool} {made.arguments}" for made in was], [f"{made.tool} {made.arguments}" for made in now])
+    named = (
+        [f"{made.tool} {made.arguments}" for made in was],
+        [f"{made.tool} {made.arguments}" for made in now],
+    )
     yield from _diff(*named)
 
 

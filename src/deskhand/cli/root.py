@@ -1,4 +1,5 @@
-"""The top of the command line: names and help stand here, the rest is imported when it is called."""
+"""The top of the command line: names and help stand here, the rest is imported when it is
+called."""
 
 from __future__ import annotations
 
@@ -13,15 +14,33 @@ COMMANDS = {
     "secrets": ("deskhand.cli.secrets:secrets", "Manage keys that commands use and never see."),
     "ask": ("deskhand.cli.ask:ask", "Ask one thing and print the answer."),
     "demo": ("deskhand.cli.demo:demo", "See it work, be killed and come back: 60 seconds, no key."),
-    "policy": ("deskhand.cli.policy:policy", "Show and test what is allowed, asked about or refused."),
-    "approvals": ("deskhand.cli.approvals:approvals", "List and answer what waits for your approval."),
-    "sessions": ("deskhand.cli.back:sessions", "List, read, export, undo and branch conversations."),
+    "policy": (
+        "deskhand.cli.policy:policy",
+        "Show and test what is allowed, asked about or refused.",
+    ),
+    "approvals": (
+        "deskhand.cli.approvals:approvals",
+        "List and answer what waits for your approval.",
+    ),
+    "sessions": (
+        "deskhand.cli.back:sessions",
+        "List, read, export, undo and branch conversations.",
+    ),
     "undo": ("deskhand.cli.undo:undo", "Take back what agents changed in files and stored values."),
     "written": ("deskhand.cli.written:written", "Review what agents changed in your folders."),
-    "setup": ("deskhand.cli.setup:setup", "Choose a model, your time zone and your name, and store keys."),
+    "setup": (
+        "deskhand.cli.setup:setup",
+        "Choose a model, your time zone and your name, and store keys.",
+    ),
     "init": ("deskhand.cli.init:init", "Make the home folder and a first configuration."),
-    "import": ("deskhand.cli.importing:import_", "Import from another system, with all that it knows."),
-    "config": ("deskhand.cli.config:config", "Show and change the configuration, or import another's."),
+    "import": (
+        "deskhand.cli.importing:import_",
+        "Import from another system, with all that it knows.",
+    ),
+    "config": (
+        "deskhand.cli.config:config",
+        "Show and change the configuration, or import another's.",
+    ),
     "model": ("deskhand.cli.model:model", "List, choose, fetch and try models."),
     "agents": ("deskhand.cli.agents:agents", "List, make and remove agents."),
     "tools": ("deskhand.cli.lists:tools", "List what agents can do."),
@@ -32,25 +51,40 @@ COMMANDS = {
     "memories": ("deskhand.cli.memories:memories", "List, search, explain and restore memories."),
     "values": ("deskhand.cli.values:values", "Read and write values that an agent has stored."),
     "users": ("deskhand.cli.users:users", "Manage users and their roles."),
-    "channels": ("deskhand.cli.channels:channels", "List and add channels, such as a Telegram bot."),
+    "channels": (
+        "deskhand.cli.channels:channels",
+        "List and add channels, such as a Telegram bot.",
+    ),
     "pair": ("deskhand.cli.pair:pair", "Approve people who messaged your bot."),
     "tokens": ("deskhand.cli.tokens:tokens", "Make, list and revoke tokens for the API."),
     "login": ("deskhand.cli.tokens:login", "Print a link that logs in one browser."),
     "open": ("deskhand.cli.open:open_", "Open the page; start Deskhand if it is not running."),
     "serve": ("deskhand.cli.serve:serve", "Run the server; restart it if it fails."),
     "service": ("deskhand.cli.units:service", "Install Deskhand as a service of this machine."),
-    "status": ("deskhand.cli.status:status", "Show whether it works, what waits and what is wrong."),
+    "status": (
+        "deskhand.cli.status:status",
+        "Show whether it works, what waits and what is wrong.",
+    ),
     "alerts": ("deskhand.cli.alerts:alerts", "Show alerts."),
     "doctor": ("deskhand.cli.doctor:doctor", "Check the installation, and repair it."),
     "logs": ("deskhand.cli.logs:logs", "Show the log."),
     "ps": ("deskhand.cli.ps:ps", "List and stop background processes."),
     "held": ("deskhand.cli.held:held", "List and approve files that are held back from prompts."),
     "failed": ("deskhand.cli.failed:failed", "List what failed for good, and try it again."),
-    "trace": ("deskhand.cli.trace:trace", "Show each call of a conversation: time, tokens, status."),
-    "replay": ("deskhand.cli.replay:replay", "Run a turn again with another model, prompt or skill."),
+    "trace": (
+        "deskhand.cli.trace:trace",
+        "Show each call of a conversation: time, tokens, status.",
+    ),
+    "replay": (
+        "deskhand.cli.replay:replay",
+        "Run a turn again with another model, prompt or skill.",
+    ),
     "cases": ("deskhand.cli.cases:cases", "Run turns that you kept as tests."),
     "audit": ("deskhand.cli.audit:audit", "Prove that the log was not changed."),
-    "uninstall": ("deskhand.cli.uninstall:uninstall", "Show what was made on this machine, and remove it."),
+    "uninstall": (
+        "deskhand.cli.uninstall:uninstall",
+        "Show what was made on this machine, and remove it.",
+    ),
     "version": ("deskhand.cli.lists:version", "Show the version."),
 }
 """name -> (module:function, one line of help)"""
@@ -71,7 +105,21 @@ ALIASES = {
 SECTIONS = (
     ("Talk", ("open", "ask", "approvals", "sessions", "undo", "written", "demo")),
     ("Without being asked", ("memories", "jobs", "deep")),
-    ("Set up", ("setup", "init", "import", "config", "model", "agents", "tools", "skills", "plugins", "values")),
+    (
+        "Set up",
+        (
+            "setup",
+            "init",
+            "import",
+            "config",
+            "model",
+            "agents",
+            "tools",
+            "skills",
+            "plugins",
+            "values",
+        ),
+    ),
     ("Let it reach more", ("allow", "hosts", "secrets", "held")),
     ("People", ("users", "channels", "pair", "tokens", "login")),
     (
@@ -137,7 +185,11 @@ class LazyGroup(click.Group):
             known = [*COMMANDS, *ALIASES]
             begin = [name for name in COMMANDS if len(args[0]) > 1 and name.startswith(args[0])]
             near = begin or get_close_matches(args[0], known, 1)
-            hint = f"did you mean '{near[0]}'?" if near else f'to ask something, write: deskhand ask "{args[0]} …"'
+            hint = (
+                f"did you mean '{near[0]}'?"
+                if near
+                else f'to ask something, write: deskhand ask "{args[0]} …"'
+            )
             if args[0] in ("chat", "run", "talk"):
                 hint = "to talk to it, write: deskhand"
             ctx.fail(f"there is no command '{args[0]}'; {hint}")
@@ -159,18 +211,32 @@ class LazyGroup(click.Group):
 @click.option("--session", "-s", default="", metavar="NAME", help="Go on with this conversation.")
 @click.option("--continue", "-c", "latest", is_flag=True, help="Go on with the latest one.")
 @click.option("--agent", "-a", default="", metavar="NAME", help="Talk to this agent.")
-@click.option("--model", "-m", default="", metavar="PROVIDER/NAME", help="Use this model in this conversation.")
+@click.option(
+    "--model",
+    "-m",
+    default="",
+    metavar="PROVIDER/NAME",
+    help="Use this model in this conversation.",
+)
 @click.option("--config", metavar="FILE", help="Use this configuration file.")
-@click.option("--verbose", "-v", is_flag=True, help="Show the log here too; `logs -f` shows it beside a chat.")
+@click.option(
+    "--verbose", "-v", is_flag=True, help="Show the log here too; `logs -f` shows it beside a chat."
+)
 @click.version_option(package_name="deskhand", message="deskhand %(version)s")
 @click.pass_context
 def cli(  # noqa: PLR0913 -- one parameter for each option
-    ctx: click.Context, session: str, latest: bool, agent: str, model: str, config: str | None, verbose: bool
+    ctx: click.Context,
+    session: str,
+    latest: bool,
+    agent: str,
+    model: str,
+    config: str | None,
+    verbose: bool,
 ) -> None:
     """A personal AI agent on your own machine.
 
-    Without a command you talk to it here. It loses no message, repeats no effect, and asks before it does what
-    matters.
+    Without a command you talk to it here. It loses no message, repeats no effect, and asks before
+    it does what matters.
     """
     if ctx.invoked_subcommand is None:
         from .chat import chat

@@ -48,7 +48,9 @@ def config_option(command: C) -> C:
     def inherited(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
         return value or _said_before(ctx, "config") or None
 
-    return click.option("--config", metavar="FILE", callback=inherited, help="Use this configuration file.")(command)
+    return click.option(
+        "--config", metavar="FILE", callback=inherited, help="Use this configuration file."
+    )(command)
 
 
 def agent_option(command: C) -> C:
@@ -58,14 +60,20 @@ def agent_option(command: C) -> C:
         return value or _said_before(ctx, "agent")
 
     text = "This agent, not the first."
-    return click.option("--agent", "-a", default="", metavar="NAME", callback=inherited, help=text)(command)
+    return click.option("--agent", "-a", default="", metavar="NAME", callback=inherited, help=text)(
+        command
+    )
 
 
 def limit_option(
-    default: int | None = None, *, least: int = 1, most: int | None = None, names: Sequence[str] = ("-n",)
+    default: int | None = None,
+    *,
+    least: int = 1,
+    most: int | None = None,
+    names: Sequence[str] = ("-n",),
 ) -> Callable[[C], C]:
-    """`-n/--limit`, the same for every command that prints a list; without a default it prints all. `names` are those
-    that the option has besides `--limit`."""
+    """`-n/--limit`, the same for every command that prints a list; without a default it prints all.
+    `names` are those that the option has besides `--limit`."""
     return click.option(
         "--limit",
         *names,
@@ -78,18 +86,24 @@ def limit_option(
 
 
 class Group(click.Group):
-    """A group that says of each command all of its first sentence, on as many lines as that takes."""
+    """A group that says of each command all of its first sentence, on as many lines as that
+    takes."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         known = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-        rows = [(name, each.get_short_help_str(SENTENCE_CHARS)) for name, each in known if each and not each.hidden]
+        rows = [
+            (name, each.get_short_help_str(SENTENCE_CHARS))
+            for name, each in known
+            if each and not each.hidden
+        ]
         if rows:
             with formatter.section("Commands"):
                 formatter.write_dl(rows)
 
 
 class Listing(Group):
-    """A group that lists where no command is named: `deskhand sessions` is `deskhand sessions list`."""
+    """A group that lists where no command is named: `deskhand sessions` is `deskhand sessions
+    list`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names):
@@ -118,7 +132,8 @@ def settings_of(config: str | None) -> Settings:
 
 
 def service_settings(config: str | None, *, quiet: bool) -> Settings:
-    """The settings, or the last good ones: a mistake in the file is no reason for nobody to be there."""
+    """The settings, or the last good ones: a mistake in the file is no reason for nobody to be
+    there."""
     try:
         settings = read_or_last_good(Path(config) if config else None)
     except DeskhandError as error:
@@ -147,8 +162,8 @@ class Console(logging.Handler):
 
 
 def verbose(settings: Settings) -> bool:
-    """Whether the log is wanted on the console too: by `-v`, or by the environment. Never in a chat, which draws
-    there."""
+    """Whether the log is wanted on the console too: by `-v`, or by the environment. Never in a
+    chat, which draws there."""
     context = click.get_current_context(silent=True)
     root = context.find_root() if context else None
     if root is not None and root.invoked_subcommand is None:
@@ -172,7 +187,9 @@ def run(settings: Settings, main: Callable[[], Awaitable[T]], *, log: bool = Tru
             sys.exit(INTERRUPTED)
         if isinstance(error, SystemExit):  # `fail` inside the task group
             sys.exit(error.code)
-        if isinstance(error, OSError) and error.filename is None:  # the output is not taken: see `entry`
+        if (
+            isinstance(error, OSError) and error.filename is None
+        ):  # the output is not taken: see `entry`
             raise error from None
         if not isinstance(error, DeskhandError | OSError):
             raise

@@ -1,4 +1,5 @@
-"""The terminal: lines that stay go above, and below them what changes, with the line that is written on."""
+"""The terminal: lines that stay go above, and below them what changes, with the line that is
+written on."""
 
 from __future__ import annotations
 
@@ -30,7 +31,9 @@ from .mentions import being_written
 
 INPUT_LINES = 8
 HINTS = 8
-STYLE = Style.from_dict({"prompt": "bold ansicyan", "hint": "ansibrightblack", "status": "ansibrightblack"})
+STYLE = Style.from_dict(
+    {"prompt": "bold ansicyan", "hint": "ansibrightblack", "status": "ansibrightblack"}
+)
 PLAIN_STYLE = Style.from_dict({"prompt": "bold"})
 
 
@@ -41,7 +44,8 @@ def colour_system() -> str | None:
 
 
 def open_history(path: Path) -> History:
-    """What was typed before, in a file that nobody else can read; only for now where it cannot be written."""
+    """What was typed before, in a file that nobody else can read; only for now where it cannot be
+    written."""
     try:
         make_private(path.parent)
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
@@ -52,16 +56,17 @@ def open_history(path: Path) -> History:
 
 
 class RawInput(Vt100Input):
-    """Keys stay keys while lines are written above. A terminal that reads by lines meanwhile, as it does by default,
-    hands Enter over as a line feed, which starts a new line here and sends nothing."""
+    """Keys stay keys while lines are written above. A terminal that reads by lines meanwhile, as it
+    does by default, hands Enter over as a line feed, which starts a new line here and sends
+    nothing."""
 
     def cooked_mode(self) -> AbstractContextManager[None]:
         return nullcontext()
 
 
 class Screen:
-    """Owns the terminal while `run` runs. `live(height)`, `status()` and `paths(beginning)`, which gives the paths
-    that may be meant, are asked for at each redraw."""
+    """Owns the terminal while `run` runs. `live(height)`, `status()` and `paths(beginning)`, which
+    gives the paths that may be meant, are asked for at each redraw."""
 
     def __init__(
         self,
@@ -143,7 +148,9 @@ class Screen:
             return [("class:status", self._status())]
 
         above = FormattedTextControl(live)
-        field = BufferControl(self._buffer, input_processors=[BeforeInput("> ", style="class:prompt")])
+        field = BufferControl(
+            self._buffer, input_processors=[BeforeInput("> ", style="class:prompt")]
+        )
         shows = Condition(lambda: bool(self._shown))
         hints = Condition(lambda: bool(self._hints()))
         return HSplit(
@@ -155,7 +162,9 @@ class Screen:
                     dont_extend_height=True,
                     wrap_lines=True,
                 ),
-                ConditionalContainer(Window(FormattedTextControl(hint), dont_extend_height=True), hints),
+                ConditionalContainer(
+                    Window(FormattedTextControl(hint), dont_extend_height=True), hints
+                ),
                 Window(FormattedTextControl(status), height=1),
             ]
         )

@@ -24,8 +24,8 @@ from .run import ME, USAGE, Listing, config_option, fail, limit_option, settings
 def secrets() -> None:
     """Keep keys and tokens that commands use and never see.
 
-    The value is put into requests on their way out, only for the hosts that a rule names, and taken out of what comes
-    back. No file, no log and no model ever has it.
+    The value is put into requests on their way out, only for the hosts that a rule names, and taken
+    out of what comes back. No file, no log and no model ever has it.
 
     \b
     Examples:
@@ -37,8 +37,12 @@ def secrets() -> None:
 
 @secrets.command("set")
 @click.argument("name")
-@click.option("--keyring", is_flag=True, help="Keep the value in the keyring of the desktop, not in the home.")
-@click.option("--env", "variable", default="", help="Keep no value: read this variable of the environment.")
+@click.option(
+    "--keyring", is_flag=True, help="Keep the value in the keyring of the desktop, not in the home."
+)
+@click.option(
+    "--env", "variable", default="", help="Keep no value: read this variable of the environment."
+)
 @config_option
 def set_(name: str, keyring: bool, variable: str, config: str | None) -> None:
     """Keep a secret, or replace its value; its rules stay.
@@ -54,8 +58,18 @@ def set_(name: str, keyring: bool, variable: str, config: str | None) -> None:
     value = ""
     if not variable:
         asked = sys.stdin.isatty()
-        value = click.prompt(f"The value of {name}", hide_input=True, err=True) if asked else sys.stdin.read()
-    place = f"in the environment as {variable}" if variable else "in the keyring" if keyring else _where(settings)
+        value = (
+            click.prompt(f"The value of {name}", hide_input=True, err=True)
+            if asked
+            else sys.stdin.read()
+        )
+    place = (
+        f"in the environment as {variable}"
+        if variable
+        else "in the keyring"
+        if keyring
+        else _where(settings)
+    )
     kind: Place = "env" if variable else "keyring" if keyring else "file"
     try:
         known = secrets_in(settings)
@@ -92,11 +106,18 @@ def list_(limit: int | None, config: str | None) -> None:
     here = {each.name for each in known.held()}
     for name, entry in list(entries.items())[:limit]:
         place = f"environment {entry.variable}" if entry.place == "env" else entry.place
-        click.echo(plain(f"{name}  {place}{'' if name in here else '  (its value is not there)'}  {handle(name)}"))
+        click.echo(
+            plain(
+                f"{name}  {place}{'' if name in here else '  (its value is not there)'}  "
+                f"{handle(name)}"
+            )
+        )
         for rule in entry.rules:
             port = "" if rule.port == 443 else f":{rule.port}"
             limits = " ".join((*rule.methods, *rule.paths)) or "all requests"
-            click.echo(plain(f"  {rule.host}{port}  {limits}  {rule.header}  for {', '.join(rule.who)}"))
+            click.echo(
+                plain(f"  {rule.host}{port}  {limits}  {rule.header}  for {', '.join(rule.who)}")
+            )
         if not entry.rules:
             click.echo(f"  no command may use it: deskhand secrets rule {name} HOST")
     if not entries:
@@ -106,10 +127,23 @@ def list_(limit: int | None, config: str | None) -> None:
 @secrets.command("rule")
 @click.argument("name")
 @click.argument("host")
-@click.option("--header", default=BEARER, show_default=True, help="{} is the value, {basic:USER} a password of USER.")
-@click.option("--method", "methods", multiple=True, help="Only requests with this method; may be given again.")
-@click.option("--path", "paths", multiple=True, help="Only paths that begin so; may be given again.")
-@click.option("--who", multiple=True, help="Whose conversations may use it: a name or role:NAME. Else the owner's.")
+@click.option(
+    "--header",
+    default=BEARER,
+    show_default=True,
+    help="{} is the value, {basic:USER} a password of USER.",
+)
+@click.option(
+    "--method", "methods", multiple=True, help="Only requests with this method; may be given again."
+)
+@click.option(
+    "--path", "paths", multiple=True, help="Only paths that begin so; may be given again."
+)
+@click.option(
+    "--who",
+    multiple=True,
+    help="Whose conversations may use it: a name or role:NAME. Else the owner's.",
+)
 @click.option("--drop", is_flag=True, help="Take back the rules of this secret for this host.")
 @config_option
 def rule(name: str, host: str, drop: bool, config: str | None, **wanted: Any) -> None:
@@ -130,7 +164,9 @@ def rule(name: str, host: str, drop: bool, config: str | None, **wanted: Any) ->
             _note(settings, "secret rule dropped", f"{name} {host}")
             click.echo(f"Taken back: {count}")
             return
-        made = known.add_rule(name, SecretRule(host, **{key: value for key, value in wanted.items() if value}))
+        made = known.add_rule(
+            name, SecretRule(host, **{key: value for key, value in wanted.items() if value})
+        )
     except (DeskhandError, OSError) as error:
         fail(str(error), USAGE)
     _note(settings, "secret rule", f"{name} {made.host}")

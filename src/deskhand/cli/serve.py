@@ -25,14 +25,21 @@ from .run import USAGE, config_option, fail, logging_of, service_settings, verbo
 
 
 @click.command()
-@click.option("--worker", type=int, hidden=True, metavar="PID", help="Be the process that works, for this parent.")
+@click.option(
+    "--worker",
+    type=int,
+    hidden=True,
+    metavar="PID",
+    help="Be the process that works, for this parent.",
+)
 @click.option("--open", "-o", "open_", is_flag=True, help="Open the page in a browser, logged in.")
 @config_option
 def serve(worker: int | None, open_: bool, config: str | None) -> None:
     """Stay and work until you end it with Ctrl+C or SIGTERM.
 
-    A second process does the work and is started again when it asks for that; SIGHUP has it read the configuration
-    anew, as it does when the file changes. Terminals may talk beside it. Only one may serve a home.
+    A second process does the work and is started again when it asks for that; SIGHUP has it read
+    the configuration anew, as it does when the file changes. Terminals may talk beside it. Only one
+    may serve a home.
 
     \b
     Examples:
@@ -51,11 +58,18 @@ def serve(worker: int | None, open_: bool, config: str | None) -> None:
         fail(str(error), USAGE)
     _be_the_only_one(settings)
     click.echo(f"Deskhand works until you end it (Ctrl+C). Its log: {settings.home.log}")
-    command = [sys.executable, "-P", "-m", "deskhand"]  # -P: what lies in this folder is not ours to import
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "deskhand",
+    ]  # -P: what lies in this folder is not ours to import
     command += [*(("-v",) if verbose(settings) else ()), *(("--config", config) if config else ())]
     command += ["serve", "--worker", str(os.getpid())]
     could = partial(_could_mend, settings)
-    mending = Mending(lambda: last_start(settings.home), partial(_mend, settings), could, settings.config.start_s)
+    mending = Mending(
+        lambda: last_start(settings.home), partial(_mend, settings), could, settings.config.start_s
+    )
     now = SystemClock().monotonic
     reload = not sys.stdin.isatty()
     parent = Supervisor(command, worker_environment(), now, reload=reload, mending=mending)
@@ -63,7 +77,8 @@ def serve(worker: int | None, open_: bool, config: str | None) -> None:
 
 
 async def _mend(settings: Settings, code: int, why: str) -> bool:
-    """Its code is read when this process starts: before an agent that works on Deskhand itself could break it."""
+    """Its code is read when this process starts: before an agent that works on Deskhand itself
+    could break it."""
     with logging_of(settings):
         return await mend(settings, code, why)
 
@@ -85,7 +100,8 @@ async def _beside(parent: Supervisor, settings: Settings, open_: bool) -> int:
 
 
 def _be_the_only_one(settings: Settings) -> None:
-    """Hold the lock of the service until this process ends. Ends the command where another one holds it."""
+    """Hold the lock of the service until this process ends. Ends the command where another one
+    holds it."""
     home = settings.home
     now = SystemClock().now()
     try:
@@ -95,8 +111,17 @@ def _be_the_only_one(settings: Settings) -> None:
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}; `deskhand doctor` says what is wrong")
     holder = holder_of(home.serving) or Holder()
-    since = datetime.fromtimestamp(holder.since, ZoneInfo(settings.config.timezone)).strftime("%Y-%m-%d %H:%M")
-    who = f"process {holder.pid} has served {home.root} since {since}" if holder.pid else f"{home.root} is served"
+    since = datetime.fromtimestamp(holder.since, ZoneInfo(settings.config.timezone)).strftime(
+        "%Y-%m-%d %H:%M"
+    )
+    who = (
+        f"process {holder.pid} has served {home.root} since {since}"
+        if holder.pid
+        else f"{home.root} is served"
+    )
     url = noted_address(home)
     where = f", at {url}" if url else ""
-    fail(f"{who}{where}. See it with `deskhand status`; for a second Deskhand, set DESKHAND_HOME to another folder.")
+    fail(
+        f"{who}{where}. See it with `deskhand status`; for a second Deskhand, set "
+        "DESKHAND_HOME to another folder."
+    )

@@ -22,7 +22,18 @@ from ..types.identity import Address, session_key
 from .asks import back_to, name_of
 from .encoded import in_json
 from .plain import one_line, plain
-from .run import ME, USAGE, Listing, agent_of, agent_option, config_option, fail, limit_option, settings_of, with_store
+from .run import (
+    ME,
+    USAGE,
+    Listing,
+    agent_of,
+    agent_option,
+    config_option,
+    fail,
+    limit_option,
+    settings_of,
+    with_store,
+)
 from .table import table
 
 FILE_BYTES = 100_000_000
@@ -61,7 +72,12 @@ def list_(limit: int, as_json: bool, config: str | None) -> None:
         return
     zone = ZoneInfo(settings.config.timezone)
     shown = [
-        (name_of(row.session, settings), when(row.last_at, zone), str(row.turns), one_line(row.title, 200))
+        (
+            name_of(row.session, settings),
+            when(row.last_at, zone),
+            str(row.turns),
+            one_line(row.title, 200),
+        )
         for row in rows
     ]
     table(("name", "last", "turns", "it began with"), shown)
@@ -104,11 +120,15 @@ def show(name: str, config: str | None) -> None:
 @click.option(
     "--compaction",
     type=int,
-    help="Only what was said before the conversation was compacted for this time: 1 is the first, -1 the last.",
+    help=(
+        "Only what was said before the conversation was compacted for this time: 1 is the "
+        "first, -1 the last."
+    ),
 )
 @config_option
 def export(name: str, form: str, compaction: int | None, config: str | None) -> None:
-    """Print a conversation as JSON lines: one event each, exactly as it is logged, or one message each.
+    """Print a conversation as JSON lines: one event each, exactly as it is logged, or one message
+    each.
 
     \b
     Examples:
@@ -131,7 +151,8 @@ def export(name: str, form: str, compaction: int | None, config: str | None) -> 
 @agent_option
 @config_option
 def import_(file: str, agent: str, config: str | None) -> None:
-    """Read a conversation from lines of role and content, as `export --format jsonl` and other systems write them.
+    """Read a conversation from lines of role and content, as `export --format jsonl` and other
+    systems write them.
 
     It becomes a conversation that can be gone on with; the same file is read in once.
 
@@ -189,11 +210,14 @@ def when(at: float, zone: ZoneInfo) -> str:
 
 def key_of(settings: Settings, name: str) -> str:
     """The key of a conversation by its name here, or by the key itself."""
-    return name if "/" in name else session_key(agent_of(settings, ""), Address("terminal", chat=name))
+    return (
+        name if "/" in name else session_key(agent_of(settings, ""), Address("terminal", chat=name))
+    )
 
 
 def events_of(settings: Settings, name: str) -> list[Recorded]:
-    """The events of a conversation by its name or its key. Ends with exit code 2 where there is none."""
+    """The events of a conversation by its name or its key. Ends with exit code 2 where there is
+    none."""
     session = key_of(settings, name)
 
     async def use(store: SqliteStore) -> list[Recorded]:

@@ -30,7 +30,9 @@ from .plain import plain
 from .run import USAGE, agent_of, agent_option, config_option, fail, run, settings_of
 from .welcome import choose, offers
 
-FLAGS = "--model PROVIDER/NAME, --timezone ZONE, --key NAME (its value on standard input), --owner NAME"
+FLAGS = (
+    "--model PROVIDER/NAME, --timezone ZONE, --key NAME (its value on standard input), --owner NAME"
+)
 T = TypeVar("T")
 
 
@@ -45,14 +47,32 @@ class SetupOptions(msgspec.Struct, frozen=True):
 
 @click.command()
 @click.option("--model", "-m", default="", metavar="PROVIDER/NAME", help="Use this model.")
-@click.option("--timezone", default="", metavar="ZONE", help="Tell times as in this place, such as Europe/Berlin.")
-@click.option("--key", "-k", "names", multiple=True, metavar="NAME", help="Store a key; its value is a line of input.")
+@click.option(
+    "--timezone",
+    default="",
+    metavar="ZONE",
+    help="Tell times as in this place, such as Europe/Berlin.",
+)
+@click.option(
+    "--key",
+    "-k",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Store a key; its value is a line of input.",
+)
 @click.option("--owner", default="", metavar="NAME", help="What it calls you.")
 @click.option("--run", "then_talk", is_flag=True, help="Talk to it afterwards.")
 @agent_option
 @config_option
 def setup(  # noqa: PLR0913 -- one parameter for each option
-    model: str, timezone: str, names: tuple[str, ...], owner: str, then_talk: bool, agent: str, config: str | None
+    model: str,
+    timezone: str,
+    names: tuple[str, ...],
+    owner: str,
+    then_talk: bool,
+    agent: str,
+    config: str | None,
 ) -> None:
     """Choose a model, your time zone and your name, and store keys. Run it again at any time.
 
@@ -75,7 +95,10 @@ def setup(  # noqa: PLR0913 -- one parameter for each option
         make_home(settings, (name,))
         (_ask if ask else _obey)(settings, name, wanted)
     except OSError as error:
-        fail(f"cannot write {error.filename}: {error.strerror}; set DESKHAND_HOME to a folder of yours")
+        fail(
+            f"cannot write {error.filename}: {error.strerror}; set DESKHAND_HOME to a "
+            "folder of yours"
+        )
     except DeskhandError as error:
         fail(str(error), USAGE)
     if then_talk:
@@ -86,9 +109,14 @@ def setup(  # noqa: PLR0913 -- one parameter for each option
 
 
 def _obey(settings: Settings, agent: str, wanted: SetupOptions) -> None:
-    """Set what was given; the keys first, since a model may need one. Raises DeskhandError, OSError."""
+    """Set what was given; the keys first, since a model may need one. Raises DeskhandError,
+    OSError."""
     for name in wanted.keys:
-        value = click.prompt(name, hide_input=True, err=True) if sys.stdin.isatty() else sys.stdin.readline()
+        value = (
+            click.prompt(name, hide_input=True, err=True)
+            if sys.stdin.isatty()
+            else sys.stdin.readline()
+        )
         _store(settings, name, value)
         _done(f"{name} is in {settings.home.env}")
     settings = _again(settings)
@@ -104,7 +132,8 @@ def _obey(settings: Settings, agent: str, wanted: SetupOptions) -> None:
 
 
 def _ask(settings: Settings, agent: str, wanted: SetupOptions) -> None:
-    """One question after the other, with what is set as the answer. Raises DeskhandError, OSError."""
+    """One question after the other, with what is set as the answer. Raises DeskhandError,
+    OSError."""
     from .importing import hint
 
     if moving := hint(settings):
@@ -114,7 +143,9 @@ def _ask(settings: Settings, agent: str, wanted: SetupOptions) -> None:
     zone = settings.config.timezone
     here = system_timezone(settings.environment) if zone == "UTC" else zone
     _until_it_fits(
-        lambda: store_key(settings, ["timezone"], checked_timezone(click.prompt("Your time zone", default=here)))
+        lambda: store_key(
+            settings, ["timezone"], checked_timezone(click.prompt("Your time zone", default=here))
+        )
     )
     called = owner_of(settings, agent)
     name = click.prompt("What should it call you?", default=called, show_default=bool(called))
@@ -147,20 +178,30 @@ def _ask_key_of(settings: Settings, model: str) -> None:
 
 def _ask_keys(settings: Settings) -> None:
     stored = stored_secrets(settings)
-    click.echo(f"Keys in {plain(str(settings.home.env))}: {', '.join(map(plain, stored)) or 'none'}")
-    while name := click.prompt("Another key to store, by its name (Enter: none)", default="", show_default=False):
+    click.echo(
+        f"Keys in {plain(str(settings.home.env))}: {', '.join(map(plain, stored)) or 'none'}"
+    )
+    while name := click.prompt(
+        "Another key to store, by its name (Enter: none)", default="", show_default=False
+    ):
         _until_it_fits(partial(_prompt_key, settings, name))
 
 
 def _prompt_key(settings: Settings, name: str) -> None:
-    value = click.prompt(f"{name} (it is not shown; Enter: leave it)", default="", show_default=False, hide_input=True)
+    value = click.prompt(
+        f"{name} (it is not shown; Enter: leave it)",
+        default="",
+        show_default=False,
+        hide_input=True,
+    )
     if value:
         _store(settings, name, value)
         _done(f"{name} is in {settings.home.env}")
 
 
 def _store(settings: Settings, name: str, value: str) -> None:
-    """Keep a secret. A provider's key that replaces another is tried before. Raises DeskhandError, OSError."""
+    """Keep a secret. A provider's key that replaces another is tried before. Raises DeskhandError,
+    OSError."""
 
     checked = check_secret(name, value)
 

@@ -13,7 +13,16 @@ from ..config.config import Settings
 from ..skills.skill import BUNDLED, Skill, Skills, SkillSource
 from .plain import one_line, plain
 from .proposals import accept, proposals, reject, revert, show, try_
-from .run import USAGE, Group, agent_of, agent_option, config_option, fail, limit_option, settings_of
+from .run import (
+    USAGE,
+    Group,
+    agent_of,
+    agent_option,
+    config_option,
+    fail,
+    limit_option,
+    settings_of,
+)
 from .table import table
 
 ASIDE = ".changed"
@@ -26,7 +35,8 @@ ASIDE = ".changed"
 @config_option
 @click.pass_context
 def skills(ctx: click.Context, agent: str, limit: int | None, config: str | None) -> None:
-    """List the skills that an agent may read, and where they come from: bundled, shared, or the agent's own.
+    """List the skills that an agent may read, and where they come from: bundled, shared, or the
+    agent's own.
 
     \b
     Examples:
@@ -41,7 +51,10 @@ def skills(ctx: click.Context, agent: str, limit: int | None, config: str | None
     if not found:
         click.echo(f"No skills. A skill is a folder with a SKILL.md in {settings.skills_folder}")
         return
-    rows = [(s.name, s.source, one_line(s.problem or s.description, 70), plain(str(s.folder))) for s in found]
+    rows = [
+        (s.name, s.source, one_line(s.problem or s.description, 70), plain(str(s.folder)))
+        for s in found
+    ]
     table(("skill", "from", "what it is for", "where"), rows[:limit])
 
 
@@ -51,7 +64,8 @@ def skills(ctx: click.Context, agent: str, limit: int | None, config: str | None
 @agent_option
 @config_option
 def reset(name: str, every: bool, agent: str, config: str | None) -> None:
-    """Let a bundled skill be as it came. What was put in its place is not deleted: it says where it is now.
+    """Let a bundled skill be as it came. What was put in its place is not deleted: it says where it
+    is now.
 
     \b
     Examples:
@@ -67,7 +81,10 @@ def reset(name: str, every: bool, agent: str, config: str | None) -> None:
     for each in [name] if name else bundled:
         changed = _changed(settings, agent_of(settings, agent), each)
         for source, skill in changed:
-            click.echo(f"{each} is as it came; yours is in {plain(str(_put_aside(settings, source, skill)))}")
+            click.echo(
+                f"{each} is as it came; yours is in "
+                f"{plain(str(_put_aside(settings, source, skill)))}"
+            )
         if not changed:
             click.echo(f"{each} is as it came")
 
@@ -87,11 +104,16 @@ def _put_aside(settings: Settings, source: SkillSource, skill: Skill) -> str:
     """Move it to where no skill is looked for. Returns the new place."""
     if skill.root != source.root:
         fail(f"{skill.name} is a link to {skill.folder}: remove the link from {source.root}", USAGE)
-    when = datetime.fromtimestamp(SystemClock().now(), ZoneInfo(settings.config.timezone)).strftime("%Y%m%d-%H%M%S")
+    when = datetime.fromtimestamp(SystemClock().now(), ZoneInfo(settings.config.timezone)).strftime(
+        "%Y%m%d-%H%M%S"
+    )
     folder = source.root / source.inner / ASIDE
     try:
         folder.mkdir(exist_ok=True, mode=0o700)
-        names = (f"{skill.name}-{when}", *(f"{skill.name}-{when}-{number}" for number in range(2, 1000)))
+        names = (
+            f"{skill.name}-{when}",
+            *(f"{skill.name}-{when}-{number}" for number in range(2, 1000)),
+        )
         place = next(folder / each for each in names if not (folder / each).exists())
         skill.folder.rename(place)
     except OSError as error:

@@ -1,4 +1,5 @@
-"""`deskhand status`: whether it works, what waits for a person, and what is wrong; or how each part is."""
+"""`deskhand status`: whether it works, what waits for a person, and what is wrong; or how each part
+is."""
 
 from __future__ import annotations
 
@@ -25,22 +26,30 @@ from .plain import plain
 from .run import FAILED, ME, config_option, service_settings
 
 COLOURS = {"ok": "green", "starting": "cyan", "degraded": "yellow", "down": "red"}
-WORDS = {"ok": "works", "starting": "is starting", "degraded": "works, but not all of it", "down": "does not work"}
+WORDS = {
+    "ok": "works",
+    "starting": "is starting",
+    "degraded": "works, but not all of it",
+    "down": "does not work",
+}
 CHORES = frozenset({"watch", "sweep", "anchor", "health", "socket"})
 """Parts of which nobody wants to hear while they are well."""
 NOTHING = """Deskhand is not running: it works only while a terminal is open. To have it stay: deskhand serve
-For good: deskhand service install"""
+For good: deskhand service install"""  # noqa: E501
 
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing: the exit code tells.")
-@click.option("--verbose", "-v", is_flag=True, help="Show how each part is, and the process that runs.")
+@click.option(
+    "--verbose", "-v", is_flag=True, help="Show how each part is, and the process that runs."
+)
 @config_option
 def status(as_json: bool, quiet: bool, verbose: bool, config: str | None) -> None:
     """Show whether Deskhand works, what waits for you and what is wrong.
 
-    Exit codes: 0 it runs and works, in part at least; 1 nothing runs, it does not answer, or it is down.
+    Exit codes: 0 it runs and works, in part at least; 1 nothing runs, it does not answer, or it is
+    down.
 
     \b
     Examples:
@@ -102,13 +111,32 @@ async def _waits(settings: Settings) -> list[str]:
     finally:
         await store.close()
     found = (
-        (len([ask for ask in asks if ask.tool]), "approval waits", "approvals wait", "deskhand approvals"),
-        (len([ask for ask in asks if not ask.tool]), "question waits", "questions wait", "deskhand approvals"),
+        (
+            len([ask for ask in asks if ask.tool]),
+            "approval waits",
+            "approvals wait",
+            "deskhand approvals",
+        ),
+        (
+            len([ask for ask in asks if not ask.tool]),
+            "question waits",
+            "questions wait",
+            "deskhand approvals",
+        ),
         (len(strangers), "person wants to be let in", "people want to be let in", "deskhand pair"),
-        (len(held), "file is held back from prompts", "files are held back from prompts", "deskhand held"),
+        (
+            len(held),
+            "file is held back from prompts",
+            "files are held back from prompts",
+            "deskhand held",
+        ),
         (len(letters), "thing failed for good", "things failed for good", "deskhand failed"),
     )
-    return [f"{count} {many if count > 1 else one}: {command}" for count, one, many, command in found if count]
+    return [
+        f"{count} {many if count > 1 else one}: {command}"
+        for count, one, many, command in found
+        if count
+    ]
 
 
 def _wrong(fact: HealthFact, zone: ZoneInfo) -> str:
@@ -121,7 +149,9 @@ def _wrong(fact: HealthFact, zone: ZoneInfo) -> str:
 
 def _show_parts(settings: Settings, health: Health, zone: ZoneInfo) -> None:
     how = "works" if holder_of(settings.home.serving) is not None else "works in a terminal"
-    click.echo(f"\nVersion {health.version}. Process {health.pid} {how} since {_when(health.since, zone)}")
+    click.echo(
+        f"\nVersion {health.version}. Process {health.pid} {how} since {_when(health.since, zone)}"
+    )
     for fact in health.facts:
         if fact.name in CHORES and fact.state == "ok":
             continue
@@ -134,7 +164,9 @@ def lines_of(fact: HealthFact, now: float, zone: ZoneInfo) -> list[str]:
     mark = click.style(f"{fact.state:<8}", fg=COLOURS[fact.state])
     said = [plain(fact.detail)] if fact.detail else []
     if fact.restarts:
-        said.append(f"started again {fact.restarts} times" if fact.restarts > 1 else "started again once")
+        said.append(
+            f"started again {fact.restarts} times" if fact.restarts > 1 else "started again once"
+        )
     if fact.last_success_at is not None and fact.name != "store":
         said.append(f"last success {_ago(now - fact.last_success_at)}")
     if not said and fact.since is not None:

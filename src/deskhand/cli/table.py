@@ -14,14 +14,17 @@ WIDEST = 44
 
 
 def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print it. In a pipe nothing is cut and there is no title line, so that other programs can read it: columns are
-    separated by tabs."""
+    """Print it. In a pipe nothing is cut and there is no title line, so that other programs can
+    read it: columns are separated by tabs."""
     if not sys.stdout.isatty():
         for row in rows:
             click.echo("\t".join(" ".join(plain(cell).split()) for cell in row))
         return
     width = shutil.get_terminal_size().columns
-    shown = [[one_line(cell, WIDEST if i < len(row) - 1 else width) for i, cell in enumerate(row)] for row in rows]
+    shown = [
+        [one_line(cell, WIDEST if i < len(row) - 1 else width) for i, cell in enumerate(row)]
+        for row in rows
+    ]
     widths = [max(cells(row[i]) for row in [list(titles), *shown]) for i in range(len(titles))]
     click.echo(click.style(_line(titles, widths, width), dim=True))
     for row in shown:

@@ -12,9 +12,9 @@ _CLOCK = re.compile(r"\d{1,2}:\d{2}(:\d{2})?")
 
 
 def moment(text: str, now: float, zone: ZoneInfo) -> float | None:
-    """The moment in the past that is meant: so long ago (`90m`, `2h`, `3d`), a time of today, which was yesterday where
-    it is still to come, or a date with or without a time; None for anything else, for what is to come, and for what was
-    before 1970: nothing here is so old."""
+    """The moment in the past that is meant: so long ago (`90m`, `2h`, `3d`), a time of today, which
+    was yesterday where it is still to come, or a date with or without a time; None for anything
+    else, for what is to come, and for what was before 1970: nothing here is so old."""
     text = text.strip()
     today = datetime.fromtimestamp(now, zone)
     if ago := _AGO.fullmatch(text):

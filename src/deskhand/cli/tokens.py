@@ -22,8 +22,8 @@ DAY_S = 24 * 3600.0
 def tokens() -> None:
     """Make, list and revoke tokens, with which programs speak to the API.
 
-    A token does what its scopes say, and never more than its user may: read, chat, approve (answer approvals), admin
-    (change settings). Only a hash of it is kept.
+    A token does what its scopes say, and never more than its user may: read, chat, approve (answer
+    approvals), admin (change settings). Only a hash of it is kept.
 
     \b
     Examples:
@@ -56,13 +56,26 @@ def list_(user: str, as_json: bool, limit: int | None, config: str | None) -> No
     zone, now = ZoneInfo(settings.config.timezone), SystemClock().now()
 
     def at(time: float | None, none: str) -> str:
-        return none if time is None else "expired" if none == "never" and time <= now else when(time, zone)
+        return (
+            none
+            if time is None
+            else "expired"
+            if none == "never" and time <= now
+            else when(time, zone)
+        )
 
     titles = ("id", "user", "name", "scopes", "expires", "last used")
     table(
         titles,
         [
-            (row.id, row.user, row.name, ",".join(row.scopes), at(row.expires_at, "never"), at(row.last_used_at, "-"))
+            (
+                row.id,
+                row.user,
+                row.name,
+                ",".join(row.scopes),
+                at(row.expires_at, "never"),
+                at(row.last_used_at, "-"),
+            )
             for row in rows
         ],
     )
@@ -70,9 +83,17 @@ def list_(user: str, as_json: bool, limit: int | None, config: str | None) -> No
 
 @tokens.command()
 @click.argument("name")
-@click.option("--user", default=OWNER_NAME, show_default=True, metavar="NAME", help="Whose token it is.")
+@click.option(
+    "--user", default=OWNER_NAME, show_default=True, metavar="NAME", help="Whose token it is."
+)
 @click.option("--scopes", default=",".join(SCOPES), show_default=True, help="What it may do.")
-@click.option("--days", default=90.0, show_default=True, type=click.FloatRange(0), help="How long; 0 for ever.")
+@click.option(
+    "--days",
+    default=90.0,
+    show_default=True,
+    type=click.FloatRange(0),
+    help="How long; 0 for ever.",
+)
 @config_option
 def create(name: str, user: str, scopes: str, days: float, config: str | None) -> None:
     """Make a token. It is printed once, alone on its line; nobody can show it again.
@@ -88,15 +109,27 @@ def create(name: str, user: str, scopes: str, days: float, config: str | None) -
             fail(f"there is no scope {scope.strip()!r}; there are: {', '.join(SCOPES)}", USAGE)
         wanted.append(known)
     lasts_s = days * DAY_S if days else None
-    row, secret = with_people(settings_of(config), lambda people: people.make_token(user, name, tuple(wanted), lasts_s))
+    row, secret = with_people(
+        settings_of(config), lambda people: people.make_token(user, name, tuple(wanted), lasts_s)
+    )
     _show(row, secret, days)
 
 
 def _show(row: TokenRow, secret: str, days: float | None) -> None:
     click.echo(secret)
-    lasts = f"for {days:g} days" if days else "until it is revoked" if days == 0 else "for as long as the old one had"
+    lasts = (
+        f"for {days:g} days"
+        if days
+        else "until it is revoked"
+        if days == 0
+        else "for as long as the old one had"
+    )
     click.echo(
-        f"{row.id}: {row.user} may {', '.join(row.scopes)} with it, {lasts}. Keep it: it is not shown again.", err=True
+        (
+            f"{row.id}: {row.user} may {', '.join(row.scopes)} with it, {lasts}. Keep it: it is "
+            "not shown again."
+        ),
+        err=True,
     )
 
 
@@ -146,10 +179,17 @@ async def _meant(people: LocalPeople, beginning: str) -> str:
 
 
 @click.command()
-@click.option("--user", default=OWNER_NAME, show_default=True, metavar="NAME", help="Who is logged in with it.")
+@click.option(
+    "--user",
+    default=OWNER_NAME,
+    show_default=True,
+    metavar="NAME",
+    help="Who is logged in with it.",
+)
 @config_option
 def login(user: str, config: str | None) -> None:
-    """Print a link that logs one browser in: once, within ten minutes. `deskhand serve` must be running.
+    """Print a link that logs one browser in: once, within ten minutes. `deskhand serve` must be
+    running.
 
     \b
     Example:

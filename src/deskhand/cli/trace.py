@@ -21,13 +21,21 @@ from .run import config_option, limit_option, settings_of, with_store
 from .sessions import events_of, key_of
 
 POLL_S = 0.2
-STYLES = {"failed": "red", "error": "red", "denied": "yellow", "interrupted": "yellow", "running": "cyan"}
+STYLES = {
+    "failed": "red",
+    "error": "red",
+    "denied": "yellow",
+    "interrupted": "yellow",
+    "running": "cyan",
+}
 STYLES |= {"waits": "cyan", "superseded": "yellow", "expired": "yellow", "unasked": "yellow"}
 
 
 @click.command()
 @click.argument("session")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each call and each turn.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object for each call and each turn."
+)
 @click.option("--follow", "-f", is_flag=True, help="Go on as calls end, until Ctrl+C.")
 @limit_option()
 @config_option
@@ -36,9 +44,10 @@ def trace(session: str, as_json: bool, follow: bool, limit: int | None, config: 
 
     With --limit the latest calls are shown.
 
-    It is read from the log, so nothing had to be switched on before. Values of secrets in the environment are shown
-    by their names. With --json each line is an event for other programs: llm_call, tool_call or agent_run (a turn),
-    with the ids of its span, its parent and its trace, times, tokens, and the first 200 characters of its result.
+    It is read from the log, so nothing had to be switched on before. Values of secrets in the
+    environment are shown by their names. With --json each line is an event for other programs:
+    llm_call, tool_call or agent_run (a turn), with the ids of its span, its parent and its trace,
+    times, tokens, and the first 200 characters of its result.
 
     \b
     Examples:
@@ -63,7 +72,8 @@ def trace(session: str, as_json: bool, follow: bool, limit: int | None, config: 
         _follow(settings, key_of(settings, session), events[-1].n, folded, shown)
     elif not as_json:
         click.echo(
-            _sum(spans) if spans or running else f"No calls yet in {plain(session)}.", err=bool(spans or running)
+            _sum(spans) if spans or running else f"No calls yet in {plain(session)}.",
+            err=bool(spans or running),
         )
 
 
@@ -90,7 +100,10 @@ class _Lines:
 
     def head(self, any_: bool) -> None:
         if any_ and self._tty and not self._json:
-            head = f"{'seq':>6}  {'time':<8}  {'call':<28}  {'took':>8}  {'tokens in/out':>15}  {'status':<11}  what"
+            head = (
+                f"{'seq':>6}  {'time':<8}  {'call':<28}  {'took':>8}  {'tokens in/out':>15}  "
+                f"{'status':<11}  what"
+            )
             click.echo(click.style(head, dim=True))
 
     def print(self, span: TraceSpan) -> None:

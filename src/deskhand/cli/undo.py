@@ -43,19 +43,30 @@ class _Wanted(msgspec.Struct, frozen=True):
 
 @click.command()
 @click.argument("count", default=0, metavar="[N]", type=click.IntRange(0, 1000))
-@click.option("--session", "-s", default="", metavar="NAME", help="Only what was done in this conversation.")
+@click.option(
+    "--session", "-s", default="", metavar="NAME", help="Only what was done in this conversation."
+)
 @click.option("--list", "listed", is_flag=True, help="List what was done, the latest first.")
 @limit_option(LISTED)
 @click.option("--change", type=int, metavar="NUMBER", help="This one of the list, not the latest.")
 @click.option("--redo", is_flag=True, help="Take back the latest undo.")
-@click.option("--force", is_flag=True, help="Also over what was changed since; a copy of that is kept.")
-@click.option("--diff", type=int, metavar="NUMBER", help="Show what this change did to each file. Nothing is undone.")
+@click.option(
+    "--force", is_flag=True, help="Also over what was changed since; a copy of that is kept."
+)
+@click.option(
+    "--diff",
+    type=int,
+    metavar="NUMBER",
+    help="Show what this change did to each file. Nothing is undone.",
+)
 @click.option("--json", "as_json", is_flag=True, help="With --list or --diff: print JSON.")
 @config_option
 def undo(config: str | None, **given: Any) -> None:
-    """Put back the files and key-values that the last thing an agent did changed, or the last N things.
+    """Put back the files and key-values that the last thing an agent did changed, or the last N
+    things.
 
-    What was changed since by somebody else is left alone, and said. An undo can be taken back with --redo.
+    What was changed since by somebody else is left alone, and said. An undo can be taken back with
+    --redo.
 
     \b
     Examples:
@@ -90,7 +101,10 @@ def undo(config: str | None, **given: Any) -> None:
     for outcome in done:
         click.echo(plain(hide(f"{outcome.effect.n}  {outcome.words}")))
     if refused := [outcome.effect.n for outcome in done if outcome.undo is None]:
-        click.echo(f"To do it all the same, and keep a copy: deskhand undo --change {refused[0]} --force", err=True)
+        click.echo(
+            f"To do it all the same, and keep a copy: deskhand undo --change {refused[0]} --force",
+            err=True,
+        )
         sys.exit(FAILED)
 
 
@@ -117,7 +131,16 @@ def _list(settings: Settings, session: str, limit: int, as_json: bool) -> None:
     rows = []
     for each in found:
         where = name_of(each.session, settings)
-        rows.append((str(each.n), when(each.at, zone), where, _state(each), str(each.count), hide(each.shown)))
+        rows.append(
+            (
+                str(each.n),
+                when(each.at, zone),
+                where,
+                _state(each),
+                str(each.count),
+                hide(each.shown),
+            )
+        )
     table(("number", "when", "conversation", "", "changed", "what"), rows)
 
 

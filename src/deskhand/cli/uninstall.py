@@ -14,7 +14,11 @@ from .run import USAGE, config_option, fail, settings_of
 
 
 @click.command()
-@click.option("--purge", is_flag=True, help="Remove conversations, files, settings and keys too. There is no way back.")
+@click.option(
+    "--purge",
+    is_flag=True,
+    help="Remove conversations, files, settings and keys too. There is no way back.",
+)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @config_option
 def uninstall(purge: bool, yes: bool, config: str | None) -> None:
@@ -51,13 +55,19 @@ def uninstall(purge: bool, yes: bool, config: str | None) -> None:
 def _made(settings: Settings) -> list[tuple[Path, str]]:
     home = settings.home.root
     cache = settings.cache
-    return [(home, "conversations, agents' files, settings and keys"), (cache, "models that can be fetched again")]
+    return [
+        (home, "conversations, agents' files, settings and keys"),
+        (cache, "models that can be fetched again"),
+    ]
 
 
 def _check(settings: Settings) -> None:
     """Ends the command where something still runs, or where a folder is more than ours."""
     if (holder := holder_of(settings.home.serving)) is not None:
-        fail(f"process {holder.pid} still serves it; end it first: deskhand service uninstall, or kill {holder.pid}")
+        fail(
+            f"process {holder.pid} still serves it; end it first: deskhand service "
+            f"uninstall, or kill {holder.pid}"
+        )
     person = Path(settings.environment.get("HOME", "/")).resolve()
     for path, _ in _made(settings):
         if person.is_relative_to(path.resolve()) or path.is_symlink():
@@ -65,5 +75,7 @@ def _check(settings: Settings) -> None:
 
 
 def _size(path: Path) -> str:
-    size = sum(file.lstat().st_size for file in path.rglob("*") if file.is_file() and not file.is_symlink())
+    size = sum(
+        file.lstat().st_size for file in path.rglob("*") if file.is_file() and not file.is_symlink()
+    )
     return f"{size / 1e6:,.1f} MB"

@@ -20,7 +20,8 @@ from .plain import plain
 from .run import Group, config_option, fail, service_settings
 
 NOWHERE = (
-    "there is nothing here that could run it for you: {why}. Run `deskhand serve` in whatever keeps programs running "
+    "there is nothing here that could run it for you: {why}. Run `deskhand serve` in "
+    "whatever keeps programs running "
     "on this machine, or in a container (docs/serve.md)."
 )
 
@@ -53,7 +54,10 @@ class Keeper(msgspec.Struct, frozen=True):
 
     def runs(self) -> bool:
         if self.kind == "systemd":
-            return self.call("systemctl", "--user", "is-active", "--quiet", self.unit.name).returncode == 0
+            return (
+                self.call("systemctl", "--user", "is-active", "--quiet", self.unit.name).returncode
+                == 0
+            )
         found = self.call("launchctl", "print", self.target)
         return found.returncode == 0 and "state = running" in found.stdout
 
@@ -81,7 +85,9 @@ class Keeper(msgspec.Struct, frozen=True):
 
 def _call(words: Sequence[str], settings: Settings) -> subprocess.CompletedProcess[str]:
     env = dict(settings.started_with)
-    return subprocess.run(words, capture_output=True, text=True, check=False, env=env, stdin=subprocess.DEVNULL)
+    return subprocess.run(
+        words, capture_output=True, text=True, check=False, env=env, stdin=subprocess.DEVNULL
+    )
 
 
 def _has(tool: str, settings: Settings) -> bool:
@@ -90,15 +96,25 @@ def _has(tool: str, settings: Settings) -> bool:
 
 def _usual(settings: Settings) -> Kind:
     """What this machine has."""
-    return "launchd" if _has("launchctl", settings) and not _has("systemctl", settings) else "systemd"
+    return (
+        "launchd" if _has("launchctl", settings) and not _has("systemctl", settings) else "systemd"
+    )
 
 
 def _unit(settings: Settings, config: str | None) -> Unit:
-    command = (sys.executable, "-P", "-m", "deskhand", *(("--config", str(Path(config).absolute())) if config else ()))
+    command = (
+        sys.executable,
+        "-P",
+        "-m",
+        "deskhand",
+        *(("--config", str(Path(config).absolute())) if config else ()),
+    )
     home = settings.home
     env = settings.started_with
     usual = Path(env.get("HOME", "/")) / ".deskhand"
-    return unit_of((*command, "serve"), home.root, usual, env.get("PATH", ""), home.logs / "service.log")
+    return unit_of(
+        (*command, "serve"), home.root, usual, env.get("PATH", ""), home.logs / "service.log"
+    )
 
 
 def _keeper(config: str | None) -> Keeper:
@@ -112,7 +128,9 @@ def _keeper(config: str | None) -> Keeper:
         found = _call(("systemctl", "--user", "show-environment"), settings)
         if found.returncode != 0:
             said = " ".join(found.stderr.split()) or f"exit code {found.returncode}"
-            fail(NOWHERE.format(why=f"systemd runs nothing for this user (systemctl --user: {said})"))
+            fail(
+                NOWHERE.format(why=f"systemd runs nothing for this user (systemctl --user: {said})")
+            )
     unit = _unit(settings, config)
     return Keeper(kind, unit, file_of(unit, kind, env), settings)
 
@@ -137,8 +155,15 @@ def service() -> None:
 
 
 @service.command()
-@click.option("--print", "show", is_flag=True, help="Print what would be written, and change nothing.")
-@click.option("--for", "kind", type=click.Choice(["systemd", "launchd"]), help="With --print: for this system.")
+@click.option(
+    "--print", "show", is_flag=True, help="Print what would be written, and change nothing."
+)
+@click.option(
+    "--for",
+    "kind",
+    type=click.Choice(["systemd", "launchd"]),
+    help="With --print: for this system.",
+)
 @config_option
 def install(show: bool, kind: Kind | None, config: str | None) -> None:
     """Install it for this user, and start it.
@@ -175,7 +200,9 @@ def install(show: bool, kind: Kind | None, config: str | None) -> None:
 def _lingers(keeper: Keeper) -> bool:
     """Whether services of this user run while nobody is logged in."""
     try:
-        found = keeper.call("loginctl", "show-user", str(os.getuid()), "--property=Linger", "--value")
+        found = keeper.call(
+            "loginctl", "show-user", str(os.getuid()), "--property=Linger", "--value"
+        )
     except OSError:
         return False
     return found.stdout.strip() == "yes"
@@ -206,7 +233,10 @@ def uninstall(config: str | None) -> None:
     keeper.file.unlink(missing_ok=True)
     if keeper.kind == "systemd":
         keeper.must("systemctl", "--user", "daemon-reload")
-    click.echo(f"Removed: {plain(str(keeper.file))}. Your conversations and files stay in {keeper.settings.home.root}")
+    click.echo(
+        f"Removed: {plain(str(keeper.file))}. Your conversations and files stay in "
+        f"{keeper.settings.home.root}"
+    )
 
 
 def _order(name: str, does: str, said: str, act: Callable[[Keeper], None]) -> None:
@@ -226,7 +256,12 @@ def _order(name: str, does: str, said: str, act: Callable[[Keeper], None]) -> No
 
 _order("start", "Start it.", "Started. See how it is: deskhand status", Keeper.start)
 _order("stop", "End it, until it is started or you log in again.", "Ended.", Keeper.stop)
-_order("restart", "End it and start it anew; what is under way has 20 seconds.", "Started anew.", Keeper.restart)
+_order(
+    "restart",
+    "End it and start it anew; what is under way has 20 seconds.",
+    "Started anew.",
+    Keeper.restart,
+)
 
 
 @service.command()
@@ -242,6 +277,8 @@ def status(config: str | None) -> None:
     runs = keeper.runs()
     click.echo(f"{'It runs' if runs else 'It does not run'}: {plain(str(keeper.file))}")
     click.echo(
-        "How it is: deskhand status" if runs else "Start it: deskhand service start. What happened: deskhand logs"
+        "How it is: deskhand status"
+        if runs
+        else "Start it: deskhand service start. What happened: deskhand logs"
     )
     sys.exit(0 if runs else 1)

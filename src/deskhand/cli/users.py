@@ -26,7 +26,9 @@ T = TypeVar("T")
 def with_people(settings: Settings, use: Callable[[LocalPeople], Awaitable[T]]) -> T:
     """Open the users alone, as the owner. What is changed holds at once in a Deskhand that runs."""
     roles = {name: role.agents for name, role in settings.config.roles.items()}
-    return with_store(settings, lambda store: use(open_people(store, SystemClock(), lambda: roles, dict)))
+    return with_store(
+        settings, lambda store: use(open_people(store, SystemClock(), lambda: roles, dict))
+    )
 
 
 def account_option(command: Callable[..., None]) -> Callable[..., None]:
@@ -42,8 +44,8 @@ def _identity(channel: str, external_id: str, account: str = "") -> Identity:
 def users() -> None:
     """Who may talk to your agents: users, their ids on chat platforms, and their roles.
 
-    owner may do everything; approver may also answer approvals; member may talk; viewer may only read. Further roles
-    stand in the configuration (roles.NAME.agents).
+    owner may do everything; approver may also answer approvals; member may talk; viewer may only
+    read. Further roles stand in the configuration (roles.NAME.agents).
 
     \b
     Examples:
@@ -68,7 +70,10 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     if as_json:
         click.echo(in_json(found))
         return
-    table(("user", "roles", "known as"), [(user.name, ", ".join(user.roles), _known_as(user)) for user in found])
+    table(
+        ("user", "roles", "known as"),
+        [(user.name, ", ".join(user.roles), _known_as(user)) for user in found],
+    )
     if len(found) == 1 and limit != 1 and not found[0].identities:
         click.echo("Only you, at this machine. Let in who writes to a bot: deskhand pair", err=True)
 
@@ -96,7 +101,11 @@ def info(name: str, config: str | None) -> None:
             fail(f"there is no user {name!r}; `deskhand users list` shows them", USAGE)
         agents = agents_of(user.roles, roles)
         tokens = await people.tokens(name)
-        since = when(user.created_at, ZoneInfo(settings.config.timezone)) if user.created_at else "the beginning"
+        since = (
+            when(user.created_at, ZoneInfo(settings.config.timezone))
+            if user.created_at
+            else "the beginning"
+        )
         lines = (
             ("user", user.name),
             ("since", since),
@@ -119,7 +128,9 @@ def info(name: str, config: str | None) -> None:
 @click.argument("external_id", metavar="[ID]", required=False, default="")
 @account_option
 @config_option
-def add(name: str, role: str, channel: str, external_id: str, account: str, config: str | None) -> None:
+def add(
+    name: str, role: str, channel: str, external_id: str, account: str, config: str | None
+) -> None:
     """Add a user, and how one chat platform knows them: its own number or id, never a name.
 
     \b
@@ -128,10 +139,15 @@ def add(name: str, role: str, channel: str, external_id: str, account: str, conf
       deskhand users add kiosk --role viewer
     """
     if bool(channel) != bool(external_id):
-        fail(f"{channel!r} needs the platform's own id behind it, such as: telegram 12345678", USAGE)
+        fail(
+            f"{channel!r} needs the platform's own id behind it, such as: telegram 12345678", USAGE
+        )
     identity = _identity(channel, external_id, account) if channel else None
     user = with_people(settings_of(config), lambda people: people.add_user(name, role, identity))
-    click.echo(f"{user.name} is a user now: {', '.join(user.roles)}" + (f", {_known_as(user)}" if channel else ""))
+    click.echo(
+        f"{user.name} is a user now: {', '.join(user.roles)}"
+        + (f", {_known_as(user)}" if channel else "")
+    )
 
 
 @users.command()
@@ -145,7 +161,10 @@ def remove(name: str, config: str | None) -> None:
       deskhand users remove gavin
     """
     with_people(settings_of(config), lambda people: people.remove_user(name))
-    click.echo(f"{name} is no user any more. Their conversations stay: who gets this name later could read them.")
+    click.echo(
+        f"{name} is no user any more. Their conversations stay: who gets this name later "
+        "could read them."
+    )
 
 
 @users.command()
@@ -161,7 +180,10 @@ def link(name: str, channel: str, external_id: str, account: str, config: str | 
     Example:
       deskhand users link gavin slack U04ABC123
     """
-    user = with_people(settings_of(config), lambda people: people.link(name, _identity(channel, external_id, account)))
+    user = with_people(
+        settings_of(config),
+        lambda people: people.link(name, _identity(channel, external_id, account)),
+    )
     click.echo(f"{user.name} is known as: {_known_as(user)}")
 
 
@@ -183,7 +205,13 @@ def unlink(name: str, channel: str, external_id: str, account: str, config: str 
     async def use(people: LocalPeople) -> None:
         theirs = next((each.identities for each in await people.users() if each.name == name), ())
         if not any((each.channel, each.external_id) == (channel, external_id) for each in theirs):
-            fail(f"{described(wanted)} is not {name!r}; `deskhand users info {name}` shows who they are", USAGE)
+            fail(
+                (
+                    f"{described(wanted)} is not {name!r}; `deskhand users info {name}` shows "
+                    "who they are"
+                ),
+                USAGE,
+            )
         await people.unlink(wanted)
 
     with_people(settings_of(config), use)
@@ -236,4 +264,7 @@ def log_(limit: int, config: str | None) -> None:
     if not notes:
         click.echo("Nothing was changed yet.")
         return
-    table(("when", "who", "what", "whom or what"), [(when(n.at, zone), n.who, n.what, n.subject) for n in notes])
+    table(
+        ("when", "who", "what", "whom or what"),
+        [(when(n.at, zone), n.who, n.what, n.subject) for n in notes],
+    )

@@ -13,7 +13,17 @@ from ..store.sqlite import SqliteStore
 from ..types.commit import Change
 from ..types.messages import clean
 from .encoded import in_json
-from .run import FAILED, Listing, agent_of, agent_option, config_option, fail, limit_option, settings_of, with_store
+from .run import (
+    FAILED,
+    Listing,
+    agent_of,
+    agent_option,
+    config_option,
+    fail,
+    limit_option,
+    settings_of,
+    with_store,
+)
 
 C = TypeVar("C", bound=Callable[..., Any])
 HOUR_S = 3600.0
@@ -21,7 +31,9 @@ HOUR_S = 3600.0
 
 def _place(command: C) -> C:
     """The options that say whose keys are meant."""
-    namespace = click.option("--ns", "-n", default="", metavar="NAMESPACE", help="A group of keys, such as a job.")
+    namespace = click.option(
+        "--ns", "-n", default="", metavar="NAMESPACE", help="A group of keys, such as a job."
+    )
     return config_option(agent_option(namespace(command)))
 
 
@@ -63,7 +75,12 @@ def get(key: str, agent: str, ns: str, config: str | None) -> None:
 @values.command("set")
 @click.argument("key")
 @click.argument("value")
-@click.option("--ttl", type=click.FloatRange(min=0, min_open=True), metavar="HOURS", help="Forget it after that long.")
+@click.option(
+    "--ttl",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="HOURS",
+    help="Forget it after that long.",
+)
 @_place
 def set_(key: str, value: str, ttl: float | None, agent: str, ns: str, config: str | None) -> None:
     """Store a value.

@@ -1,4 +1,5 @@
-"""What a conversation looks like: items of `Door.follow` in, lines for the screen out. No terminal is needed."""
+"""What a conversation looks like: items of `Door.follow` in, lines for the screen out. No terminal
+is needed."""
 
 from __future__ import annotations
 
@@ -37,8 +38,8 @@ ALL_KEYS = (("y", "once"), ("e", "one by one"), ("n", "no"))
 
 
 class RunningCall(msgspec.Struct):
-    """A call without a result. `at` is when it was made, `output` the last line that it said. `status` and `ended` are
-    set when it is over and those beside it are not."""
+    """A call without a result. `at` is when it was made, `output` the last line that it said.
+    `status` and `ended` are set when it is over and those beside it are not."""
 
     call: ToolCall
     at: float
@@ -48,8 +49,8 @@ class RunningCall(msgspec.Struct):
 
 
 class ShownAsk(msgspec.Struct, frozen=True):
-    """What waits for a person: an approval, of several calls `together` or of one, or a question with these choices.
-    `at`: when it appeared here."""
+    """What waits for a person: an approval, of several calls `together` or of one, or a question
+    with these choices. `at`: when it appeared here."""
 
     id: str
     call_id: str
@@ -60,8 +61,8 @@ class ShownAsk(msgspec.Struct, frozen=True):
 
 
 class View:
-    """Folds a session into what is shown of it. `now` gives seconds for how long something takes, `zone`
-    is that of the person."""
+    """Folds a session into what is shown of it. `now` gives seconds for how long something takes,
+    `zone` is that of the person."""
 
     def __init__(
         self,
@@ -93,8 +94,8 @@ class View:
     # ------------------------------------------------------------------ for good
 
     def render(self, item: Recorded | Progress, diff: CallDiff | None = None) -> list[str]:
-        """The lines that this item adds to what was said, for good; never two empty ones in a row between them. `diff`
-        is what an edit changed, or would change."""
+        """The lines that this item adds to what was said, for good; never two empty ones in a row
+        between them. `diff` is what an edit changed, or would change."""
         lines = self._render(item, diff)
         if lines and not lines[0] and self._blank:
             del lines[0]
@@ -135,13 +136,21 @@ class View:
             case e.TurnEnded():
                 return self._ended(event)
             case e.Undone(principal=principal, to_n=to_n):
-                return ["", self._paint.line((f"· {principal.id} went back to event {to_n}", "quiet")), ""]
+                return [
+                    "",
+                    self._paint.line((f"· {principal.id} went back to event {to_n}", "quiet")),
+                    "",
+                ]
             case e.Branched(of=of, at_n=at_n):
                 return [self._paint.line((f"· this goes on from {of}, event {at_n}", "quiet"))]
             case e.Compacted(dropped=0, note=""):
                 return []
             case e.Compacted():
-                return [self._paint.line(("· the older part of this conversation was shortened", "quiet"))]
+                return [
+                    self._paint.line(
+                        ("· the older part of this conversation was shortened", "quiet")
+                    )
+                ]
             case e.Erased(of=of):
                 return [self._paint.line((f"· erased ({of})", "quiet"))]
             case _:
@@ -153,7 +162,11 @@ class View:
 
     def _received(self, event: e.MessageReceived) -> list[str]:
         self._begin()
-        sender = "" if event.address.channel == self._here else f"{event.principal.id} on {event.address.channel}: "
+        sender = (
+            ""
+            if event.address.channel == self._here
+            else f"{event.principal.id} on {event.address.channel}: "
+        )
         lines = self._paint.text(sender + _said(event.message), "you", "  ")
         return ["", "> " + lines[0][2:], *lines[1:], ""]
 
@@ -171,7 +184,9 @@ class View:
                 self._thought = (self._thought + item.text)[-400:]
             case "tool_output" if item.call_id in self.calls:
                 lines = [line for line in item.text[-2000:].splitlines() if line.strip()]
-                self.calls[item.call_id].output = lines[-1] if lines else self.calls[item.call_id].output
+                self.calls[item.call_id].output = (
+                    lines[-1] if lines else self.calls[item.call_id].output
+                )
             case "tool_result" if item.call_id in self.calls:
                 running = self.calls[item.call_id]
                 running.status, running.ended = item.status, self._now()
@@ -184,7 +199,11 @@ class View:
                 self._text = ""
                 self._printed = 0
                 self._thought = ""
-                return [self._paint.line(("· that broke off; it begins again", "warn"))] if shown else []
+                return (
+                    [self._paint.line(("· that broke off; it begins again", "warn"))]
+                    if shown
+                    else []
+                )
             case _:
                 pass
         return []
@@ -221,7 +240,11 @@ class View:
         self._thought = ""
         if not event.next_model:
             return []
-        then = "trying again" if event.next_model == event.model else f"going on with {event.next_model}"
+        then = (
+            "trying again"
+            if event.next_model == event.model
+            else f"going on with {event.next_model}"
+        )
         if event.retry_at is not None and event.retry_at - at > SILENT_WAIT_S:
             then = f"{then} at {datetime.fromtimestamp(event.retry_at, self._zone):%H:%M %Z}"
         return self._paint.text(f"· {event.detail} ({then})", "warn")
@@ -246,7 +269,11 @@ class View:
             self.ask = None
         if running is None:
             return []
-        return [self._paint.line(("✗ ", "bad"), *self._named(running.call), (f"  {status}: {reason}", "quiet"))]
+        return [
+            self._paint.line(
+                ("✗ ", "bad"), *self._named(running.call), (f"  {status}: {reason}", "quiet")
+            )
+        ]
 
     def _asked(self, event: e.ApprovalAsked | e.QuestionAsked, diff: CallDiff | None) -> list[str]:
         approval = isinstance(event, e.ApprovalAsked)
@@ -258,7 +285,9 @@ class View:
             asked = styled("\n\n".join(map(readable, each)))
             if diff is not None:
                 asked = [(event.question, ""), ("", ""), (AS_IT_IS, ""), *lines_of(diff)]
-            panel = self._paint.panel(asked, f"may it do these {len(each)}?" if event.others else "may it do this?")
+            panel = self._paint.panel(
+                asked, f"may it do these {len(each)}?" if event.others else "may it do this?"
+            )
             return ["", *panel, *self._reason(event.reason)]
         numbered = [f"  {i}  {choice}" for i, choice in enumerate(choices, 1)]
         lines = [line for choice in numbered for line in self._paint.text(choice)]
@@ -281,7 +310,11 @@ class View:
         self._status = ""
         self._text = ""
         self._printed = 0
-        lines = self._paint.text(event.said, "warn" if event.reason != "done" else "") if event.said else []
+        lines = (
+            self._paint.text(event.said, "warn" if event.reason != "done" else "")
+            if event.said
+            else []
+        )
         lines += self._paint.text(event.note, "warn") if event.note else []
         if self._usage and self._spent != Usage():
             spent = self._spent
@@ -301,14 +334,24 @@ class View:
         elif self.ask is not None:
             lines.append(self._how_to_answer(self.ask))
         elif self.calls:
-            lines += [line for running in list(self.calls.values())[:4] for line in self._going_on(running, spin)]
+            lines += [
+                line
+                for running in list(self.calls.values())[:4]
+                for line in self._going_on(running, spin)
+            ]
         elif self.working:
             thought = one_line(self._thought.splitlines()[-1], 200) if self._thought.strip() else ""
             doing = self._status or ("thinking" if self._thought else "waiting for the model")
             lines.append(
-                self._paint.line((f"{spin} {doing} {self._seconds(self.since)}", "quiet"), (f"  {thought}", "quiet"))
+                self._paint.line(
+                    (f"{spin} {doing} {self._seconds(self.since)}", "quiet"),
+                    (f"  {thought}", "quiet"),
+                )
             )
-        lines += [self._paint.line(("  waits its turn: ", "quiet"), (text, "quiet")) for text in self.queued.values()]
+        lines += [
+            self._paint.line(("  waits its turn: ", "quiet"), (text, "quiet"))
+            for text in self.queued.values()
+        ]
         return lines[-height:]
 
     def _how_to_answer(self, ask: ShownAsk) -> str:
@@ -316,17 +359,24 @@ class View:
             return self._paint.line(("Answer with a number or in words.", "warn"))
         keys = ALL_KEYS if ask.together else ONE_KEYS
         pieces = [piece for key, means in keys for piece in ((f"  {key} ", "tool"), (means, ""))]
-        return self._paint.line(("Allow all of them?" if ask.together else "Allow?", "warn"), *pieces)
+        return self._paint.line(
+            ("Allow all of them?" if ask.together else "Allow?", "warn"), *pieces
+        )
 
     def _going_on(self, running: RunningCall, spin: str) -> list[str]:
         mark, style = MARKS.get(running.status, BAD) if running.status else (spin, "warn")
-        lines = [self._paint.line((f"{mark} ", style), *self._named(running.call), self._took(running))]
+        lines = [
+            self._paint.line((f"{mark} ", style), *self._named(running.call), self._took(running))
+        ]
         if running.output:
             lines.append(self._paint.line(("  ", ""), (running.output, "quiet")))
         return lines
 
     def _named(self, call: ToolCall) -> tuple[tuple[str, str], tuple[str, str]]:
-        return (call.name, "tool"), (f"  {brief(call, max(self._paint.width - len(call.name) - 14, 10))}", "")
+        return (call.name, "tool"), (
+            f"  {brief(call, max(self._paint.width - len(call.name) - 14, 10))}",
+            "",
+        )
 
     def _took(self, running: RunningCall) -> tuple[str, str]:
         took = self._seconds(running.at, running.ended)
@@ -338,7 +388,8 @@ class View:
 
 
 def _end_of(tail: str, height: int) -> str:
-    """As much of the block that is being written as can be seen; what is long would be drawn slowly each time."""
+    """As much of the block that is being written as can be seen; what is long would be drawn slowly
+    each time."""
     rows = tail[-TAIL_CHARS:].split("\n")
     if len(tail) <= TAIL_CHARS and len(rows) <= height:
         return tail
@@ -373,7 +424,11 @@ def brief(call: ToolCall, width: int) -> str:
         if call.name in ("write_file", "edit_file") and isinstance(data.get("path"), str):
             return one_line(data["path"], width)  # what is written there, the diff shows
         values = [value if isinstance(value, str) else json.dumps(value) for value in data.values()]
-        raw = values[0] if len(values) == 1 else "  ".join(f"{key}={v}" for key, v in zip(data, values, strict=True))
+        raw = (
+            values[0]
+            if len(values) == 1
+            else "  ".join(f"{key}={v}" for key, v in zip(data, values, strict=True))
+        )
     return one_line(raw, width)
 
 
@@ -391,7 +446,8 @@ def _summary(text: str, width: int) -> str:
 
 
 def readable(question: str) -> str:
-    """The exact call, and, where its bytes hide line ends or letters behind escapes, what they spell."""
+    """The exact call, and, where its bytes hide line ends or letters behind escapes, what they
+    spell."""
     name, _, raw = question.partition(" ")
     if "\\" not in raw:
         return question
@@ -401,5 +457,7 @@ def readable(question: str) -> str:
         return question
     if not isinstance(data, dict):
         return question
-    spelled = "\n".join(f"  {key}\n    " + str(value).replace("\n", "\n    ") for key, value in data.items())
+    spelled = "\n".join(
+        f"  {key}\n    " + str(value).replace("\n", "\n    ") for key, value in data.items()
+    )
     return f"{question}\n\nwhich is {name} with\n{spelled}"

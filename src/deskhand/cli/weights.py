@@ -1,4 +1,5 @@
-"""`deskhand model pull` and `deskhand model test`: fetch the weights of an embedded model, and try any model."""
+"""`deskhand model pull` and `deskhand model test`: fetch the weights of an embedded model, and try
+any model."""
 
 from __future__ import annotations
 
@@ -24,7 +25,12 @@ TEST_S = 600.0
 
 @click.command()
 @click.argument("name", default="")
-@click.option("--file", "file", type=click.Path(path_type=Path, dir_okay=False), help="Take it from this file.")
+@click.option(
+    "--file",
+    "file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Take it from this file.",
+)
 @config_option
 def pull(name: str, file: Path | None, config: str | None) -> None:
     """Fetch the weights of an embedded model; without NAME the one that fits this machine.
@@ -71,13 +77,17 @@ def test(name: str, config: str | None) -> None:
         first_s, whole_s, text = anyio.run(_try, settings, wanted)
     except DeskhandError as error:
         fail(str(error))
-    click.echo(f"{wanted}: {text.strip()}\nfirst words after {first_s:.1f} s, all after {whole_s:.1f} s")
+    click.echo(
+        f"{wanted}: {text.strip()}\nfirst words after {first_s:.1f} s, all after {whole_s:.1f} s"
+    )
 
 
 async def _try(settings: Settings, name: str) -> tuple[float, float, str]:
     """(seconds to the first piece, seconds in all, what it said). Raises ModelError."""
     asked = Message("user", (Text("Say hello in one short sentence.", OWNER),))
-    request = Request(name.partition("/")[2], (), (ContextMessage(4, asked),), max_output_tokens=200)
+    request = Request(
+        name.partition("/")[2], (), (ContextMessage(4, asked),), max_output_tokens=200
+    )
     began = time.perf_counter()
     first_s = 0.0
     text = ""
@@ -109,7 +119,10 @@ class Bar:
             self._shown = now
             rate = (done - self._first) / max(now - self._began, 0.01)
             blocks = "█" * int(part * 30)
-            line = f"\r{self._name} {blocks:<30} {part:4.0%} of {gigabytes(size)}, {rate / 1e6:.0f} MB/s "
+            line = (
+                f"\r{self._name} {blocks:<30} {part:4.0%} of {gigabytes(size)}, "
+                f"{rate / 1e6:.0f} MB/s "
+            )
             click.echo(line, nl=False, err=True)
         elif not self._terminal and int(part * 10) > self._tenth:
             self._tenth = int(part * 10)

@@ -13,7 +13,8 @@ from .plain import plain
 
 
 class WelcomeOffer(Protocol):
-    """A way to get a model. `take` does what is needed and returns the model to talk to now, `provider/name`."""
+    """A way to get a model. `take` does what is needed and returns the model to talk to now,
+    `provider/name`."""
 
     @property
     def title(self) -> str: ...
@@ -48,16 +49,25 @@ async def offers(settings: Settings) -> Sequence[WelcomeOffer]:
 
 
 async def choose(found: Sequence[WelcomeOffer], now: str = "") -> str:
-    """Show the offers and take one. Returns the model, `now` where the person keeps that, or '' when they want none of
-    them."""
+    """Show the offers and take one. Returns the model, `now` where the person keeps that, or ''
+    when they want none of them."""
     click.echo(
-        f"The model is {plain(now)}. Another one?\n" if now else "No model is chosen yet. What would you like?\n"
+        f"The model is {plain(now)}. Another one?\n"
+        if now
+        else "No model is chosen yet. What would you like?\n"
     )
     for number, offer in enumerate(found, 1):
         click.echo(f"  {click.style(str(number), bold=True)}  {plain(offer.title)}")
         click.echo(click.style(f"     {plain(offer.detail)}", dim=True))
-    click.echo(f"  {click.style('-', bold=True)}  Any other: write provider/name, such as openai/gpt-5.4")
-    click.echo(click.style("     deskhand model list shows them; later: deskhand model use provider/name\n", dim=True))
+    click.echo(
+        f"  {click.style('-', bold=True)}  Any other: write provider/name, such as openai/gpt-5.4"
+    )
+    click.echo(
+        click.style(
+            "     deskhand model list shows them; later: deskhand model use provider/name\n",
+            dim=True,
+        )
+    )
 
     def read(text: str) -> str:
         text = text.strip()
@@ -65,7 +75,9 @@ async def choose(found: Sequence[WelcomeOffer], now: str = "") -> str:
             raise click.BadParameter(f"write a number from 1 to {len(found)}, provider/name, or q")
         return text
 
-    picked = click.prompt("A number, provider/name, or q to leave", default=now or "1", value_proc=read)
+    picked = click.prompt(
+        "A number, provider/name, or q to leave", default=now or "1", value_proc=read
+    )
     if picked == "q":
         return ""
     return picked if "/" in picked else await found[int(picked) - 1].take()

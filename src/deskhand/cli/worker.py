@@ -1,4 +1,5 @@
-"""The process of `deskhand serve` that works. Its parent imports none of this: it only looks after it."""
+"""The process of `deskhand serve` that works. Its parent imports none of this: it only looks after
+it."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ def as_it_is(parts: Parts) -> Parts:
 
 
 def live(settings: Settings, parent: int, other: Callable[[Parts], Parts] = as_it_is) -> int:
-    """Work for this parent, and return the exit code. `other`: what is replaced by who tries it out."""
+    """Work for this parent, and return the exit code. `other`: what is replaced by who tries it
+    out."""
     if not end_with_parent(parent):
         return 0
     give_memory_back()
@@ -55,13 +57,17 @@ def live(settings: Settings, parent: int, other: Callable[[Parts], Parts] = as_i
 
     async def main() -> int:
         async with Models(settings, demo=DEMO) as models:
-            parts = other(Parts(models.open, serve=page(models), renew=models.renew, meaning=models.meaning))
+            parts = other(
+                Parts(models.open, serve=page(models), renew=models.renew, meaning=models.meaning)
+            )
             parts = with_channels(parts, settings)
             async with open_app(settings, parts) as app:
                 broken = [each.place for each in app.current.plugins.failed]
                 if broken and await mend_plugins(settings, app.store, app.effects, broken):
                     await app.current.look_again()
-                models.warm(model for name in settings.agents for model in settings.agent(name).models)
+                models.warm(
+                    model for name in settings.agents for model in settings.agent(name).models
+                )
                 return await use(app)
 
     with logging_of(settings):
@@ -69,5 +75,8 @@ def live(settings: Settings, parent: int, other: Callable[[Parts], Parts] = as_i
     if code == CRASHED:
         error = newer_startup_error(settings.home)
         why = f"{error.type}: {error.message}" if error else "the disk may be full"
-        click.echo(f"deskhand: it broke: {plain(why)}. What to do: deskhand doctor, deskhand logs", err=True)
+        click.echo(
+            f"deskhand: it broke: {plain(why)}. What to do: deskhand doctor, deskhand logs",
+            err=True,
+        )
     return code

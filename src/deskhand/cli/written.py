@@ -25,8 +25,8 @@ from .sessions import when
 
 DIFF_LINES = 10_000
 FOLDED = (".git",)
-"""Folders of which only the number of files is said, unless `--all` is given: only git reads them, and what it runs of
-them is put back after each command."""
+"""Folders of which only the number of files is said, unless `--all` is given: only git reads them,
+and what it runs of them is put back after each command."""
 
 
 class _Wanted(msgspec.Struct, frozen=True):
@@ -46,16 +46,20 @@ class _Wanted(msgspec.Struct, frozen=True):
 @click.option("--accept", is_flag=True, help="Say that you have reviewed it; asks once.")
 @click.option("--discard", is_flag=True, help="Put back what was there before; asks once.")
 @click.option("--yes", "-y", is_flag=True, help="With --accept or --discard: do not ask.")
-@click.option("--check", is_flag=True, help="Print only how many there are, and fail if there are any.")
+@click.option(
+    "--check", is_flag=True, help="Print only how many there are, and fail if there are any."
+)
 @click.option("--names", is_flag=True, help="List the paths without their diffs.")
 @click.option("--all", "all_", is_flag=True, help="List git's own files one by one, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @config_option
 def written(config: str | None, path: str, **given: Any) -> None:
-    """Review what agents changed in your folders: those that you allowed with `deskhand allow path --write`.
+    """Review what agents changed in your folders: those that you allowed with `deskhand allow path
+    --write`.
 
     Whatever they changed there is listed, with its diff, until you accept it. Your own programs
-    (make, git, editors, shells) obey files in such a folder: review them before you run anything there.
+    (make, git, editors, shells) obey files in such a folder: review them before you run anything
+    there.
 
     \b
     Examples:
@@ -79,7 +83,9 @@ def written(config: str | None, path: str, **given: Any) -> None:
 
     found, diff = with_store(settings, use)
     if wanted.as_json:
-        click.echo(Redactor(settings)(msgspec.json.encode({"files": _facts(found), "diff": diff}).decode()))
+        click.echo(
+            Redactor(settings)(msgspec.json.encode({"files": _facts(found), "diff": diff}).decode())
+        )
     elif wanted.check:
         click.echo(f"{len(found)} to review" if found else "Nothing to review.")
     else:
@@ -109,7 +115,10 @@ def _show(settings: Settings, found: list[Unreviewed], diff: CallDiff, wanted: _
     hide = Redactor(settings)
     zone = ZoneInfo(settings.config.timezone)
     if not found:
-        click.echo("Nothing to review: no agent has changed anything in your folders since you last looked.")
+        click.echo(
+            "Nothing to review: no agent has changed anything in your folders since you "
+            "last looked."
+        )
         return
     files = {file.place: file for file in diff.files}
     folded = dict[str, int]()
@@ -126,7 +135,9 @@ def _show(settings: Settings, found: list[Unreviewed], diff: CallDiff, wanted: _
     for inside, count in folded.items():
         click.echo(plain(f"{inside}  {count} of git's own files  (--all lists them)"))
     if not (wanted.accept or wanted.discard):
-        click.echo("When you have reviewed it: add --accept, or --discard to put it back.", err=True)
+        click.echo(
+            "When you have reviewed it: add --accept, or --discard to put it back.", err=True
+        )
 
 
 def _folded(one: Unreviewed) -> str:
@@ -137,7 +148,11 @@ def _folded(one: Unreviewed) -> str:
 
 
 def _decide(settings: Settings, found: list[Unreviewed], wanted: _Wanted) -> None:
-    question = f"Accept {len(found)} as reviewed?" if wanted.accept else f"Put back {len(found)} as before?"
+    question = (
+        f"Accept {len(found)} as reviewed?"
+        if wanted.accept
+        else f"Put back {len(found)} as before?"
+    )
     if not wanted.yes and not click.confirm(question, err=True):
         sys.exit(FAILED)
 
@@ -145,7 +160,9 @@ def _decide(settings: Settings, found: list[Unreviewed], wanted: _Wanted) -> Non
         if wanted.accept:
             count = await Written(store, Blobs(settings.home.blobs)).accept(found)
             left = len(found) - count
-            return [f"Accepted: {count}."] + ([f"Changed meanwhile, so still to review: {left}."] if left else [])
+            return [f"Accepted: {count}."] + (
+                [f"Changed meanwhile, so still to review: {left}."] if left else []
+            )
         async with open_effects(settings, store) as effects:
             return await discard(effects, ME, found)
 

@@ -19,7 +19,8 @@ class SystemClock:
 
 
 class SteadyClock:
-    """Seconds since the epoch as a clock told them once, and counted from there on: nobody sets it."""
+    """Seconds since the epoch as a clock told them once, and counted from there on: nobody sets
+    it."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock, self._apart = clock, clock.now() - clock.monotonic()

@@ -1,4 +1,5 @@
-"""The configuration: one YAML file, read once, with overrides from the environment, which is read nowhere else."""
+"""The configuration: one YAML file, read once, with overrides from the environment, which is read
+nowhere else."""
 
 from __future__ import annotations
 
@@ -47,8 +48,11 @@ from .sections import Budget, DeepWorkConfig, HeartbeatConfig, JobsConfig, check
 
 PREFIX = "DESKHAND_"
 SHORT = {"MODELS": "defaults.models", "STEPS": "defaults.steps", "TOKENS": "defaults.tokens"}
-"""Variables with a name of their own; every other key is DESKHAND_ and its path, `__` for each dot."""
-LISTED = frozenset({"models", "tools", "skills", "also_allow", "deny", "deferred_tools", "commands", "agents"})
+"""Variables with a name of their own; every other key is DESKHAND_ and its path, `__` for each
+dot."""
+LISTED = frozenset(
+    {"models", "tools", "skills", "also_allow", "deny", "deferred_tools", "commands", "agents"}
+)
 """Keys that take several names; in a variable they stand with commas between them."""
 NOT_KEYS = frozenset({"HOME", "AGENT", "CACHE", "VERBOSE", "WORKER", "READY"})
 
@@ -56,15 +60,17 @@ NOT_KEYS = frozenset({"HOME", "AGENT", "CACHE", "VERBOSE", "WORKER", "READY"})
 class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     """One agent. What is not set comes from `defaults`.
 
-    `models` is the fallback chain, each `provider/name`. `steps` and `tokens` limit one turn. `context_ratio` is the
-    share of the model's window that a conversation may fill before its oldest parts are shortened. `tools` and
-    `skills` are patterns of those that it is offered; `profile` is a list of tools that is ready, `also_allow` are
-    those beside it, `deny` those that it never has. `deferred_tools` are patterns of those that wait for
-    `tool_search`. `posture` is how free it is. `sandbox: false` lets it reach all
-    of the owner's folders, those with secrets excluded; commands then ask first. `commands`, where it has any, are
-    the programs that run without a question. `shell_timeout_s` is how long a command may take that says nothing
-    else. `prompt` is how much it is told, `preset` a prompt that is ready; `voice`: its answers are spoken, or
-    never are. `cheap_model` answers what tools ask aside, a page or a document; '' is the agent's own.
+    `models` is the fallback chain, each `provider/name`. `steps` and `tokens` limit one turn.
+    `context_ratio` is the share of the model's window that a conversation may fill before its
+    oldest parts are shortened. `tools` and `skills` are patterns of those that it is offered;
+    `profile` is a list of tools that is ready, `also_allow` are those beside it, `deny` those that
+    it never has. `deferred_tools` are patterns of those that wait for `tool_search`. `posture` is
+    how free it is. `sandbox: false` lets it reach all of the owner's folders, those with secrets
+    excluded; commands then ask first. `commands`, where it has any, are the programs that run
+    without a question. `shell_timeout_s` is how long a command may take that says nothing else.
+    `prompt` is how much it is told, `preset` a prompt that is ready; `voice`: its answers are
+    spoken, or never are. `cheap_model` answers what tools ask aside, a page or a document; '' is
+    the agent's own.
     """
 
     models: tuple[str, ...] = ()
@@ -92,12 +98,13 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ProviderConfig(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Where a provider is reached, if not where the catalogue says. `key_env` names the environment variable that
-    holds its key; the key itself never stands in the configuration. `wire` is what all of its models are spoken to in:
-    OpenAI's Chat Completions or Responses, or Anthropic's Messages; '' is what the catalogue says, `openai` for a new
-    provider. `tools`: its models call tools by themselves, or need our small-model protocol, on a server with
-    llama.cpp's grammars or on any (`fenced`). `via: pydantic-ai`: it is not we who speak to it, but that library.
-    `vision`: its models see pictures, or do not, whatever the catalogue knows."""
+    """Where a provider is reached, if not where the catalogue says. `key_env` names the environment
+    variable that holds its key; the key itself never stands in the configuration. `wire` is what
+    all of its models are spoken to in: OpenAI's Chat Completions or Responses, or Anthropic's
+    Messages; '' is what the catalogue says, `openai` for a new provider. `tools`: its models call
+    tools by themselves, or need our small-model protocol, on a server with llama.cpp's grammars or
+    on any (`fenced`). `via: pydantic-ai`: it is not we who speak to it, but that library. `vision`:
+    its models see pictures, or do not, whatever the catalogue knows."""
 
     base_url: str = ""
     key_env: str = ""
@@ -108,18 +115,19 @@ class ProviderConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Config(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Everything that can be set, with what holds when it is not. `timezone` is an IANA name. `env_file` holds
-    KEY=VALUE lines, relative to the folder of this file. `show_usage`: what each turn used is said after it.
-    `skills_folder` holds the skills of all agents, relative to the folder of this file. `reject_response`: what those
-    hear who are not known here; `auto` gives pairing codes while nobody is, and then says nothing. `log_level` is what
-    `logs/deskhand.log` begins with. `start_s` is how long a start may take after an agent changed what the service
-    runs. `compat` also reads another system's environment names. `posture` is how free
-    agents are where no rule of `policy` says otherwise. `undo` is what is kept to undo changes,
-    `skills_review` how proposed skills are looked at. `machine_rounds`: so many turns within an hour may programs begin
-    (bots, events that set jobs off, commands in the background) before a person says something; 0 for any number.
-    `budgets` are by whom
-    they hold for: all, person, agent, job or session, or one of them as `person:anna`. `plugins` and `channels` are the
-    only ones that are imported."""
+    """Everything that can be set, with what holds when it is not. `timezone` is an IANA name.
+    `env_file` holds KEY=VALUE lines, relative to the folder of this file. `show_usage`: what each
+    turn used is said after it. `skills_folder` holds the skills of all agents, relative to the
+    folder of this file. `reject_response`: what those hear who are not known here; `auto` gives
+    pairing codes while nobody is, and then says nothing. `log_level` is what `logs/deskhand.log`
+    begins with. `start_s` is how long a start may take after an agent changed what the service
+    runs. `compat` also reads another system's environment names. `posture` is how free agents are
+    where no rule of `policy` says otherwise. `undo` is what is kept to undo changes,
+    `skills_review` how proposed skills are looked at. `machine_rounds`: so many turns within an
+    hour may programs begin (bots, events that set jobs off, commands in the background) before a
+    person says something; 0 for any number. `budgets` are by whom they hold for: all, person,
+    agent, job or session, or one of them as `person:anna`. `plugins` and `channels` are the only
+    ones that are imported."""
 
     defaults: AgentConfig = AgentConfig()
     agents: dict[str, AgentConfig] = {}
@@ -155,10 +163,11 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """The configuration as read. `warnings` are sentences about keys that mean nothing. `environment` is what the
-    process was started with and the `.env` files: keys of providers are looked up in it. `file` is where the
-    configuration was read, or would be; `chosen` the agent that the environment asks for, `model` the one model of a
-    command. `problem` says why these are not what the file holds. `started_with` is the environment alone."""
+    """The configuration as read. `warnings` are sentences about keys that mean nothing.
+    `environment` is what the process was started with and the `.env` files: keys of providers are
+    looked up in it. `file` is where the configuration was read, or would be; `chosen` the agent
+    that the environment asks for, `model` the one model of a command. `problem` says why these are
+    not what the file holds. `started_with` is the environment alone."""
 
     home: Home
     config: Config
@@ -174,15 +183,17 @@ class Settings(msgspec.Struct, frozen=True):
         return f"Settings({str(self.file)!r})"  # never the environment: it holds keys
 
     def agent(self, name: str) -> AgentConfig:
-        """An agent's own settings over the defaults; `tools` and `skills` are then never None. Raises ConfigError for
-        an unknown name."""
+        """An agent's own settings over the defaults; `tools` and `skills` are then never None.
+        Raises ConfigError for an unknown name."""
         agents = self.config.agents
         if name not in self.agents:
             raise ConfigError(f"there is no agent {name!r}; there are: {', '.join(self.agents)}")
         own = agents.get(name, AgentConfig())
         base = self.config.defaults
         chosen = {
-            field: getattr(own, field) if _is_set(field, getattr(own, field)) else getattr(base, field)
+            field: getattr(own, field)
+            if _is_set(field, getattr(own, field))
+            else getattr(base, field)
             for field in AgentConfig.__struct_fields__
         }
         every = {field: ("*",) for field in ("tools", "skills") if chosen[field] is None}
@@ -206,8 +217,8 @@ class Settings(msgspec.Struct, frozen=True):
         return self.agent(name).posture or self.config.posture
 
     def choose(self, agent: str = "") -> str:
-        """The agent for a command: the one that was named, else that of the environment, else the first. Raises
-        ConfigError for one that does not exist."""
+        """The agent for a command: the one that was named, else that of the environment, else the
+        first. Raises ConfigError for one that does not exist."""
         name = agent or self.chosen or self.agents[0]
         self.agent(name)
         return name
@@ -216,12 +227,16 @@ class Settings(msgspec.Struct, frozen=True):
         """These settings with every agent on this one model."""
         agents = {name: replace(agent, models=()) for name, agent in self.config.agents.items()}
         defaults = replace(self.config.defaults, models=(model,))
-        return replace(self, config=replace(self.config, defaults=defaults, agents=agents), model=model)
+        return replace(
+            self, config=replace(self.config, defaults=defaults, agents=agents), model=model
+        )
 
     @property
     def verbose(self) -> bool:
         """The environment wants the log on the console too."""
-        wanted = self.environment.get(f"{PREFIX}VERBOSE") or self.environment.get("OPERATOR_VERBOSE", "")
+        wanted = self.environment.get(f"{PREFIX}VERBOSE") or self.environment.get(
+            "OPERATOR_VERBOSE", ""
+        )
         return wanted.lower() not in ("", "0", "false", "no")
 
     @property
@@ -234,14 +249,18 @@ class Settings(msgspec.Struct, frozen=True):
 
     @property
     def skills_folder(self) -> Path:
-        """Where the skills of all agents lie. Raises ConfigError where they would show an agent our own files."""
+        """Where the skills of all agents lie. Raises ConfigError where they would show an agent our
+        own files."""
         written = self.config.skills_folder
         root = self.home.root.resolve()
         if not written:
             return self.home.skills
         folder = (self.file.parent / Path(written).expanduser()).resolve()
         if root.is_relative_to(folder) or folder.is_relative_to(self.home.state.resolve()):
-            raise ConfigError(f"the skills_folder {str(folder)!r} holds Deskhand's own files; choose one beside them")
+            raise ConfigError(
+                f"the skills_folder {str(folder)!r} holds Deskhand's own files; choose one "
+                "beside them"
+            )
         return folder
 
     @property
@@ -252,16 +271,25 @@ class Settings(msgspec.Struct, frozen=True):
         """What one turn of this agent may use, on a model with this window."""
         usual = Limits()
         own = window
-        if agent.context_ratio is not None:  # the agent shortens at COMPACT_AT of what it takes for the window
+        if (
+            agent.context_ratio is not None
+        ):  # the agent shortens at COMPACT_AT of what it takes for the window
             window = max(1, int(window * agent.context_ratio / COMPACT_AT))
-        return Limits(agent.steps or usual.steps, agent.tokens or usual.tokens, agent.output_tokens, window, own)
+        return Limits(
+            agent.steps or usual.steps,
+            agent.tokens or usual.tokens,
+            agent.output_tokens,
+            window,
+            own,
+        )
 
 
 def read_settings(
     file: Path | None = None, environment: Mapping[str, str] | None = None, copy: Path | None = None
 ) -> Settings:
-    """Read the configuration from `file`, or from the home, or what stands in a `copy` of it. Raises ConfigError naming
-    the file, the place in it and what would be right; unknown keys are only warned about."""
+    """Read the configuration from `file`, or from the home, or what stands in a `copy` of it.
+    Raises ConfigError naming the file, the place in it and what would be right; unknown keys are
+    only warned about."""
     started_with = environment_of(environment)
     home = home_of(started_with)
     path = file or home.config
@@ -280,10 +308,15 @@ def home_of(environment: Mapping[str, str] | None = None) -> Home:
     """Where this person's Deskhand lies."""
     env = environment_of(environment)
     try:
-        given = env.get(f"{PREFIX}HOME") or Path(env.get("HOME") or pwd.getpwuid(os.getuid()).pw_dir) / ".deskhand"
+        given = (
+            env.get(f"{PREFIX}HOME")
+            or Path(env.get("HOME") or pwd.getpwuid(os.getuid()).pw_dir) / ".deskhand"
+        )
         return Home(Path(given).expanduser().absolute())
     except (KeyError, RuntimeError) as error:
-        raise ConfigError("this user has no home folder: set DESKHAND_HOME to a folder of your own") from error
+        raise ConfigError(
+            "this user has no home folder: set DESKHAND_HOME to a folder of your own"
+        ) from error
 
 
 def environment_of(given: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -316,12 +349,15 @@ def convert(data: Mapping[str, Any], path: Path) -> Config:
         ZoneInfo(config.timezone)
     except (KeyError, ValueError, OSError) as error:
         zone = config.timezone
-        raise ConfigError(f"{str(path)!r}: unknown timezone {zone!r}; use a name such as 'Europe/Berlin'") from error
+        raise ConfigError(
+            f"{str(path)!r}: unknown timezone {zone!r}; use a name such as 'Europe/Berlin'"
+        ) from error
     return config
 
 
 def _is_set(field: str, value: Any) -> bool:
-    """Whether this stands in the configuration of an agent. A list of tools or skills counts also when it is empty."""
+    """Whether this stands in the configuration of an agent. A list of tools or skills counts also
+    when it is empty."""
     return value is not None and (value not in ("", ()) or field in LISTED - {"models"})
 
 
@@ -350,7 +386,9 @@ def ours(data: Mapping[str, Any], path: Path) -> FoundConfig:
     known, foreign = keys.split(data, Config)
     translation = translate(foreign)
     warnings = keys.complaints(translation.left, Config)
-    return FoundConfig(keys.with_defaults(known, translation.config), translation, warnings, translation.secrets)
+    return FoundConfig(
+        keys.with_defaults(known, translation.config), translation, warnings, translation.secrets
+    )
 
 
 def _read(path: Path, *, required: bool) -> dict[str, Any]:
@@ -364,7 +402,9 @@ def _read(path: Path, *, required: bool) -> dict[str, Any]:
         return {}
 
 
-def _env_files(home: Home, path: Path, data: Mapping[str, Any], warnings: list[str]) -> dict[str, str]:
+def _env_files(
+    home: Home, path: Path, data: Mapping[str, Any], warnings: list[str]
+) -> dict[str, str]:
     """What the home's `.env` and the `env_file` say; the first wins."""
     found: dict[str, str] = {}
     named = str(data.get("env_file") or "")
@@ -382,19 +422,23 @@ def _env_files(home: Home, path: Path, data: Mapping[str, Any], warnings: list[s
 
 
 def _compat(data: Mapping[str, Any], env: Mapping[str, str], warnings: list[str]) -> dict[str, Any]:
-    """What another system's variables say, where the configuration asks for them; beneath our own keys are only its
-    defaults."""
+    """What another system's variables say, where the configuration asks for them; beneath our own
+    keys are only its defaults."""
     compat = env.get(f"{PREFIX}COMPAT") or data.get("compat")
     if compat == "openagent":
         named = {name: value for name, value in env.items() if OPENAGENT_NAME.fullmatch(name)}
         theirs = translate(named)
         warnings += keys.complaints(theirs.left, Config)
-        return keys.overlay(keys.overlay(translate(OPENAGENT).config, OPENAGENT_TASKS), theirs.config)
+        return keys.overlay(
+            keys.overlay(translate(OPENAGENT).config, OPENAGENT_TASKS), theirs.config
+        )
     if compat == "operator-use":
         nested: dict[str, Any] = {}
         for name, value in env.items():
             if name.startswith("OPERATOR_") and "__" in name:
-                keys.put(nested, name.removeprefix("OPERATOR_").lower().split("__"), parse_value(value))
+                keys.put(
+                    nested, name.removeprefix("OPERATOR_").lower().split("__"), parse_value(value)
+                )
         return ours(nested, Path("OPERATOR_")).config
     return {}
 
@@ -410,7 +454,9 @@ def _environment(env: Mapping[str, str], warnings: list[str]) -> dict[str, Any]:
         if not keys.exists(path, Config):
             warnings.append(f"the variable {name} names no key ({path})")
             continue
-        if path.endswith(".models") and not value.strip():  # as a compose file passes on what is not set
+        if (
+            path.endswith(".models") and not value.strip()
+        ):  # as a compose file passes on what is not set
             continue
         listed = path.rpartition(".")[2] in LISTED or path == "plugins"
         keys.put(data, path.split("."), value.split(",") if listed else value)
@@ -430,5 +476,8 @@ def workspace_of(settings: Settings, agent: str) -> Path:
     make_private(folder)
     folder = folder.resolve()
     if home.keeps(folder, write=True):
-        raise ConfigError(f"the workspace {str(folder)!r} holds Deskhand's own files and keys; choose one beside them")
+        raise ConfigError(
+            f"the workspace {str(folder)!r} holds Deskhand's own files and keys; choose one "
+            "beside them"
+        )
     return folder

@@ -1,4 +1,5 @@
-"""What a person sets first, read from where it stands and written there: keys, their time zone, their name."""
+"""What a person sets first, read from where it stands and written there: keys, their time zone,
+their name."""
 
 from __future__ import annotations
 
@@ -54,7 +55,8 @@ def checked_timezone(name: str) -> str:
 
 
 def store_key(settings: Settings, path: Sequence[str], value: Any) -> None:
-    """Set one key of the configuration, and leave the rest of the file alone. Raises OSError, ConfigError."""
+    """Set one key of the configuration, and leave the rest of the file alone. Raises OSError,
+    ConfigError."""
     write_private(settings.file, set_key(_text(settings.file), path, value))
 
 
@@ -82,8 +84,8 @@ def check_secret(name: str, value: str) -> str:
 
 
 def store_secret(settings: Settings, name: str, value: str) -> None:
-    """Put a secret into `.env`, readable by its owner alone; what stood under this name is replaced. Raises OSError,
-    ConfigError for what cannot be written so that it is read back."""
+    """Put a secret into `.env`, readable by its owner alone; what stood under this name is
+    replaced. Raises OSError, ConfigError for what cannot be written so that it is read back."""
     path = settings.home.env
     value = check_secret(name, value)
     quote = "'" if "'" not in value else '"'
@@ -105,8 +107,9 @@ def owner_of(settings: Settings, agent: str) -> str:
 
 
 def name_owner(settings: Settings, agent: str, name: str) -> None:
-    """Write it into USER.md, of which everything else stays. Raises ConfigError, and ToolError where that file leads
-    out of the workspace: the agent can write there, and a link of its making is not followed."""
+    """Write it into USER.md, of which everything else stays. Raises ConfigError, and ToolError
+    where that file leads out of the workspace: the agent can write there, and a link of its making
+    is not followed."""
     name = " ".join(clean(name).split())
     if not name or len(name) > NAME_CHARS or not name.isprintable():
         raise ConfigError(f"a name has 1 to {NAME_CHARS} characters on one line")

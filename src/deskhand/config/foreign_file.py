@@ -32,7 +32,9 @@ def read_foreign(path: Path) -> ImportedSettings:
     text = f"# From {path.name}.\n{dump(checked)}"
     if found.translation.left:
         text += "\n# Not used here yet, kept as it stood:\n"
-        text += "".join(f"#   {line}\n" for key, value in found.translation.left for line in _lines(key, value))
+        text += "".join(
+            f"#   {line}\n" for key, value in found.translation.left for line in _lines(key, value)
+        )
     return ImportedSettings(text, tuple(key for key, _ in found.translation.left), found.secrets)
 
 
@@ -55,4 +57,8 @@ def add_secrets(path: Path, secrets: dict[str, str]) -> list[str]:
 
 
 def _quoted(value: str) -> str:
-    return f"'{value}'" if any(character in value for character in " #\"'") and "'" not in value else value
+    return (
+        f"'{value}'"
+        if any(character in value for character in " #\"'") and "'" not in value
+        else value
+    )

@@ -1,6 +1,7 @@
 """One table from the configuration keys of the systems that Deskhand unites to its own.
 
-Keys may be written in snake_case or camelCase. What has no counterpart yet is reported with its path, never dropped.
+Keys may be written in snake_case or camelCase. What has no counterpart yet is reported with its
+path, never dropped.
 """
 
 from __future__ import annotations
@@ -119,7 +120,13 @@ PROVIDERS = {
     "ollama_chat": "ollama",
 }
 """Names of providers elsewhere -> ours."""
-_FAMILIES = (("claude", "anthropic"), ("gemini", "google"), ("gpt", "openai"), ("o1", "openai"), ("o3", "openai"))
+_FAMILIES = (
+    ("claude", "anthropic"),
+    ("gemini", "google"),
+    ("gpt", "openai"),
+    ("o1", "openai"),
+    ("o3", "openai"),
+)
 
 TOOLS = {
     "bash": "shell",
@@ -136,8 +143,8 @@ _SECRET_NAME = re.compile(r"(^|_)(key|token|secret|password)$")
 
 
 class Translation(msgspec.Struct):
-    """What became of foreign keys. `config` are ours; `left` is (path, value) of what has no counterpart yet;
-    `secrets` are environment variables that must go into `.env`."""
+    """What became of foreign keys. `config` are ours; `left` is (path, value) of what has no
+    counterpart yet; `secrets` are environment variables that must go into `.env`."""
 
     config: dict[str, Any]
     left: list[tuple[str, Any]] = []
@@ -145,7 +152,8 @@ class Translation(msgspec.Struct):
 
 
 SECRET_IN = "(a secret: it goes to .env as "
-"""What stands in `Translation.left` in place of a secret, with the name of its variable and a bracket behind it."""
+"""What stands in `Translation.left` in place of a secret, with the name of its variable and a
+bracket behind it."""
 
 
 def snake(name: str) -> str:
@@ -189,10 +197,15 @@ def _prepared(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def binding_of(binding: Mapping[str, Any]) -> dict[str, Any]:
-    """A binding as we have it, also of one with `agentId` and a `match` by channel, account and peer."""
+    """A binding as we have it, also of one with `agentId` and a `match` by channel, account and
+    peer."""
     flat = {snake(str(key)): value for key, value in binding.items()}
     match = flat.pop("match", None)
-    flat |= {snake(str(key)): value for key, value in match.items()} if isinstance(match, Mapping) else {}
+    flat |= (
+        {snake(str(key)): value for key, value in match.items()}
+        if isinstance(match, Mapping)
+        else {}
+    )
     peer = flat.pop("peer", None)
     renamed = {"agent_id": "agent", "account_id": "account"}
     found = {renamed.get(key, key): value for key, value in flat.items() if value is not None}
@@ -211,7 +224,9 @@ def by_name(agents: list[Any]) -> dict[str, Any]:
     return named
 
 
-def _leaves(data: Mapping[str, Any], rows: list[tuple[Path, str]], at: Path = ()) -> Iterator[tuple[Path, Any]]:
+def _leaves(
+    data: Mapping[str, Any], rows: list[tuple[Path, str]], at: Path = ()
+) -> Iterator[tuple[Path, Any]]:
     """(path, value) of everything that is no map, and of a map that a row names as a whole."""
     for key, value in data.items():
         path = (*at, str(key))
@@ -224,13 +239,17 @@ def _leaves(data: Mapping[str, Any], rows: list[tuple[Path, str]], at: Path = ()
             base_url = value.get("base_url")
             if base_url:
                 yield (*path, "base_url"), (pair.partition("/")[0], base_url)
-            value = {k: v for k, v in value.items() if snake(k) not in ("provider", "model", "model_id", "base_url")}
+            value = {
+                k: v
+                for k, v in value.items()
+                if snake(k) not in ("provider", "model", "model_id", "base_url")
+            }
         yield from _leaves(value, rows, path)
 
 
 def _pair(value: Mapping[str, Any]) -> str:
-    """`provider/name` of a map that has the two apart, or ''. Of agent_computer, which alone says `model_id`, LM Studio
-    is what holds where no provider is named."""
+    """`provider/name` of a map that has the two apart, or ''. Of agent_computer, which alone says
+    `model_id`, LM Studio is what holds where no provider is named."""
     model = value.get("model_id") or value.get("modelId") or value.get("model")
     provider = value.get("provider") or ("lmstudio" if value.get("model_id") else None)
     if not isinstance(model, str) or not isinstance(provider, str):
@@ -241,7 +260,9 @@ def _pair(value: Mapping[str, Any]) -> str:
 def _matches(row: Path, path: Path) -> bool:
     if len(row) != len(path):
         return False
-    return all(want in ("*", key) or want == snake(key) for want, key in zip(row, path, strict=True))
+    return all(
+        want in ("*", key) or want == snake(key) for want, key in zip(row, path, strict=True)
+    )
 
 
 def _target(row: Path, ours: str, path: Path) -> Path:
@@ -270,7 +291,8 @@ def _put(done: Translation, path: Path, target: Path, value: Any) -> None:
 
 
 def _converted(key: str, value: Any) -> Any:
-    """The value as ours: one model becomes a chain, tools get our names, a list of names becomes rules."""
+    """The value as ours: one model becomes a chain, tools get our names, a list of names becomes
+    rules."""
     if key == "commands" and isinstance(value, str):
         value = parse_value(value)  # as it stands in an environment: ["ls", "cat"], or a word
         return [value] if isinstance(value, str) else value

@@ -108,8 +108,8 @@ class Home(msgspec.Struct, frozen=True):
         make_private(folder)
 
     def keeps(self, folder: Path, write: bool) -> bool:
-        """Whether no tool may have this folder: it holds this home or our state, or, to `write`, what tells agents how
-        to behave. `folder` has no links in it."""
+        """Whether no tool may have this folder: it holds this home or our state, or, to `write`,
+        what tells agents how to behave. `folder` has no links in it."""
         root = self.root.resolve()
         if root.is_relative_to(folder) or not folder.is_relative_to(root):
             return root.is_relative_to(folder)

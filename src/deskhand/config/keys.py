@@ -41,25 +41,34 @@ def _struct(kind: Any) -> type[msgspec.Struct] | None:
     return kind if isinstance(kind, type) and issubclass(kind, msgspec.Struct) else None
 
 
-def split(data: Mapping[str, Any], into: type[msgspec.Struct]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(the keys that `into` has, the others), both with their places kept. camelCase counts as snake_case."""
+def split(
+    data: Mapping[str, Any], into: type[msgspec.Struct]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(the keys that `into` has, the others), both with their places kept. camelCase counts as
+    snake_case."""
     known: dict[str, Any] = {}
     foreign: dict[str, Any] = {}
     types = fields(into)
     for key, value in data.items():
         name = key if key in types else snake(key)
         kind = types.get(name)
-        if kind is None or (name == "tools" and isinstance(value, Mapping)):  # `tools: {profile: coding}`
+        if kind is None or (
+            name == "tools" and isinstance(value, Mapping)
+        ):  # `tools: {profile: coding}`
             foreign[key] = value
             continue
         inner = _struct(kind)
         by = named(kind)
-        if value is None and (inner is not None or by is not None):  # a section whose keys are all comments
+        if value is None and (
+            inner is not None or by is not None
+        ):  # a section whose keys are all comments
             value = {}
         if by is not None and isinstance(value, list):
             value = by_name(value)
         if by is not None and isinstance(value, Mapping):
-            theirs = name == "agents" and ("list" in value or "defaults" in value)  # as operator-use has them
+            theirs = name == "agents" and (
+                "list" in value or "defaults" in value
+            )  # as operator-use has them
             _split_named(name, value, by, (known, foreign), theirs=theirs)
         elif inner is not None and isinstance(value, Mapping):
             known[name], rest = split(value, inner)
@@ -99,12 +108,17 @@ def overlay(base: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:
     both = dict(base)
     for key, value in top.items():
         old = both.get(key)
-        both[key] = overlay(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+        both[key] = (
+            overlay(old, value)
+            if isinstance(old, Mapping) and isinstance(value, Mapping)
+            else value
+        )
     return both
 
 
 def with_defaults(own: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Both, map by map; `own` wins, and its order holds: of agents, the first one is the default."""
+    """Both, map by map; `own` wins, and its order holds: of agents, the first one is the
+    default."""
     both = dict(own)
     for key, value in defaults.items():
         mine = both.get(key)
@@ -178,8 +192,8 @@ def every(into: type[msgspec.Struct], at: str = "") -> Iterator[str]:
 def near(path: str, into: type[msgspec.Struct]) -> str:
     """The key that was probably meant: one that exists and is not this one; or ''.
 
-    A name that is no key is compared with those at its own place first. If none is like it, the same name may stand in
-    another section, where it is not ambiguous.
+    A name that is no key is compared with those at its own place first. If none is like it, the
+    same name may stand in another section, where it is not ambiguous.
     """
     if exists(path, into):
         return ""
@@ -188,7 +202,8 @@ def near(path: str, into: type[msgspec.Struct]) -> str:
 
 
 def _mended(parts: Sequence[str], into: type[msgspec.Struct]) -> str:
-    """The path with the names in it that are no keys replaced by those that are like them, or ''."""
+    """The path with the names in it that are no keys replaced by those that are like them, or
+    ''."""
     kind: Any = into
     mended: list[str] = []
     for part in parts:
@@ -213,7 +228,11 @@ def _like(name: str, names: Collection[str]) -> str:
 
 def _elsewhere(name: str, into: type[msgspec.Struct]) -> str:
     """The one key with this name that stands in no map by name, or ''."""
-    found = [key for key in every(into) if key.rpartition(".")[2] == name and "NAME" not in key.split(".")]
+    found = [
+        key
+        for key in every(into)
+        if key.rpartition(".")[2] == name and "NAME" not in key.split(".")
+    ]
     if len(found) > 1:
         found = [key for key in found if key.startswith("defaults.")]
     return found[0] if len(found) == 1 else ""
@@ -230,7 +249,10 @@ def complaints(left: Sequence[tuple[str, Any]], into: type[msgspec.Struct]) -> l
             named = [str(value)] if parts[-1].endswith("_env") else []
             transports[parts[1]] = [*transports.get(parts[1], []), *named]
         elif path == "DATABASE_URL":
-            said.append("DATABASE_URL is not used: conversations are kept in a database of our own, in the home")
+            said.append(
+                "DATABASE_URL is not used: conversations are kept in a database of our own, "
+                "in the home"
+            )
         elif _ELSEWHERE.fullmatch(parts[0]) or any(map(_ELSEWHERE_IN_AGENT.fullmatch, parts[1:])):
             elsewhere.append(path)
         else:
@@ -238,17 +260,24 @@ def complaints(left: Sequence[tuple[str, Any]], into: type[msgspec.Struct]) -> l
             said.append(f"unknown key {path!r}" + (f"; did you mean {guess!r}?" if guess else ""))
     for agent, variables in transports.items():
         unread = f", and {' and '.join(variables)} are not read" if variables else ""
-        told = f"set `channels` and `bindings` instead; until then {agent!r} answers in the terminal{unread}"
+        told = (
+            f"set `channels` and `bindings` instead; until then {agent!r} answers in the "
+            f"terminal{unread}"
+        )
         said.append(f"agents.{agent}.transport: {told}")
     if elsewhere:
-        shown = ", ".join(elsewhere[:4]) + (f" and {len(elsewhere) - 4} more" if len(elsewhere) > 4 else "")
+        shown = ", ".join(elsewhere[:4]) + (
+            f" and {len(elsewhere) - 4} more" if len(elsewhere) > 4 else ""
+        )
         said.append(f"not used here yet: {shown}")
     return said
 
 
 _NAMES: dict[str, Callable[[str], str]] = {
     "models": lambda name: model_name(name.strip()),
-    **dict.fromkeys(("tools", "also_allow", "deny"), lambda name: TOOLS.get(name.strip(), name.strip())),
+    **dict.fromkeys(
+        ("tools", "also_allow", "deny"), lambda name: TOOLS.get(name.strip(), name.strip())
+    ),
     "skills": str.strip,
     "commands": str.strip,
 }
@@ -274,7 +303,9 @@ def normalise(data: dict[str, Any]) -> None:
         if isinstance(role, dict) and isinstance(role.get("agents"), str):
             role["agents"] = [role["agents"]]
     if isinstance(data.get("bindings"), list):
-        data["bindings"] = [binding_of(each) if isinstance(each, dict) else each for each in data["bindings"]]
+        data["bindings"] = [
+            binding_of(each) if isinstance(each, dict) else each for each in data["bindings"]
+        ]
 
 
 def _normalise_models(asked: Any) -> None:
@@ -286,30 +317,37 @@ def _normalise_models(asked: Any) -> None:
         return
     names = [asked["models"]] if isinstance(asked["models"], str) else asked["models"]
     if isinstance(names, list):
-        asked["models"] = [model_name(name) if isinstance(name, str) else name for name in names if name]
+        asked["models"] = [
+            model_name(name) if isinstance(name, str) else name for name in names if name
+        ]
 
 
 def check_lists(data: Mapping[str, Any]) -> None:
-    """Raises ConfigError for a list that is written down and empty, where that would mean the same as none: it would
-    read as `no model` and stand for the models of the defaults, or as `no program` and stand for all of them."""
+    """Raises ConfigError for a list that is written down and empty, where that would mean the same
+    as none: it would read as `no model` and stand for the models of the defaults, or as `no
+    program` and stand for all of them."""
     for path in ("defaults", "agents.*", "reflection", "memory.harvester", "memory.cleaner"):
         for place, section in _sections(data, path.split(".")):
             models = section.get("models")
             if isinstance(models, list | str) and not any(models):
                 raise ConfigError(
-                    f"{f'{place}.models'!r} is empty: name at least one model, such as [anthropic/claude-sonnet-5], "
+                    f"{f'{place}.models'!r} is empty: name at least one model, such as "
+                    "[anthropic/claude-sonnet-5], "
                     "or leave the key out"
                 )
     rules = data.get("policy")
     for number, rule in enumerate(rules if isinstance(rules, list) else ()):
         if isinstance(rule, Mapping) and rule.get("commands") == []:
             raise ConfigError(
-                f"'policy[{number}].commands' is empty: name at least one program, such as [git, ls], or leave the key "
+                f"'policy[{number}].commands' is empty: name at least one program, such as "
+                "[git, ls], or leave the key "
                 "out for a rule about every command"
             )
 
 
-def _sections(data: Any, path: Sequence[str], at: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _sections(
+    data: Any, path: Sequence[str], at: str = ""
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """(its path, the section) for each that is there; `*` stands for every name."""
     if not isinstance(data, Mapping):
         return

@@ -1,4 +1,5 @@
-"""Which configuration holds: the one in the file, or the last that was good. It is followed while we run."""
+"""Which configuration holds: the one in the file, or the last that was good. It is followed while
+we run."""
 
 from __future__ import annotations
 
@@ -24,10 +25,12 @@ def good_copy(home: Home, file: Path) -> Path:
     return home.state / f"good-{digest}-{file.name}"
 
 
-def read_or_last_good(file: Path | None = None, environment: Mapping[str, str] | None = None) -> Settings:
-    """The settings as `read_settings` gives them. Where they cannot be used, the last good ones, or else the defaults,
-    with the reason as `problem`. Raises ConfigError where not even the home is known, or a file was named that is not
-    there."""
+def read_or_last_good(
+    file: Path | None = None, environment: Mapping[str, str] | None = None
+) -> Settings:
+    """The settings as `read_settings` gives them. Where they cannot be used, the last good ones, or
+    else the defaults, with the reason as `problem`. Raises ConfigError where not even the home is
+    known, or a file was named that is not there."""
     try:
         return usable(read_settings(file, environment))
     except ConfigError as error:
@@ -46,9 +49,11 @@ def read_or_last_good(file: Path | None = None, environment: Mapping[str, str] |
 
 
 def read_again(settings: Settings) -> Settings:
-    """The settings as the same files have them now, with the model that was chosen on the command line. Raises
-    ConfigError."""
-    named = settings.file if settings.file != settings.home.config or settings.file.exists() else None
+    """The settings as the same files have them now, with the model that was chosen on the command
+    line. Raises ConfigError."""
+    named = (
+        settings.file if settings.file != settings.home.config or settings.file.exists() else None
+    )
     found = usable(read_settings(named, settings.started_with or settings.environment))
     return found.with_model(settings.model) if settings.model else found
 
@@ -60,8 +65,8 @@ def usable(settings: Settings) -> Settings:
 
 
 def keep_copy(settings: Settings) -> None:
-    """Keep what the file says now, for the day on which it is broken; readable by its owner alone, as it may hold
-    secrets. Raises OSError, ConfigError for what is not good."""
+    """Keep what the file says now, for the day on which it is broken; readable by its owner alone,
+    as it may hold secrets. Raises OSError, ConfigError for what is not good."""
     copy = good_copy(settings.home, settings.file)
     file = settings.file
     part = copy.with_name(f".{copy.name}.part{file.suffix}")
@@ -88,7 +93,11 @@ def _content(file: Path) -> bytes | None:
 def stamp(settings: Settings) -> Stamp:
     """Another one after every change of a file that the configuration is read from."""
     named = settings.config.env_file
-    files = [settings.file, settings.home.env, *([settings.file.parent / Path(named).expanduser()] if named else [])]
+    files = [
+        settings.file,
+        settings.home.env,
+        *([settings.file.parent / Path(named).expanduser()] if named else []),
+    ]
     return tuple(map(_stamp, files))
 
 
@@ -102,9 +111,13 @@ def _stamp(file: Path) -> tuple[int, int, int] | None:
 
 def needs_restart(began: Config, now: Config) -> tuple[str, ...]:
     """The keys that hold only from the next start on, and were changed since this one."""
-    return tuple(name for name in ("web", "channels", "compat") if getattr(began, name) != getattr(now, name))
+    return tuple(
+        name for name in ("web", "channels", "compat") if getattr(began, name) != getattr(now, name)
+    )
 
 
 def changed(before: Config, after: Config) -> tuple[str, ...]:
     """The keys at the top that say something else now."""
-    return tuple(name for name in Config.__struct_fields__ if getattr(before, name) != getattr(after, name))
+    return tuple(
+        name for name in Config.__struct_fields__ if getattr(before, name) != getattr(after, name)
+    )

@@ -1,4 +1,5 @@
-"""Reads what people write by hand, YAML, JSON and KEY=VALUE lines, and refuses what was made to hurt."""
+"""Reads what people write by hand, YAML, JSON and KEY=VALUE lines, and refuses what was made to
+hurt."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ _LINE = re.compile(r"\s*+(?:export\s++)?([A-Za-z_][A-Za-z0-9_.]*)\s*=(.*)")
 def read_data(path: Path) -> dict[str, Any]:
     """The keys and values of a YAML or JSON file, whichever its content is; strings are cleaned.
 
-    An empty file has none. Raises ConfigError that names the file and the place, FileNotFoundError where there is none.
+    An empty file has none. Raises ConfigError that names the file and the place, FileNotFoundError
+    where there is none.
     """
     return parse_data(read_text(path), path)
 
@@ -37,7 +39,9 @@ def parse_data(text: str, path: Path) -> dict[str, Any]:
     if data is None:
         return {}
     if not isinstance(data, dict):
-        raise ConfigError(f"{str(path)!r} must hold keys and values, such as `timezone: Europe/Berlin`")
+        raise ConfigError(
+            f"{str(path)!r} must hold keys and values, such as `timezone: Europe/Berlin`"
+        )
     return data
 
 
@@ -55,26 +59,35 @@ def _any(text: str, path: Path) -> Any:
         except (yaml.YAMLError, RecursionError):
             raise ConfigError(f"{str(path)!r} is not valid JSON: {json_error}") from json_error
     except yaml.YAMLError as error:
-        raise ConfigError(f"{str(path)!r} is not valid YAML: {' '.join(str(error).split())}") from error
+        raise ConfigError(
+            f"{str(path)!r} is not valid YAML: {' '.join(str(error).split())}"
+        ) from error
     except RecursionError:
         raise ConfigError(f"{str(path)!r} is nested too deeply to be a configuration") from None
     return _clean(data)
 
 
 def read_text(path: Path) -> str:
-    """Raises ConfigError for what is no text or too long, FileNotFoundError where there is nothing."""
+    """Raises ConfigError for what is no text or too long, FileNotFoundError where there is
+    nothing."""
     try:
         kind = path.stat().st_mode
         if not (stat.S_ISREG(kind) or stat.S_ISCHR(kind)):  # /dev/null stands for an empty file
-            raise ConfigError(f"{str(path)!r} cannot be read: it is no file; put one there, or remove it")
+            raise ConfigError(
+                f"{str(path)!r} cannot be read: it is no file; put one there, or remove it"
+            )
         with path.open("rb") as file:
             data = file.read(FILE_BYTES + 1) or b""
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise ConfigError(f"{str(path)!r} cannot be read: {error.strerror}; check its permissions") from error
+        raise ConfigError(
+            f"{str(path)!r} cannot be read: {error.strerror}; check its permissions"
+        ) from error
     if len(data) > FILE_BYTES:
-        raise ConfigError(f"{str(path)!r} is larger than {FILE_BYTES // 1000} kB: that is no configuration")
+        raise ConfigError(
+            f"{str(path)!r} is larger than {FILE_BYTES // 1000} kB: that is no configuration"
+        )
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -83,7 +96,8 @@ def read_text(path: Path) -> str:
 
 
 def read_env_file(path: Path) -> dict[str, str]:
-    """KEY=VALUE lines; quotes around a value are stripped, `#` begins a comment. Raises as `read_text` does."""
+    """KEY=VALUE lines; quotes around a value are stripped, `#` begins a comment. Raises as
+    `read_text` does."""
     return parse_env(read_text(path))
 
 
@@ -105,7 +119,8 @@ def parse_env(text: str) -> dict[str, str]:
 
 
 def parse_value(text: str) -> Any:
-    """A value as it would be written in the file: `25`, `true`, `[a, b]`, or a word. Raises ConfigError."""
+    """A value as it would be written in the file: `25`, `true`, `[a, b]`, or a word. Raises
+    ConfigError."""
     try:
         return _clean(_yaml(text))
     except (yaml.YAMLError, RecursionError) as error:
@@ -113,8 +128,8 @@ def parse_value(text: str) -> Any:
 
 
 def parse_plain(text: str) -> Any:
-    """A YAML document of at most PLAIN_CHARS in which every scalar is taken as text, as it is written. Raises
-    ConfigError."""
+    """A YAML document of at most PLAIN_CHARS in which every scalar is taken as text, as it is
+    written. Raises ConfigError."""
     if len(text) > PLAIN_CHARS:
         raise ConfigError(f"it has more than {PLAIN_CHARS:,} characters")
     try:
@@ -133,15 +148,18 @@ def _yaml(text: str, kind: type[yaml.SafeLoader] | type[yaml.BaseLoader] = yaml.
             return None
         _weigh(node, {})
         return loader.construct_document(node)
-    except (ValueError, OverflowError) as error:  # a date that does not exist, an escape beyond Unicode
+    except (
+        ValueError,
+        OverflowError,
+    ) as error:  # a date that does not exist, an escape beyond Unicode
         raise yaml.YAMLError(str(error)) from error
     finally:
         loader.dispose()
 
 
 def _is_nested(text: str) -> bool:
-    """Whether more brackets are open somewhere than a file of settings needs: what the parser does for each that is
-    open, it does again for every word."""
+    """Whether more brackets are open somewhere than a file of settings needs: what the parser does
+    for each that is open, it does again for every word."""
     depth = 0
     for sign in _BRACKET.findall(text):
         depth = depth + 1 if sign in "[{" else max(depth - 1, 0)
@@ -151,7 +169,8 @@ def _is_nested(text: str) -> bool:
 
 
 def _weigh(node: yaml.Node, known: dict[int, int]) -> int:
-    """The number of values beneath a node, each alias counted as a copy. Raises YAMLError when there are too many."""
+    """The number of values beneath a node, each alias counted as a copy. Raises YAMLError when
+    there are too many."""
     if id(node) in known:
         if not known[id(node)]:
             raise yaml.YAMLError("an alias refers to itself")

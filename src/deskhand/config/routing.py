@@ -1,4 +1,5 @@
-"""Which agent answers: by the bindings of the configuration, else by the account, else the first. Pure."""
+"""Which agent answers: by the bindings of the configuration, else by the account, else the first.
+Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from ..types.identity import Address
 
 
 class Binding(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What is written at such a place is for this agent. What is '' fits anything; `chat` is the platform's own id."""
+    """What is written at such a place is for this agent. What is '' fits anything; `chat` is the
+    platform's own id."""
 
     agent: str
     channel: str = ""
@@ -19,7 +21,11 @@ class Binding(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     chat: str = ""
 
     def fits(self, address: Address) -> bool:
-        wanted = ((self.channel, address.channel), (self.account, address.account), (self.chat, address.chat))
+        wanted = (
+            (self.channel, address.channel),
+            (self.account, address.account),
+            (self.chat, address.chat),
+        )
         return all(mine in ("", theirs) for mine, theirs in wanted)
 
 
@@ -31,7 +37,8 @@ def check_bindings(bindings: Sequence[Binding], agents: Collection[str]) -> None
 
 
 def route(bindings: Sequence[Binding], agents: Sequence[str], address: Address) -> str:
-    """The first binding that fits, else the agent that is called as the account, else the first agent."""
+    """The first binding that fits, else the agent that is called as the account, else the first
+    agent."""
     for binding in bindings:
         if binding.fits(address):
             return binding.agent

@@ -1,4 +1,5 @@
-"""The sections of the configuration that rooms above this one are set by: jobs, long work, budgets."""
+"""The sections of the configuration that rooms above this one are set by: jobs, long work,
+budgets."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ TIMEOUT_S = 30.0
 
 
 class MqttConfig(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The broker whose messages may set jobs off. `secret` is the name under which its password is kept: `deskhand
-    secrets set NAME`."""
+    """The broker whose messages may set jobs off. `secret` is the name under which its password is
+    kept: `deskhand secrets set NAME`."""
 
     host: str = ""
     port: int = 1883
@@ -25,8 +26,9 @@ class MqttConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class HeartbeatConfig(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`every` is how often it is seen whether something is due. `agent` is whose HEARTBEAT.md it is, '' the first. `to`
-    is where the answer goes, as in `telegram:12345`; '' is nowhere, and it stands in the log."""
+    """`every` is how often it is seen whether something is due. `agent` is whose HEARTBEAT.md it
+    is, '' the first. `to` is where the answer goes, as in `telegram:12345`; '' is nowhere, and it
+    stands in the log."""
 
     enabled: bool = False
     every: str = "30m"
@@ -35,9 +37,10 @@ class HeartbeatConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class JobsConfig(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`enabled: false` runs none. After `storm_starts` crashes within `storm_minutes` all jobs are paused: one of them
-    may be the cause. A job at `startup` is skipped once so many of its runs were followed by a start at once; 0 never
-    does either. A hook may take `hook_timeout_s`. `mqtt` is a broker whose messages set jobs off."""
+    """`enabled: false` runs none. After `storm_starts` crashes within `storm_minutes` all jobs are
+    paused: one of them may be the cause. A job at `startup` is skipped once so many of its runs
+    were followed by a start at once; 0 never does either. A hook may take `hook_timeout_s`. `mqtt`
+    is a broker whose messages set jobs off."""
 
     enabled: bool = True
     storm_starts: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 3
@@ -47,11 +50,12 @@ class JobsConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class DeepWorkConfig(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Long work. `tokens` is what one deep work may use until it is summed up: at the share `compact_at` of them, so
-    often as `compactions` says, and then they count anew. After the last time `warn_at` is the share at which a person
-    is told that they run low. `nudges` is how often it is told to go on while nothing changes, `rounds` how often at
-    all before a person speaks again. A goal is looked after for so many rounds and tokens; where a person has written,
-    it waits until they have been quiet for `quiet_s`."""
+    """Long work. `tokens` is what one deep work may use until it is summed up: at the share
+    `compact_at` of them, so often as `compactions` says, and then they count anew. After the last
+    time `warn_at` is the share at which a person is told that they run low. `nudges` is how often
+    it is told to go on while nothing changes, `rounds` how often at all before a person speaks
+    again. A goal is looked after for so many rounds and tokens; where a person has written, it
+    waits until they have been quiet for `quiet_s`."""
 
     tokens: Annotated[int, msgspec.Meta(ge=1_000)] = 1_500_000
     compact_at: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.75
@@ -73,8 +77,9 @@ Dollars = Annotated[float, msgspec.Meta(ge=0, le=MOST / 1e6)]
 
 
 class Budget(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How much may be used: tokens read and written, or US dollars by the prices of the catalogue, in a calendar day,
-    a calendar month, or ever. What is not set is not limited; 0 allows nothing."""
+    """How much may be used: tokens read and written, or US dollars by the prices of the catalogue,
+    in a calendar day, a calendar month, or ever. What is not set is not limited; 0 allows
+    nothing."""
 
     tokens_per_day: Tokens | None = None
     tokens_per_month: Tokens | None = None
@@ -99,12 +104,16 @@ def check_budgets(budgets: Mapping[str, Budget]) -> None:
     for key, budget in budgets.items():
         for field in FIELDS:
             most = getattr(budget, field)
-            if most is not None and not 0 <= most <= (MOST if field.startswith("tokens") else MOST / 1e6):
+            if most is not None and not 0 <= most <= (
+                MOST if field.startswith("tokens") else MOST / 1e6
+            ):
                 raise ConfigError(
-                    f"budgets: {key}: {field}: {most} is no amount: write a number such as 20, or leave it out"
+                    f"budgets: {key}: {field}: {most} is no amount: write a number such as "
+                    "20, or leave it out"
                 )
         if not _KEY.fullmatch(key):
             raise ConfigError(
-                f"budgets: {key!r} names nobody; write all, person, agent, job or session, or one of them with a name, "
+                f"budgets: {key!r} names nobody; write all, person, agent, job or session, "
+                "or one of them with a name, "
                 "such as person:anna"
             )

@@ -1,4 +1,5 @@
-"""Changes one key of the configuration from the page: checked before it is written, and taken up at once."""
+"""Changes one key of the configuration from the page: checked before it is written, and taken up at
+once."""
 
 from __future__ import annotations
 
@@ -15,10 +16,21 @@ from .parse import read_text
 from .yaml_edit import set_key, unset_key, write_private
 
 SHUT = (
-    *("web.*", "plugins", "env_file", "skills_folder", "compat", "policy", "roles.*", "providers.*", "channels.*"),
+    *(
+        "web.*",
+        "plugins",
+        "env_file",
+        "skills_folder",
+        "compat",
+        "policy",
+        "roles.*",
+        "providers.*",
+        "channels.*",
+    ),
     *("*.workspace", "*.sandbox", "*.commands"),
 )
-"""What opens this machine, or decides who may: whoever sits at it sets that, and not whoever has a browser's cookie."""
+"""What opens this machine, or decides who may: whoever sits at it sets that, and not whoever has a
+browser's cookie."""
 
 
 def writable() -> Iterator[str]:
@@ -27,12 +39,17 @@ def writable() -> Iterator[str]:
 
 
 def adjusted(settings: Settings, key: str, value: Any) -> str:
-    """The text of the configuration with this key set; None goes back to the default. Raises ConfigError."""
+    """The text of the configuration with this key set; None goes back to the default. Raises
+    ConfigError."""
     if not keys.exists(key, Config):
         near = keys.near(key, Config)
-        raise ConfigError(f"there is no key {key!r}" + (f"; did you mean {near!r}?" if near else ""))
+        raise ConfigError(
+            f"there is no key {key!r}" + (f"; did you mean {near!r}?" if near else "")
+        )
     if not any(_is(key, each) for each in writable()):
-        raise ConfigError(f"{key!r} is not set from here: use `deskhand config set {key} …` on the machine itself")
+        raise ConfigError(
+            f"{key!r} is not set from here: use `deskhand config set {key} …` on the machine itself"
+        )
     text = _text(settings)
     path = key.split(".")
     try:
@@ -57,7 +74,9 @@ def store(settings: Settings, text: str) -> str:
 def _is(key: str, pattern: str) -> bool:
     given = key.split(".")
     wanted = pattern.split(".")
-    return len(given) == len(wanted) and all(w in (g, "NAME") for g, w in zip(given, wanted, strict=True))
+    return len(given) == len(wanted) and all(
+        w in (g, "NAME") for g, w in zip(given, wanted, strict=True)
+    )
 
 
 def _text(settings: Settings) -> str:

@@ -33,10 +33,15 @@ def statements() -> Mapping[str, str]:
     found = dict[str, str]()
     for room in (f"deskhand.{name}" for name in ROOMS):
         for package in (room, *(f"{room}.{each.name}" for each in _inner(files(room)))):
-            for name in sorted(each.name for each in files(package).iterdir() if each.name.endswith(".sql")):
+            for name in sorted(
+                each.name for each in files(package).iterdir() if each.name.endswith(".sql")
+            ):
                 found |= load_sql(package, name)
     return MappingProxyType(found)
 
 
 def _inner(room: Traversable) -> list[Traversable]:
-    return sorted((each for each in room.iterdir() if each.joinpath("__init__.py").is_file()), key=lambda it: it.name)
+    return sorted(
+        (each for each in room.iterdir() if each.joinpath("__init__.py").is_file()),
+        key=lambda it: it.name,
+    )

@@ -1,4 +1,5 @@
-"""Changes one key of a configuration that a person wrote, and leaves their comments and their order alone."""
+"""Changes one key of a configuration that a person wrote, and leaves their comments and their order
+alone."""
 
 from __future__ import annotations
 
@@ -23,8 +24,9 @@ def set_key(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def unset_key(text: str, path: Sequence[str], into: type[msgspec.Struct]) -> str:
-    """`text` without the key at `path`, and without the sections that are empty then. An entry of a map by name, such
-    as an agent, stays as `{}`: that it is there says something. Raises KeyError where there is no such key."""
+    """`text` without the key at `path`, and without the sections that are empty then. An entry of a
+    map by name, such as an agent, stays as `{}`: that it is there says something. Raises KeyError
+    where there is no such key."""
     expected = _data(text)
     _delete(expected, path)
     edited = _unset(text, path)
@@ -49,7 +51,8 @@ def _delete(data: dict[str, Any], path: Sequence[str]) -> None:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Replace the file in one step, readable by its owner alone, so that no moment shows half of it.
+    """Replace the file in one step, readable by its owner alone, so that no moment shows half of
+    it.
 
     Raises OSError, which names the file.
     """
@@ -63,7 +66,9 @@ def _write_private(path: Path, text: str) -> None:
     make_private(path.parent)
     part = path.with_name(f".{path.name}.part")
     part.unlink(missing_ok=True)
-    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+    with os.fdopen(
+        os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
+    ) as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
@@ -81,7 +86,8 @@ def _data(text: str) -> dict[str, Any]:
 
 
 def _checked(text: str, edited: str | None, expected: dict[str, Any]) -> str:
-    """The edited text if it says what it should; else everything is written anew, as JSON where it was JSON."""
+    """The edited text if it says what it should; else everything is written anew, as JSON where it
+    was JSON."""
     if edited is not None:
         try:
             if _data(edited) == expected:
@@ -99,8 +105,11 @@ def _flow(value: Any) -> str:
     return text.removesuffix("\n").removesuffix("\n...").strip()
 
 
-def _walk(node: yaml.Node | None, path: Sequence[str]) -> tuple[yaml.MappingNode | None, list[yaml.Node], int]:
-    """The deepest map on the way, the (key, value) nodes found last, and how many parts of the path exist."""
+def _walk(
+    node: yaml.Node | None, path: Sequence[str]
+) -> tuple[yaml.MappingNode | None, list[yaml.Node], int]:
+    """The deepest map on the way, the (key, value) nodes found last, and how many parts of the path
+    exist."""
     holder = None
     pair = list[yaml.Node]()
     depth = 0
@@ -118,7 +127,8 @@ def _walk(node: yaml.Node | None, path: Sequence[str]) -> tuple[yaml.MappingNode
 
 
 def _end(node: yaml.Node) -> int:
-    """Where the node's own text ends; for a block that is the end of its last line, not of the comments behind it."""
+    """Where the node's own text ends; for a block that is the end of its last line, not of the
+    comments behind it."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         return _end(last[1] if isinstance(last, tuple) else last)

@@ -1,1 +1,2 @@
-"""Long work that goes on by itself until it is done, its goal is reached, or nothing is left to spend."""
+"""Long work that goes on by itself until it is done, its goal is reached, or nothing is left to
+spend."""

@@ -1,4 +1,5 @@
-"""What a model is told of a long work at the end of its newest message, so that all before it stays as it was. Pure."""
+"""What a model is told of a long work at the end of its newest message, so that all before it stays
+as it was. Pure."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ TITLES = 20
 
 
 def context_of(graph: Graph, run: LongRun, config: DeepWorkConfig, *, left_out: bool) -> str:
-    """What was done, how the tasks stand, that the tokens run low, and that messages are `left_out`, in this order; ''
-    without tasks."""
+    """What was done, how the tasks stand, that the tokens run low, and that messages are
+    `left_out`, in this order; '' without tasks."""
     return "\n".join(_parts(graph, run, config, left_out)) if there(graph) else ""
 
 
@@ -40,11 +41,15 @@ def _parts(graph: Graph, run: LongRun, config: DeepWorkConfig, left_out: bool) -
     if runs_low(run, config):
         left = max(config.tokens - run.used, 0)
         share = run.used / config.tokens
-        warning = f"{share:.0%} of the tokens for this work are used, {left:,} are left: do what matters most first."
+        warning = (
+            f"{share:.0%} of the tokens for this work are used, {left:,} are left: do what "
+            "matters most first."
+        )
         yield f"<budget_warning>\n{warning}\n</budget_warning>"
 
     if left_out:
         yield (
-            "<archived_context>\nEarlier messages of this conversation are no longer shown. The tasks say how far it"
+            "<archived_context>\nEarlier messages of this conversation are no longer shown. "
+            "The tasks say how far it"
             " is; search_past and read_past find the words.\n</archived_context>"
         )

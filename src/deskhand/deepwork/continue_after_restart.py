@@ -1,4 +1,5 @@
-"""`restart(continue_with)`: the service ends and is started again, and goes on at the very place where it was asked."""
+"""`restart(continue_with)`: the service ends and is started again, and goes on at the very place
+where it was asked."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ AGAIN_S = 5.0
 
 
 class Continuing:
-    """What is owed after a restart. A row says so from the commit of the call on, and it is handed in under the name of
-    that call: so it comes exactly once, whatever dies in between."""
+    """What is owed after a restart. A row says so from the commit of the call on, and it is handed
+    in under the name of that call: so it comes exactly once, whatever dies in between."""
 
     def __init__(self, ground: Host, waker: InboundInjector) -> None:
         self._ground = ground
@@ -41,8 +42,9 @@ class Continuing:
 
         @tool(effect="host", replay="commit", name="restart")
         async def restart(context: Context, continue_with: str = "") -> Done:
-            """Restart the service, for what holds only from its next start on: your own Python, plugins, some of the
-            configuration. It ends this turn. For the owner alone, and not in jobs.
+            """Restart the service, for what holds only from its next start on: your own Python,
+            plugins, some of the configuration. It ends this turn. For the owner alone, and not in
+            jobs.
 
             continue_with: what you are to do afterwards, said to you here as soon as it works again
             """
@@ -51,22 +53,39 @@ class Continuing:
         return (restart,)
 
     def wanted(self, text: str, context: Context) -> Done:
-        """The end of the turn, with the row that has it restart. Raises ToolError for who may not."""
+        """The end of the turn, with the row that has it restart. Raises ToolError for who may
+        not."""
         if "owner" not in context.principal.roles:
             raise ToolError("only an owner may restart the service: ask them for it")
         if context.principal.kind != "person":
             raise ToolError(
-                "the service is restarted only when a person has just asked for it, not by a job, and not by what goes "
+                "the service is restarted only when a person has just asked for it, not by "
+                "a job, and not by what goes "
                 "on after a restart: say what is to be done, and end"
             )
         if len(text) > MOST_CHARS:
-            raise ToolError(f"continue_with has {len(text):,} characters; at most {MOST_CHARS:,} fit: name a file")
+            raise ToolError(
+                f"continue_with has {len(text):,} characters; at most {MOST_CHARS:,} fit: "
+                "name a file"
+            )
         encode = msgspec.json.encode
         who = (encode(context.principal), encode(context.address))
         label = encode(join((LOCAL, context.label)))
-        row = (context.key, context.session, *who, clean(text.strip()), label, self._run, context.clock.now())
-        said = "I restart, and go on here then." if text.strip() else "I restart, and write here then."
-        return Done((Text(said, own(context)),), changes=(Change("restart_add", row),), end_turn=True)
+        row = (
+            context.key,
+            context.session,
+            *who,
+            clean(text.strip()),
+            label,
+            self._run,
+            context.clock.now(),
+        )
+        said = (
+            "I restart, and go on here then." if text.strip() else "I restart, and write here then."
+        )
+        return Done(
+            (Text(said, own(context)),), changes=(Change("restart_add", row),), end_turn=True
+        )
 
     def due(self, recorded: Recorded) -> bool:
         """An event passes: whether it is the call that asks this process to end."""
@@ -101,15 +120,23 @@ class Continuing:
         try:
             who = await self._ground.as_now(asked)
             if asked.roles and not who.roles:
-                log.warning("%s does not go on after the restart: %s has no rights any more", session, asked.id)
+                log.warning(
+                    "%s does not go on after the restart: %s has no rights any more",
+                    session,
+                    asked.id,
+                )
             elif text:
                 going_on = Principal("restart", who.roles, "system", acts_for(asked))
                 part = Text(f"[after the restart] {text}", msgspec.json.decode(label, type=Label))
                 said = Said(Message("user", (part,)))
-                await self._waker.hand_in(Inbound(name, place, going_on.id, now, said, session), going_on)
+                await self._waker.hand_in(
+                    Inbound(name, place, going_on.id, now, said, session), going_on
+                )
             else:
                 note = Command("restarted", RESTARTED)
-                await self._waker.hand_in(Inbound(name, place, SYSTEM.id, now, note, session), SYSTEM)
+                await self._waker.hand_in(
+                    Inbound(name, place, SYSTEM.id, now, note, session), SYSTEM
+                )
             await self._ground.store.change((Change("restart_done", (key,)),))
         except DeskhandError as error:
             log.warning("what was to go on after the restart in %s waits: %s", session, error)

@@ -17,7 +17,14 @@ from ..gateway.inject import InboundInjector
 from ..tools.task_rows import read
 from ..tools.task_words import SHORT, label_of, listed, percent, there
 from ..types.budget import Charge
-from ..types.errors import BudgetSpent, ModelError, Refused, StaleSession, StoreError, StoreUnavailable
+from ..types.errors import (
+    BudgetSpent,
+    ModelError,
+    Refused,
+    StaleSession,
+    StoreError,
+    StoreUnavailable,
+)
 from ..types.events import CommandRun, ModelReplied, OptionsSet, Recalled, Recorded, TurnEnded
 from ..types.goals import COMPACTED, REACHED, LongWork
 from ..types.identity import SYSTEM, Command, Inbound, Principal, Said, acts_for
@@ -58,8 +65,9 @@ NOW = (0.0, 0.0)
 
 
 class Deep:
-    """All conversations that go on by themselves. What it remembers of them only spares it to read the log again; but
-    what judges have used, which counts for their goals, is known to this process alone."""
+    """All conversations that go on by themselves. What it remembers of them only spares it to read
+    the log again; but what judges have used, which counts for their goals, is known to this process
+    alone."""
 
     def __init__(self, ground: Host, waker: InboundInjector, thinking: SideQueries) -> None:
         self._ground = ground
@@ -80,7 +88,9 @@ class Deep:
         """An event passes. Never waits."""
         event = recorded.event
         known = recorded.session in self._runs
-        if isinstance(event, OptionsSet | CommandRun) or (known and isinstance(event, TurnEnded | ModelReplied)):
+        if isinstance(event, OptionsSet | CommandRun) or (
+            known and isinstance(event, TurnEnded | ModelReplied)
+        ):
             self._due[recorded.session] = NOW
             self._poke.set()
 
@@ -105,7 +115,9 @@ class Deep:
         clock = self._ground.clock
         now = clock.now()
         elapsed = clock.monotonic()
-        due = [session for session, (at, since) in self._due.items() if at <= now or since <= elapsed]
+        due = [
+            session for session, (at, since) in self._due.items() if at <= now or since <= elapsed
+        ]
         return [session for session in due if session not in self._busy]
 
     def _later(self, session: str, wait_s: float) -> None:
@@ -139,7 +151,9 @@ class Deep:
             return
         if await store.waiting(session):
             return  # a turn will come of it, and end
-        for move in next_moves(run, self.graph(session) if run.deep else {}, self._config, self._ground.clock.now()):
+        for move in next_moves(
+            run, self.graph(session) if run.deep else {}, self._config, self._ground.clock.now()
+        ):
             await self._do(run, move)
 
     async def _works(self, session: str) -> bool:
@@ -163,14 +177,17 @@ class Deep:
             case Later(at=at):
                 self._later(run.session, at - self._ground.clock.now())
             case Halt():
-                stop = Principal(DEEP, (), "agent", acts_for(who) if (who := run.deep_by or run.goal_by) else "")
+                stop = Principal(
+                    DEEP, (), "agent", acts_for(who) if (who := run.deep_by or run.goal_by) else ""
+                )
                 await self._hand_in(run, move.key, Command("stop", TURN), stop)
                 self._ground.dispatch.wake(run.session, cut=True)
             case _:
                 assert_never(move)
 
     async def _push(self, run: LongRun, key: str, by: str, said: Text) -> None:
-        """Tell the agent to go on, for the person who began it, with no more rights than they still have."""
+        """Tell the agent to go on, for the person who began it, with no more rights than they still
+        have."""
         who = run.goal_by if by == JUDGE else run.deep_by
         if who is None:
             return
@@ -179,13 +196,19 @@ class Deep:
         if who.roles and not roles:
             log.warning("%s does not go on: %s has no rights any more", run.session, person.id)
             return
-        await self._hand_in(run, key, Said(Message("user", (said,))), Principal(by, roles, "agent", person.id))
+        await self._hand_in(
+            run, key, Said(Message("user", (said,))), Principal(by, roles, "agent", person.id)
+        )
 
     async def _tell(self, run: LongRun, key: str, name: str, words: str) -> None:
         await self._hand_in(run, key, Command(name, words), SYSTEM)
 
-    async def _hand_in(self, run: LongRun, key: str, body: Said | Command, principal: Principal) -> None:
-        inbound = Inbound(key, run.address, principal.id, self._ground.clock.now(), body, run.session)
+    async def _hand_in(
+        self, run: LongRun, key: str, body: Said | Command, principal: Principal
+    ) -> None:
+        inbound = Inbound(
+            key, run.address, principal.id, self._ground.clock.now(), body, run.session
+        )
         try:
             await self._waker.hand_in(inbound, principal)
         except Refused as error:
@@ -200,7 +223,11 @@ class Deep:
         if await store.rows("inbox_find", (run.address.channel, run.address.account, key)):
             return
         state = fold(State(session), await store.history(session))
-        charge = Charge(session, acts_for(run.goal_by) if run.goal_by else "", self._ground.agent_of(session).name)
+        charge = Charge(
+            session,
+            acts_for(run.goal_by) if run.goal_by else "",
+            self._ground.agent_of(session).name,
+        )
         try:
             async with self._judges:
                 with anyio.fail_after(JUDGE_S):
@@ -209,12 +236,16 @@ class Deep:
             await self._not_judged(run, key, error)
             return
         self._unjudged.pop(session, None)
-        fold_run(run, await store.events(session, run.n)).goal_used += used.input_tokens + used.output_tokens
+        fold_run(run, await store.events(session, run.n)).goal_used += (
+            used.input_tokens + used.output_tokens
+        )
         spent = run.goal_used >= self._config.goal_tokens and verdict.verdict != "reached"
         # That an answer has arrived, say, is no reason to ask again.
         other = run.halted or not run.goal or (run.end_n, run.goal_n) != asked_at
         if run.open or other or spent or await store.waiting(session):
-            self._due.setdefault(session, NOW)  # somebody wrote meanwhile: that comes first; or there it ends
+            self._due.setdefault(
+                session, NOW
+            )  # somebody wrote meanwhile: that comes first; or there it ends
             return
         match verdict.verdict:
             case "reached":
@@ -228,7 +259,8 @@ class Deep:
                 await self._push(run, key, JUDGE, Text(text, label))
 
     async def _not_judged(self, run: LongRun, key: str, error: Exception) -> None:
-        """No judge could be asked: nothing is worked on in the dark. Later again, and then a person is told."""
+        """No judge could be asked: nothing is worked on in the dark. Later again, and then a person
+        is told."""
         tries = self._unjudged.get(run.session, 0)
         why = str(error).rstrip(".") or f"it took longer than {JUDGE_S:.0f} s"
         log.warning("%s: nobody judged the goal: %s", run.session, why)
@@ -237,13 +269,16 @@ class Deep:
             self._later(run.session, UNJUDGED_S[tries])
             return
         self._unjudged.pop(run.session, None)
-        words = f"The goal stays, and I wait: nobody could judge it ({why}). Write to me, and I go on."
+        words = (
+            f"The goal stays, and I wait: nobody could judge it ({why}). Write to me, and I go on."
+        )
         await self._tell(run, key, JUDGE + "_waits", words)
 
     # What is shown
 
     async def told(self, state: State, found: Recalled | None) -> Recalled | None:
-        """What memory found for this message, with how far the deep work of this conversation is."""
+        """What memory found for this message, with how far the deep work of this conversation
+        is."""
         graph = self.graph(state.session)
         known = self._runs.get(state.session)
         run = replace(known) if known is not None else LongRun(state.session)
@@ -267,6 +302,9 @@ class Deep:
         return "\n".join(filter(None, (*far, done)))
 
     async def standing(self, session: str) -> LongWork | None:
-        """How far it is, whoever drives it; None for a conversation that does not go on by itself."""
+        """How far it is, whoever drives it; None for a conversation that does not go on by
+        itself."""
         run = self._runs.get(session)
-        return await standing_of(self._ground.store, session, self._config, replace(run) if run is not None else None)
+        return await standing_of(
+            self._ground.store, session, self._config, replace(run) if run is not None else None
+        )

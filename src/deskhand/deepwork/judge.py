@@ -1,4 +1,5 @@
-"""The judge of a standing goal: whether it is reached, or what is missing. It believes nothing but strict JSON."""
+"""The judge of a standing goal: whether it is reached, or what is missing. It believes nothing but
+strict JSON."""
 
 from __future__ import annotations
 
@@ -45,9 +46,11 @@ SCHEMA = {
 NOT_REACHED = GoalVerdict("not_reached")
 
 
-async def judged(thinking: SideQueries, charge: Charge, goal: str, state: State) -> tuple[GoalVerdict, Label, Usage]:
-    """What the judge says, the label of what it has read, and what that used. An answer that cannot be read counts as
-    not reached. Raises ModelError where none answers, and BudgetSpent."""
+async def judged(
+    thinking: SideQueries, charge: Charge, goal: str, state: State
+) -> tuple[GoalVerdict, Label, Usage]:
+    """What the judge says, the label of what it has read, and what that used. An answer that cannot
+    be read counts as not reached. Raises ModelError where none answers, and BudgetSpent."""
     text = f"# Goal\n{_beneath(goal)}\n\n# Conversation\n{told(state)}"
     aired = await thinking.ask(charge.agent, Aside(SYSTEM, text, SCHEMA, 300), charge=charge)
     return verdict_of(aired.text), join((LOCAL, state.label)), aired.usage
@@ -66,8 +69,8 @@ def verdict_of(text: str) -> GoalVerdict:
 
 
 def told(state: State) -> str:
-    """The end of the conversation in words. Who speaks stands at the beginning of a line, where nothing else does: what
-    an agent writes cannot be taken for the result of a tool."""
+    """The end of the conversation in words. Who speaks stands at the beginning of a line, where
+    nothing else does: what an agent writes cannot be taken for the result of a tool."""
     lines = [_beneath(_line(shown.message)) for shown in state.messages[-MESSAGES:]]
     while len(lines) > 1 and sum(map(len, lines)) + len(lines) > ALL_CHARS:
         del lines[0]

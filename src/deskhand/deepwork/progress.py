@@ -31,11 +31,26 @@ def standing(run: LongRun, graph: Graph, config: DeepWorkConfig) -> LongWork:
     """How it stands now."""
     tasks = there(graph)
     open_ = left(graph)
-    doing = next((f"#{task.id} {task.active or task.title}" for task in open_ if task.status == "in_progress"), "")
+    doing = next(
+        (
+            f"#{task.id} {task.active or task.title}"
+            for task in open_
+            if task.status == "in_progress"
+        ),
+        "",
+    )
     deep = (len(tasks) - len(open_), len(tasks), percent(graph), doing, run.used, config.tokens)
-    goal = (run.goal, run.goal_used, config.goal_tokens, run.rounds, config.goal_rounds) if run.goal else ()
+    goal = (
+        (run.goal, run.goal_used, config.goal_tokens, run.rounds, config.goal_rounds)
+        if run.goal
+        else ()
+    )
     work = LongWork(run.session, _state(run, graph, config), run.deep, *deep, *goal)
-    return replace(work, compactions=run.compactions, max_compactions=config.compactions) if run.deep else work
+    return (
+        replace(work, compactions=run.compactions, max_compactions=config.compactions)
+        if run.deep
+        else work
+    )
 
 
 def _state(run: LongRun, graph: Graph, config: DeepWorkConfig) -> State:
@@ -53,19 +68,22 @@ def _state(run: LongRun, graph: Graph, config: DeepWorkConfig) -> State:
 async def standing_of(
     store: Store, session: str, config: DeepWorkConfig, known: LongRun | None = None
 ) -> LongWork | None:
-    """As the log and the rows say it, whoever drives; None for a conversation that does not go on by itself. What is
-    `known` of it is taken further, and not read again."""
+    """As the log and the rows say it, whoever drives; None for a conversation that does not go on
+    by itself. What is `known` of it is taken further, and not read again."""
     run = known or LongRun(session)
     graph = await _read(store, run)
     return standing(run, graph, config) if graph is not None else None
 
 
 async def goes_on(store: Store, run: LongRun, config: DeepWorkConfig, now: float) -> bool:
-    """Whether more will come of it without a word of a person, but for an answer that it waits for."""
+    """Whether more will come of it without a word of a person, but for an answer that it waits
+    for."""
     graph = await _read(store, run)
     if graph is None:
         return False
-    return run.open or any(not isinstance(move, StateNote) for move in next_moves(run, graph, config, now))
+    return run.open or any(
+        not isinstance(move, StateNote) for move in next_moves(run, graph, config, now)
+    )
 
 
 async def _read(store: Store, run: LongRun) -> Graph | None:
@@ -79,7 +97,10 @@ async def _read(store: Store, run: LongRun) -> Graph | None:
 
 async def all_standing(store: Store, config: DeepWorkConfig) -> Sequence[LongWork]:
     """All that go on by themselves."""
-    found = [await standing_of(store, session, config) for (session,) in await store.rows("long_work_all", ())]
+    found = [
+        await standing_of(store, session, config)
+        for (session,) in await store.rows("long_work_all", ())
+    ]
     return [each for each in found if each is not None]
 
 
@@ -87,14 +108,24 @@ def lines(work: LongWork) -> list[str]:
     """In sentences, the most important first."""
     said = []
     if work.deep:
-        far = f"{work.percent} % ({work.done} of {work.tasks} tasks)" if work.tasks else "no tasks yet"
+        far = (
+            f"{work.percent} % ({work.done} of {work.tasks} tasks)"
+            if work.tasks
+            else "no tasks yet"
+        )
         said.append(f"Deep work: {far}; {STATES[work.state]}.")
         said += [f"Now: {work.doing}"] if work.doing else []
         said.append(f"{work.used:,} of {work.most:,} tokens are used, {work.left:,} are left.")
         if work.compactions:
-            said.append(f"It was summed up {work.compactions} of {work.max_compactions} times; the tokens count anew.")
+            said.append(
+                f"It was summed up {work.compactions} of {work.max_compactions} times; the "
+                "tokens count anew."
+            )
     if work.goal:
         used = f"{work.goal_used:,} of {work.goal_most:,} tokens used"
         state = "" if work.deep else f"; {STATES[work.state]}"
-        said.append(f"Goal: {work.goal}\nWorked on again {work.round} of {work.rounds} times, {used}{state}.")
+        said.append(
+            f"Goal: {work.goal}\nWorked on again {work.round} of {work.rounds} times, "
+            f"{used}{state}."
+        )
     return said

@@ -1,7 +1,8 @@
-"""Long work as a pure function: what is known of a conversation that goes on by itself, and what it does next.
+"""Long work as a pure function: what is known of a conversation that goes on by itself, and what it
+does next.
 
-What is known is a fold over the log, and the tasks are rows: a new process knows as much as the one that died, but for
-what the judge of a goal has used, which stands in no log.
+What is known is a fold over the log, and the tasks are rows: a new process knows as much as the one
+that died, but for what the judge of a goal has used, which stands in no log.
 """
 
 from __future__ import annotations
@@ -31,12 +32,13 @@ AGAIN_S = (60.0, 600.0, 3600.0)
 
 
 class LongRun(msgspec.Struct):
-    """What the log of one conversation says about it. Its tokens are `used` since it began or was summed up, which was
-    done so often as `compactions` says. `deep_by` and `goal_by` began them: it goes on for these, whoever
-    else speaks there. `address` is where somebody spoke last, `spoke`: they did in the last turn. `pushes` are the
-    states of the tasks at which it was told to go on since then, `rounds` counts those of the goal. `end_n` is the end
-    of the last turn, `said` its last words; so many turns in a row were `failures`. `halted`: a person stopped it or
-    went back, and has not spoken since. `asks`: the turn waits for a person. Not `touched`: the tasks are of a
+    """What the log of one conversation says about it. Its tokens are `used` since it began or was
+    summed up, which was done so often as `compactions` says. `deep_by` and `goal_by` began them: it
+    goes on for these, whoever else speaks there. `address` is where somebody spoke last, `spoke`:
+    they did in the last turn. `pushes` are the states of the tasks at which it was told to go on
+    since then, `rounds` counts those of the goal. `end_n` is the end of the last turn, `said` its
+    last words; so many turns in a row were `failures`. `halted`: a person stopped it or went back,
+    and has not spoken since. `asks`: the turn waits for a person. Not `touched`: the tasks are of a
     conversation before this one, and nobody has taken them up."""
 
     session: str
@@ -165,7 +167,13 @@ def _asks(before: bool, event: e.AnyEvent) -> bool:
     match event:
         case e.ApprovalAsked() | e.QuestionAsked():
             return True
-        case e.ApprovalAnswered() | e.QuestionAnswered() | e.CallClosed() | e.ToolFinished() | e.TurnEnded():
+        case (
+            e.ApprovalAnswered()
+            | e.QuestionAnswered()
+            | e.CallClosed()
+            | e.ToolFinished()
+            | e.TurnEnded()
+        ):
             return False
         case _:
             return before
@@ -235,7 +243,9 @@ def _command(run: LongRun, recorded: e.Recorded) -> None:
         run.used_before = 0
     elif event.name in ("stop", "start") and event.principal.kind == "person":
         run.halted = True
-        if not run.open and event.args != TURN:  # the conversation is closed, and the next words begin another
+        if (
+            not run.open and event.args != TURN
+        ):  # the conversation is closed, and the next words begin another
             run.goal = ""
             run.touched = False
 
@@ -250,11 +260,14 @@ def state_of(graph: Graph) -> str:
 
 
 def next_moves(run: LongRun, graph: Graph, config: DeepWorkConfig, now: float) -> tuple[Move, ...]:
-    """What is to be done now, in this order. Doing it twice does no harm: each has a key that is the same again."""
+    """What is to be done now, in this order. Doing it twice does no harm: each has a key that is
+    the same again."""
     if run.halted:
         return ()
     if run.open:
-        return (_compact(run, config),) if is_due_for_compaction(run, config) else _halt(run, config)
+        return (
+            (_compact(run, config),) if is_due_for_compaction(run, config) else _halt(run, config)
+        )
     if not run.end_n:
         return ()
     if run.deep and run.touched and there(graph):
@@ -267,7 +280,11 @@ def next_moves(run: LongRun, graph: Graph, config: DeepWorkConfig, now: float) -
 
 def is_due_for_compaction(run: LongRun, config: DeepWorkConfig) -> bool:
     """Whether so much is used that it is summed up, and that may be done once more."""
-    return run.deep and run.compactions < config.compactions and run.used >= config.compact_at * config.tokens
+    return (
+        run.deep
+        and run.compactions < config.compactions
+        and run.used >= config.compact_at * config.tokens
+    )
 
 
 def is_spent(run: LongRun, config: DeepWorkConfig) -> bool:
@@ -277,24 +294,35 @@ def is_spent(run: LongRun, config: DeepWorkConfig) -> bool:
 
 def runs_low(run: LongRun, config: DeepWorkConfig) -> bool:
     """Whether the last of its tokens are being used."""
-    return run.deep and run.compactions >= config.compactions and run.used >= config.warn_at * config.tokens
+    return (
+        run.deep
+        and run.compactions >= config.compactions
+        and run.used >= config.warn_at * config.tokens
+    )
 
 
 def _compact(run: LongRun, config: DeepWorkConfig) -> CompactContext:
     number = run.compactions + 1
     words = (
-        f"{run.used / config.tokens:.0%} of the tokens for this work are used: I sum up what was said before, and they"
+        f"{run.used / config.tokens:.0%} of the tokens for this work are used: I sum up "
+        "what was said before, and they"
         f" count anew (time {number} of {config.compactions})."
     )
     return CompactContext(f"deep:{run.session}:compact:{run.deep_n}:{number}", words)
 
 
 def _halt(run: LongRun, config: DeepWorkConfig) -> tuple[Move, ...]:
-    """The turn goes on: it is stopped where it has just used up what there was. What a person asks in between of a goal
-    that is not deep work is answered; and deep work may use its own, whatever is left of the goal's."""
+    """The turn goes on: it is stopped where it has just used up what there was. What a person asks
+    in between of a goal that is not deep work is answered; and deep work may use its own, whatever
+    is left of the goal's."""
     if is_spent(run, config) and run.used_before < config.tokens:
         return (Halt(f"deep:{run.session}:halt:{run.deep_n}"),)
-    if run.goal and not run.deep and not run.spoke and run.goal_used >= config.goal_tokens > run.goal_before:
+    if (
+        run.goal
+        and not run.deep
+        and not run.spoke
+        and run.goal_used >= config.goal_tokens > run.goal_before
+    ):
         return (Halt(f"goal:{run.session}:halt:{run.goal_n}"),)
     return ()
 
@@ -305,21 +333,31 @@ def _deep(run: LongRun, graph: Graph, config: DeepWorkConfig, now: float) -> tup
     if is_spent(run, config):
         words = f"The {config.tokens:,} tokens of this deep work are used up. {_told(graph)}"
         again = "Write /deep on for as many again, or /deep off." if open_ else ""
-        return (StateNote(f"deep:{run.session}:spent:{run.deep_n}", SPENT, f"{words}\n{again}".strip()),)
+        return (
+            StateNote(f"deep:{run.session}:spent:{run.deep_n}", SPENT, f"{words}\n{again}".strip()),
+        )
     pushed = run.pushes.count(state) >= config.nudges
     if not open_:
         if not run.said.strip() and not pushed and not run.failures:
             return (_nudge(run, state, REPORT),)
-        return (_note(run, f"done:{run.deep_n}:{state}", f"{progress(graph)}; {run.used:,} tokens used."),)
+        return (
+            _note(
+                run, f"done:{run.deep_n}:{state}", f"{progress(graph)}; {run.used:,} tokens used."
+            ),
+        )
     if rest := _rest(run, now, _told(graph)):
         return rest
     if blocked := stuck(graph):
-        lines = [f"#{task.id} {task.title}: {task.result or 'it is blocked'}" for task in blocked[:SHOWN]]
+        lines = [
+            f"#{task.id} {task.title}: {task.result or 'it is blocked'}" for task in blocked[:SHOWN]
+        ]
         asked = "I cannot go on without you:\n" + "\n".join(lines)
         return (_note(run, f"ask:{run.end_n}", asked),)
     if pushed or len(run.pushes) >= config.rounds:
         why = (
-            "I got no further by myself" if pushed else f"I went on {len(run.pushes)} times by myself, and stop to ask"
+            "I got no further by myself"
+            if pushed
+            else f"I went on {len(run.pushes)} times by myself, and stop to ask"
         )
         words = f"{why}. {_told(graph)}\nTell me how to go on, or write /deep off."
         return (_note(run, f"stuck:{run.end_n}", words),)
@@ -337,22 +375,30 @@ def _deep(run: LongRun, graph: Graph, config: DeepWorkConfig, now: float) -> tup
 
 
 GO_ON = (
-    "Go on: {} tasks are open. Take the next one, do it, and complete it with its result. Where you need the person,"
+    "Go on: {} tasks are open. Take the next one, do it, and complete it with its result. "
+    "Where you need the person,"
     " set the task blocked and write into its result what you need."
 )
-PLAN = "The plan is not approved yet: show it with exit_plan_mode, or ask with ask_user what you must know first."
+PLAN = (
+    "The plan is not approved yet: show it with exit_plan_mode, or ask with ask_user what you "
+    "must know first."
+)
 REPORT = "All tasks are done. Tell the person what was done, what came of it and what is left."
 
 
 def _rest(run: LongRun, now: float, left_: str) -> tuple[Move, ...]:
-    """After a turn that did not end well: later, or when somebody writes. () where nothing speaks against going on."""
+    """After a turn that did not end well: later, or when somebody writes. () where nothing speaks
+    against going on."""
     if run.reason not in ("failed", "dead", "loop", "stopped"):
         return ()
     if 0 < run.failures <= len(AGAIN_S):
         again = run.end_at + AGAIN_S[run.failures - 1]
         if not run.end_at <= now < again:  # a clock that was set back holds up nobody
             return ()
-        words = "That turn failed. I try again in a minute, and twice more after that, ever later. /stop ends that."
+        words = (
+            "That turn failed. I try again in a minute, and twice more after that, ever later. "
+            "/stop ends that."
+        )
         told = (_note(run, f"again:{run.end_n}", words),) if run.failures == 1 else ()
         return (*told, Later(again))
     words = f"I rest here, since that turn did not end well. {left_}\nWrite to me, and I go on."
@@ -365,7 +411,9 @@ def _goal(run: LongRun, config: DeepWorkConfig, now: float) -> tuple[Move, ...]:
     spent = run.goal_used >= config.goal_tokens
     if spent or run.rounds >= config.goal_rounds:
         what = f"{config.goal_tokens:,} tokens" if spent else f"{config.goal_rounds} rounds"
-        words = f"I end the goal here, not reached: its {what} are used up. /goal TEXT sets it again."
+        words = (
+            f"I end the goal here, not reached: its {what} are used up. /goal TEXT sets it again."
+        )
         return (StateNote(f"goal:{run.session}:ended:{run.goal_n}", ENDED, words),)
     if rest := _rest(run, now, "The goal stays."):
         return rest

@@ -1,6 +1,8 @@
-"""Cases: recorded turns as tests. A case says where its turn stands in the log, and what is expected of it.
+"""Cases: recorded turns as tests. A case says where its turn stands in the log, and what is
+expected of it.
 
-The words of the conversation stay in the log alone: what is erased there is gone, and its case says so.
+The words of the conversation stay in the log alone: what is erased there is gone, and its case says
+so.
 """
 
 from __future__ import annotations
@@ -29,8 +31,10 @@ TELLING = 5
 HEADING = """# A test made of a recorded turn. Run it: deskhand cases run {name}
 # `calls` are tools that must be called; one may be pinned down: {{tool: read_file, arguments: {{path: notes.md}}}}
 # `words` must stand in the answer and `absent` must not; `steps` and `tokens` are what it may use at most.
-"""
-_TELLING = re.compile(r"`([^`\n]{2,60})`|(?<![\w.])((?:/|\./|~/)[\w./-]{3,60})|(?<![\w.,:-])(\d[\d.,:]*\d)(?![\w-])")
+"""  # noqa: E501
+_TELLING = re.compile(
+    r"`([^`\n]{2,60})`|(?<![\w.])((?:/|\./|~/)[\w./-]{3,60})|(?<![\w.,:-])(\d[\d.,:]*\d)(?![\w-])"
+)
 
 
 class ExpectedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -52,8 +56,9 @@ class Expect(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 
 
 class SavedCase(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A recorded turn and what is expected. `began` is the event that opened it; `prompt` stands for what the model was
-    to be asked when the case was made: as long as that is so, its reply is the recorded one."""
+    """A recorded turn and what is expected. `began` is the event that opened it; `prompt` stands
+    for what the model was to be asked when the case was made: as long as that is so, its reply is
+    the recorded one."""
 
     session: str
     turn: int
@@ -64,7 +69,8 @@ class SavedCase(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """How a case did. `wrong` are sentences, none where all is as expected; `spent` is what models used for it."""
+    """How a case did. `wrong` are sentences, none where all is as expected; `spent` is what models
+    used for it."""
 
     name: str
     wrong: tuple[str, ...]
@@ -73,8 +79,8 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 def expected(was: Course, redact: Callable[[str], str]) -> Expect:
-    """What this turn lets one expect of another: the tools that worked, and the figures, paths and names in code that
-    stand in its answer."""
+    """What this turn lets one expect of another: the tools that worked, and the figures, paths and
+    names in code that stand in its answer."""
     tools = dict.fromkeys(call.tool for call in was.calls if call.status == "ok")
     words = dict.fromkeys("".join(groups) for groups in _TELLING.findall(redact(was.answer)))
     return Expect("done", tuple(tools), tuple(words)[:TELLING])
@@ -82,15 +88,29 @@ def expected(was: Course, redact: Callable[[str], str]) -> Expect:
 
 def failing(expect: Expect, course: Course) -> tuple[str, ...]:
     """What is not as expected, in sentences."""
-    wrong = [] if course.reason == expect.ended else [f"it ended with {course.reason}, not {expect.ended}"]
+    wrong = (
+        []
+        if course.reason == expect.ended
+        else [f"it ended with {course.reason}, not {expect.ended}"]
+    )
     for each in expect.calls:
         call = ExpectedCall(each) if isinstance(each, str) else each
         if not any(_is(made, call) for made in course.calls):
-            arguments = f" with {msgspec.json.encode(call.arguments).decode()}" if call.arguments else ""
+            arguments = (
+                f" with {msgspec.json.encode(call.arguments).decode()}" if call.arguments else ""
+            )
             wrong.append(f"{call.tool} was not called{arguments}")
     answer = " ".join(course.answer.split()).casefold()
-    wrong += [f"the answer lacks {word!r}" for word in expect.words if " ".join(word.split()).casefold() not in answer]
-    wrong += [f"the answer has {word!r}" for word in expect.absent if " ".join(word.split()).casefold() in answer]
+    wrong += [
+        f"the answer lacks {word!r}"
+        for word in expect.words
+        if " ".join(word.split()).casefold() not in answer
+    ]
+    wrong += [
+        f"the answer has {word!r}"
+        for word in expect.absent
+        if " ".join(word.split()).casefold() in answer
+    ]
     if expect.steps is not None and course.steps > expect.steps:
         wrong.append(f"it took {course.steps} steps, more than {expect.steps}")
     if expect.tokens is not None and course.tokens > expect.tokens:
@@ -110,7 +130,14 @@ def _is(made: Made, call: ExpectedCall) -> bool:
 
 def stands_for(request: Request, model: str) -> str:
     """What a model would be asked, in few letters."""
-    told = (model, request.system, request.messages, request.tools, request.thinking, request.temperature)
+    told = (
+        model,
+        request.system,
+        request.messages,
+        request.tools,
+        request.thinking,
+        request.temperature,
+    )
     return hashlib.sha256(msgspec.json.encode(told)).hexdigest()[:24]
 
 
@@ -121,12 +148,19 @@ class Cases:
         self._folder = folder
 
     def names(self) -> list[str]:
-        return sorted(file.stem for file in self._folder.glob("*.yaml")) if self._folder.is_dir() else []
+        return (
+            sorted(file.stem for file in self._folder.glob("*.yaml"))
+            if self._folder.is_dir()
+            else []
+        )
 
     def path(self, name: str) -> Path:
         """Raises ConfigError for what is no name."""
         if not NAME.fullmatch(name):
-            raise ConfigError(f"{name[:80]!r} is no name of a case: lower case, digits and hyphens, such as disk-check")
+            raise ConfigError(
+                f"{name[:80]!r} is no name of a case: lower case, digits and hyphens, such "
+                "as disk-check"
+            )
         return self._folder / f"{name}.yaml"
 
     def read(self, name: str) -> SavedCase:
@@ -135,7 +169,9 @@ class Cases:
         try:
             return msgspec.convert(read_data(path), SavedCase, strict=False)
         except FileNotFoundError:
-            raise ConfigError(f"there is no case {name!r}; `deskhand cases list` shows what there is") from None
+            raise ConfigError(
+                f"there is no case {name!r}; `deskhand cases list` shows what there is"
+            ) from None
         except msgspec.ValidationError as error:
             raise ConfigError(f"{str(path)!r}: {error}") from error
 
@@ -144,7 +180,8 @@ class Cases:
         path = self.path(name)
         if path.exists():
             raise ConfigError(
-                f"there is a case {name!r} already; choose another name, or: deskhand cases remove {name}"
+                f"there is a case {name!r} already; choose another name, or: deskhand cases "
+                f"remove {name}"
             )
         write_private(path, HEADING.format(name=name) + dump(msgspec.to_builtins(case)))
         return path
@@ -154,17 +191,26 @@ class Cases:
         try:
             self.path(name).unlink()
         except FileNotFoundError:
-            raise ConfigError(f"there is no case {name!r}; `deskhand cases list` shows what there is") from None
+            raise ConfigError(
+                f"there is no case {name!r}; `deskhand cases list` shows what there is"
+            ) from None
 
 
-def case_of(found: Replayed, model: str, redact: Callable[[str], str], words: Iterable[str] = ()) -> SavedCase:
-    """The case that this turn makes, as its agent answers with `model` now. `words` must stand in the answer. Raises
-    Refused for a turn that is not over, or from which no model was asked anything."""
+def case_of(
+    found: Replayed, model: str, redact: Callable[[str], str], words: Iterable[str] = ()
+) -> SavedCase:
+    """The case that this turn makes, as its agent answers with `model` now. `words` must stand in
+    the answer. Raises Refused for a turn that is not over, or from which no model was asked
+    anything."""
     recorded = found.recording
     if found.was.reason == "open" or not found.requests:
-        raise Refused("only a turn that is over, and in which a model was asked, can be made a case")
+        raise Refused(
+            "only a turn that is over, and in which a model was asked, can be made a case"
+        )
     expect = expected(found.was, redact)
-    expect = replace(expect, ended=found.was.reason, words=tuple(dict.fromkeys((*words, *expect.words))))
+    expect = replace(
+        expect, ended=found.was.reason, words=tuple(dict.fromkeys((*words, *expect.words)))
+    )
     asked = redact(" ".join(recorded.asked.split()))[:ASKED_CHARS]
     prompt = stands_for(found.requests[0], model)
     return SavedCase(recorded.session, recorded.number, recorded.tape[0].n, asked, prompt, expect)
@@ -173,12 +219,15 @@ def case_of(found: Replayed, model: str, redact: Callable[[str], str], words: It
 async def judge(
     name: str, case: SavedCase, replaying: Replaying, wanted: ReplayOptions, *, again: bool = False
 ) -> Verdict:
-    """Replay a case. Where a model would be asked what it was asked when the case was made, nothing is spent; else, or
-    to have it asked `again`, it is asked for real, by default the first model of the agent."""
+    """Replay a case. Where a model would be asked what it was asked when the case was made, nothing
+    is spent; else, or to have it asked `again`, it is asked for real, by default the first model of
+    the agent."""
     try:
         recorded = await replaying.begun(case.session, case.began)
     except Refused as error:
-        return Verdict(name, (f"its turn is gone: {error}. To drop the case: deskhand cases remove {name}",))
+        return Verdict(
+            name, (f"its turn is gone: {error}. To drop the case: deskhand cases remove {name}",)
+        )
     found = await replaying.run(recorded)
     first = replaying.models(case.session)[0]
     changed = not found.requests or stands_for(found.requests[0], first) != case.prompt

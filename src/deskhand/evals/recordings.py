@@ -1,4 +1,5 @@
-"""The turns of a log, and how each of them went. The log itself is the recording: nothing else is kept."""
+"""The turns of a log, and how each of them went. The log itself is the recording: nothing else is
+kept."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from ..types.messages import ToolCall, ToolResult, Usage
 
 
 class Recording(msgspec.Struct, frozen=True):
-    """A turn of the log: the `number`th of its session, from 1 on. `before` are the events up to it, `tape` its own.
-    `rewound`: it ended because somebody went back."""
+    """A turn of the log: the `number`th of its session, from 1 on. `before` are the events up to
+    it, `tape` its own. `rewound`: it ended because somebody went back."""
 
     session: str
     number: int
@@ -32,8 +33,8 @@ class Recording(msgspec.Struct, frozen=True):
 
 
 class Made(msgspec.Struct, frozen=True):
-    """A call of a tool: its arguments as JSON in one form for all spellings, and what came of it. `known`: the recorded
-    turn has a result for it."""
+    """A call of a tool: its arguments as JSON in one form for all spellings, and what came of it.
+    `known`: the recorded turn has a result for it."""
 
     tool: str
     arguments: str
@@ -76,14 +77,19 @@ def recording(session: str, log: Sequence[e.Recorded], number: int = 0) -> Recor
     """The turn of this number; 0 is the last. Raises Refused."""
     found = list(recordings(session, log))
     if not found:
-        raise Refused("no turn of this conversation can be replayed: nothing was said, or it has been erased")
+        raise Refused(
+            "no turn of this conversation can be replayed: nothing was said, or it has been erased"
+        )
     if not 0 <= number <= len(found):
-        raise Refused(f"there is no turn {number}: this conversation has {len(found)}, counted from 1")
+        raise Refused(
+            f"there is no turn {number}: this conversation has {len(found)}, counted from 1"
+        )
     return found[number - 1]
 
 
 def course(events: Sequence[e.AnyEvent], known: set[tuple[str, str]] | None = None) -> Course:
-    """How a turn of these events went. `known` are the calls that have a recorded result; None: all."""
+    """How a turn of these events went. `known` are the calls that have a recorded result; None:
+    all."""
     pieces = list[str]()
     said = ""
     reason = "open"
@@ -114,11 +120,14 @@ def course(events: Sequence[e.AnyEvent], known: set[tuple[str, str]] | None = No
                 reason = event.reason
             case _:
                 pass
-    return Course(said or "".join(pieces), reason, tuple(models), tuple(calls.values()), steps, usage)
+    return Course(
+        said or "".join(pieces), reason, tuple(models), tuple(calls.values()), steps, usage
+    )
 
 
 def key_of(call: ToolCall) -> tuple[str, str]:
-    """By what two calls are the same: our name of the tool, and the arguments under our names, in order."""
+    """By what two calls are the same: our name of the tool, and the arguments under our names, in
+    order."""
     name = TOOLS.get(call.name, call.name)
     try:
         given = decoded(bytes(call.arguments))
@@ -130,4 +139,9 @@ def key_of(call: ToolCall) -> tuple[str, str]:
 
 
 def calls_of(tape: Sequence[e.Recorded]) -> list[ToolCall]:
-    return [call for each in tape if isinstance(each.event, e.ModelReplied) for call in each.event.message.calls]
+    return [
+        call
+        for each in tape
+        if isinstance(each.event, e.ModelReplied)
+        for call in each.event.message.calls
+    ]

@@ -1,9 +1,9 @@
 """Runs a turn of the log again. The log is the recording: nothing is done a second time.
 
-As long as a model would be asked exactly what it was asked then, its reply is the recorded one, and the turn must come
-out byte for byte as it did. From the first request that is another one (another model, prompt or skill) a model is
-asked for real, and its calls get the results that such calls got in that turn. A tool is never run: a call that was not
-made then is told so, and reported.
+As long as a model would be asked exactly what it was asked then, its reply is the recorded one, and
+the turn must come out byte for byte as it did. From the first request that is another one (another
+model, prompt or skill) a model is asked for real, and its calls get the results that such calls got
+in that turn. A tool is never run: a call that was not made then is told so, and reported.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from ..types.steps import AskModel, Compact, Condensed, EndTurn, RunTools
 from .recordings import Course, Recording, calls_of, course, key_of
 
 NOT_RECORDED = (
-    "This is a replay, in which no tool is run: this call was not made in the recorded turn, so there is no result for "
+    "This is a replay, in which no tool is run: this call was not made in the recorded "
+    "turn, so there is no result for "
     "it. Go on without it, and say what you would have done with it."
 )
 REPLAY_STEPS = 20
@@ -44,16 +45,18 @@ Asking = Callable[[str, Request], Awaitable[Reply]]
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """Where the replay left the recording. `decision`: the runtime would go on otherwise now; `call`: a call without a
-    recorded result; `unread`: a message that the replay did not come to; `stopped`: it ended before its end."""
+    """Where the replay left the recording. `decision`: the runtime would go on otherwise now;
+    `call`: a call without a recorded result; `unread`: a message that the replay did not come to;
+    `stopped`: it ended before its end."""
 
     kind: Literal["decision", "call", "unread", "stopped"]
     words: str
 
 
 class Replayed(msgspec.Struct, frozen=True):
-    """What came of it. `same`: every event is byte for byte the recorded one. `asked` counts the calls of models that
-    were made for real, `spent` is what they used; `requests` is what the models were asked in the recording."""
+    """What came of it. `same`: every event is byte for byte the recorded one. `asked` counts the
+    calls of models that were made for real, `spent` is what they used; `requests` is what the
+    models were asked in the recording."""
 
     recording: Recording
     was: Course
@@ -67,10 +70,10 @@ class Replayed(msgspec.Struct, frozen=True):
 
 
 class Trial(msgspec.Struct, frozen=True):
-    """How to replay. `agent` drives the conversation now, `other` is the agent that is tried (None: nothing is).
-    `model` is asked in place of the recorded one. `serve` gives what a tool would read that is tried itself, None for
-    all else; `hide` takes secrets out of what is said. `meter` learns how models count, as it did then. `opened` opens
-    `provider/name`; raises ModelError."""
+    """How to replay. `agent` drives the conversation now, `other` is the agent that is tried (None:
+    nothing is). `model` is asked in place of the recorded one. `serve` gives what a tool would read
+    that is tried itself, None for all else; `hide` takes secrets out of what is said. `meter`
+    learns how models count, as it did then. `opened` opens `provider/name`; raises ModelError."""
 
     agent: Agent
     ask: Asking
@@ -85,7 +88,8 @@ class Trial(msgspec.Struct, frozen=True):
 
 
 def _request(agent: Agent, state: State, model: str, trial: Trial, *, tools: bool) -> Request:
-    """What this agent asks `provider/name` in this state. Raises ContextOverflow where it has no room for it."""
+    """What this agent asks `provider/name` in this state. Raises ContextOverflow where it has no
+    room for it."""
     bare = Request(model, (), (), schemas_of(agent.tools) if tools else ())
     return request_of(agent, state, bare, trial.meter.scale(model), trial.opened)
 
@@ -108,7 +112,9 @@ async def replay(recorded: Recording, trial: Trial) -> Replayed:
         await player.go_on(at)
     made = player.made
     was = recorded.tape
-    same = [(r.n, r.at, e.encode_event(r.event)) for r in made] == [(r.n, r.at, e.encode_event(r.event)) for r in was]
+    same = [(r.n, r.at, e.encode_event(r.event)) for r in made] == [
+        (r.n, r.at, e.encode_event(r.event)) for r in was
+    ]
     known = {key_of(call) for call in calls_of(was)}
     return Replayed(
         recorded,
@@ -124,8 +130,8 @@ async def replay(recorded: Recording, trial: Trial) -> Replayed:
 
 
 class _Results:
-    """The results of a recorded turn by what was called, each with the options that it set. The same call gets them in
-    the order in which they came, and the last one from then on."""
+    """The results of a recorded turn by what was called, each with the options that it set. The
+    same call gets them in the order in which they came, and the last one from then on."""
 
     def __init__(self, tape: Sequence[e.Recorded], at: int) -> None:
         self._left = dict[tuple[str, str], list[list[e.AnyEvent]]]()
@@ -138,7 +144,9 @@ class _Results:
                     calls = {call.id: call for call in message.calls}
                 case e.ToolFinished(result=result) as event if result.call_id in calls:
                     latest = self._add(calls[result.call_id], event, i >= at)
-                case e.CallClosed(call_id=call_id, status=status, reason=reason) if call_id in calls:
+                case e.CallClosed(call_id=call_id, status=status, reason=reason) if (
+                    call_id in calls
+                ):
                     closed = e.ToolFinished(ToolResult(call_id, (Text(reason, LOCAL),), status))
                     latest = self._add(calls[call_id], closed, i >= at)
                 case e.OptionsSet() as event if _of_tool(event):
@@ -173,7 +181,15 @@ def _of_tool(event: e.AnyEvent) -> bool:
     return isinstance(event, e.OptionsSet) and not event.inbox_id
 
 
-_GIVEN = (e.MessageReceived, e.HistoryMessage, e.ResultsReturned, e.MessageEdited, e.Reacted, e.OptionsSet, e.Recalled)
+_GIVEN = (
+    e.MessageReceived,
+    e.HistoryMessage,
+    e.ResultsReturned,
+    e.MessageEdited,
+    e.Reacted,
+    e.OptionsSet,
+    e.Recalled,
+)
 """What reaches a conversation from outside, whatever the model says."""
 
 
@@ -186,14 +202,18 @@ class _Player:
         self._tape = recorded.tape
         self._state = fold(State(recorded.session, zone=trial.agent.zone), recorded.before)
         self._at = recorded.tape[0].at
-        self.made, self.differs, self.requests = list[e.Recorded](), list[Difference](), list[Request]()
+        self.made, self.differs, self.requests = (
+            list[e.Recorded](),
+            list[Difference](),
+            list[Request](),
+        )
         self.asked, self.spent = 0, Usage()
 
     # As it was
 
     def follow(self) -> int | None:
-        """Go along with the recording. Returns the place of the first reply that a model is to be asked for; None where
-        all of it was recorded."""
+        """Go along with the recording. Returns the place of the first reply that a model is to be
+        asked for; None where all of it was recorded."""
         for i, recorded in enumerate(self._tape):
             self._at = recorded.at
             event = self._decided(recorded.event)
@@ -203,13 +223,16 @@ class _Player:
         return None
 
     def _decided(self, event: e.AnyEvent) -> e.AnyEvent:
-        """The event as we make it now, where the runtime makes it; what came from outside is as it was."""
+        """The event as we make it now, where the runtime makes it; what came from outside is as it
+        was."""
         if not isinstance(event, (e.Hinted, e.Masked, e.ModelReplied, e.ModelFailed, e.TurnEnded)):
             return event
         state = self._state
         agent = under(self._trial.agent, self._state.options)
         step = next_step(state, agent.limits, self._at)
-        due = mask_due(state.messages, state.masked_up_to, state.context_tokens, agent.limits.window)
+        due = mask_due(
+            state.messages, state.masked_up_to, state.context_tokens, agent.limits.window
+        )
         ours: e.AnyEvent | None = None
         match event, step:
             case e.Hinted(), AskModel(hints=(first, *_)):
@@ -221,8 +244,12 @@ class _Player:
             case e.Compacted(), Compact():
                 ours = event
             case e.TurnEnded(), EndTurn(reason=reason, said=said):
-                said = event.said if agent.hooks is not None else said  # a plugin may have had the last word
-                ours = e.TurnEnded(reason, tuple(state.turn.answers) if state.turn else (), said, event.note)
+                said = (
+                    event.said if agent.hooks is not None else said
+                )  # a plugin may have had the last word
+                ours = e.TurnEnded(
+                    reason, tuple(state.turn.answers) if state.turn else (), said, event.note
+                )
             case e.TurnEnded(reason=reason), _ if reason == "dead" or self._recorded.rewound:
                 ours = event
             case _:
@@ -231,13 +258,15 @@ class _Player:
             then = e.kind(event)
             now = type(step).__name__ if ours is None or step is None else e.kind(ours)
             words = (
-                f"event {self._state.n + 1} was {then}, and would be {now} now: the settings or Deskhand have changed"
+                f"event {self._state.n + 1} was {then}, and would be {now} now: the settings or "
+                "Deskhand have changed"
             )
             self.differs.append(Difference("decision", words))
         return event if ours is None else ours
 
     def _asked_otherwise(self, event: e.ModelReplied | e.ModelFailed) -> bool:
-        """Note what this model is asked, and learn how it counts. Whether something else is to be tried on it."""
+        """Note what this model is asked, and learn how it counts. Whether something else is to be
+        tried on it."""
         trial = self._trial
         state = self._state
         model = event.model
@@ -257,7 +286,9 @@ class _Player:
 
     def _asks(self, agent: Agent, model: str, tools: bool) -> Request | ModelError:
         try:
-            return _request(under(agent, self._state.options), self._state, model, self._trial, tools=tools)
+            return _request(
+                under(agent, self._state.options), self._state, model, self._trial, tools=tools
+            )
         except ModelError as error:
             return error
 
@@ -266,13 +297,17 @@ class _Player:
     async def go_on(self, at: int) -> None:
         """Ask models for real from this place of the tape on."""
         then = self._tape[at].event
-        model = self._trial.model or (then.model if isinstance(then, (e.ModelReplied, e.ModelFailed)) else "")
+        model = self._trial.model or (
+            then.model if isinstance(then, (e.ModelReplied, e.ModelFailed)) else ""
+        )
         results = _Results(self._tape, at)
         given = self._given(at)
         while self._state.turn is not None:
             agent = self._agent(model)
             step = next_step(self._state, agent.limits, self._at)
-            if not isinstance(step, EndTurn) and self._take_in(given):  # an answer that is there is given first
+            if not isinstance(step, EndTurn) and self._take_in(
+                given
+            ):  # an answer that is there is given first
                 continue
             match step:
                 case AskModel():
@@ -288,20 +323,28 @@ class _Player:
                 case EndTurn(reason=reason, said=said):
                     self._record(e.TurnEnded(reason, tuple(self._state.turn.answers), said))
                 case _:
-                    self._stop(f"it came to a step that has no recorded outcome ({type(step).__name__})")
+                    self._stop(
+                        f"it came to a step that has no recorded outcome ({type(step).__name__})"
+                    )
         for _, event in given:
             if isinstance(event, e.MessageReceived):
-                words = f"what was said meanwhile was not read: “{' '.join(event.message.text.split())[:80]}”"
+                words = (
+                    "what was said meanwhile was not read: "
+                    f"“{' '.join(event.message.text.split())[:80]}”"
+                )
                 self.differs.append(Difference("unread", words))
 
     def _agent(self, model: str) -> Agent:
         agent = under(self._trial.other or self._trial.agent, self._state.options)
         if not self._trial.model:
             return agent
-        return replace(agent, models=(model,), limits=agent.fit(model) if agent.fit else agent.limits)
+        return replace(
+            agent, models=(model,), limits=agent.fit(model) if agent.fit else agent.limits
+        )
 
     def _given(self, at: int) -> list[tuple[int, e.AnyEvent]]:
-        """What came in after this place of the tape, each with how many replies there were before it."""
+        """What came in after this place of the tape, each with how many replies there were before
+        it."""
         found = list[tuple[int, e.AnyEvent]]()
         replies = 0
         for i, recorded in enumerate(self._tape):
@@ -323,11 +366,17 @@ class _Player:
         trial = self._trial
         spent = self.spent.input_tokens + self.spent.output_tokens
         if self.asked >= trial.steps or spent >= trial.tokens:
-            what = f"{trial.steps} calls of models" if self.asked >= trial.steps else f"{trial.tokens:,} tokens"
+            what = (
+                f"{trial.steps} calls of models"
+                if self.asked >= trial.steps
+                else f"{trial.tokens:,} tokens"
+            )
             return self._stop(f"a replay may use {what}, and that is used up")
         self._record(*step.hints)
         state = self._state
-        if due := mask_due(state.messages, state.masked_up_to, state.context_tokens, agent.limits.window):
+        if due := mask_due(
+            state.messages, state.masked_up_to, state.context_tokens, agent.limits.window
+        ):
             self._record(e.Masked(due))
         self.asked += 1
         try:
@@ -346,13 +395,19 @@ class _Player:
         if found := results.take(call):
             return found
         name, arguments = key_of(call)
-        self.differs.append(Difference("call", f"{name} {arguments} was not called then, so it has no result"))
+        self.differs.append(
+            Difference("call", f"{name} {arguments} was not called then, so it has no result")
+        )
         return (e.ToolFinished(ToolResult(call.id, (Text(NOT_RECORDED, LOCAL),), "error")),)
 
     def _stop(self, why: str) -> bool:
         self.differs.append(Difference("stopped", why))
         turn = self._state.turn
-        self._record(e.TurnEnded("failed", tuple(turn.answers) if turn else (), f"[the replay stopped: {why}]"))
+        self._record(
+            e.TurnEnded(
+                "failed", tuple(turn.answers) if turn else (), f"[the replay stopped: {why}]"
+            )
+        )
         return False
 
     def _record(self, *events: e.AnyEvent) -> None:

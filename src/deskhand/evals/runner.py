@@ -30,8 +30,8 @@ from .replay import REPLAY_STEPS, REPLAY_TOKENS, Replayed, Trial, replay
 
 
 class ReplayOptions(msgspec.Struct, frozen=True):
-    """What to try on a turn: another `model`, another text in place of SYSTEM.md, the skills in this folder. `steps`
-    and `tokens` are what the replay may use of models."""
+    """What to try on a turn: another `model`, another text in place of SYSTEM.md, the skills in
+    this folder. `steps` and `tokens` are what the replay may use of models."""
 
     model: str = ""
     system: str = ""
@@ -41,9 +41,9 @@ class ReplayOptions(msgspec.Struct, frozen=True):
 
 
 class Replaying(msgspec.Struct, frozen=True):
-    """Replays with what a running Deskhand has: its log, its agents, its models. `trying` gives an agent with what is
-    tried on it, `model` opens `provider/name`, `driving` gives an agent as it is in a conversation. What models are
-    asked for real is held and settled in `budgets`."""
+    """Replays with what a running Deskhand has: its log, its agents, its models. `trying` gives an
+    agent with what is tried on it, `model` opens `provider/name`, `driving` gives an agent as it is
+    in a conversation. What models are asked for real is held and settled in `budgets`."""
 
     ground: Host
     trying: Callable[[str, Tried], Agent]
@@ -63,19 +63,27 @@ class Replaying(msgspec.Struct, frozen=True):
         raise Refused(f"no turn began with event {n}; it may have been erased")
 
     def models(self, session: str) -> tuple[str, ...]:
-        """The models of the agent of a conversation, the first one first; ('',) where none is chosen."""
+        """The models of the agent of a conversation, the first one first; ('',) where none is
+        chosen."""
         return self.ground.agent_of(session).models or ("",)
 
     async def run(self, recorded: Recording, wanted: ReplayOptions | None = None) -> Replayed:
-        """Replay it, as it was where nothing is to be tried. Raises ConfigError for what cannot be."""
+        """Replay it, as it was where nothing is to be tried. Raises ConfigError for what cannot
+        be."""
         wanted = wanted or ReplayOptions()
         ground = self.ground
         agent = self.driving(recorded.session, ground.agent_of(recorded.session))
         other: Agent | None = None
         served = dict[str, Skill]()
         if wanted.system or wanted.skills is not None:
-            other = self.driving(recorded.session, self.trying(agent.name, Tried(wanted.system, wanted.skills)))
-            served = Skills((SkillSource("tried", wanted.skills, links=True),)).find() if wanted.skills else {}
+            other = self.driving(
+                recorded.session, self.trying(agent.name, Tried(wanted.system, wanted.skills))
+            )
+            served = (
+                Skills((SkillSource("tried", wanted.skills, links=True),)).find()
+                if wanted.skills
+                else {}
+            )
 
         def serve(call: ToolCall) -> str | None:
             return _served(call, served)
@@ -98,7 +106,9 @@ class Replaying(msgspec.Struct, frozen=True):
         ground = self.ground
         rows = list[Change]()
         request = replace(request, blob=PictureStore(ground.blobs.get, ground.blobs.path).get)
-        paying = Paying(self.budgets, Charge("", "", agent), partial(ground.ids.new, "replay"), rows.extend)
+        paying = Paying(
+            self.budgets, Charge("", "", agent), partial(ground.ids.new, "replay"), rows.extend
+        )
         try:
             return await paid(model, request, paying, self.model)
         finally:

@@ -1,7 +1,7 @@
 """Writes under a question what came of it, wherever it was answered, and takes its buttons away.
 
-It is done once and not again after a crash: whoever presses a button that is left over hears that the question is no
-longer open.
+It is done once and not again after a crash: whoever presses a button that is left over hears that
+the question is no longer open.
 """
 
 from __future__ import annotations
@@ -59,7 +59,10 @@ class Decided:
         session = recorded.session
         event = recorded.event
         match event:
-            case ApprovalAsked(ask_id=ask_id, call_id=call_id) | QuestionAsked(ask_id=ask_id, call_id=call_id):
+            case (
+                ApprovalAsked(ask_id=ask_id, call_id=call_id)
+                | QuestionAsked(ask_id=ask_id, call_id=call_id)
+            ):
                 self._asks[session, call_id] = ask_id
                 if len(self._asks) > OPEN:
                     self._asks.popitem(last=False)
@@ -105,10 +108,16 @@ class Decided:
                 continue
             if state != "sent":
                 return False
-            over = replace(outgoing, key=f"{outgoing.key}:decided", ask=replace(outgoing.ask, decided=words))
+            over = replace(
+                outgoing, key=f"{outgoing.key}:decided", ask=replace(outgoing.ask, decided=words)
+            )
             try:
                 with anyio.fail_after(SEND_S):
                     await channel.edit(sent_id, over, "")
             except (ChannelError, TimeoutError) as error:
-                log.info("what became of a question is not shown at %s: %s", outgoing.address.channel, error)
+                log.info(
+                    "what became of a question is not shown at %s: %s",
+                    outgoing.address.channel,
+                    error,
+                )
         return True

@@ -1,4 +1,5 @@
-"""The anchor file: heads of the sessions' hash chains, noted outside the database, so that a cut-off tail is found."""
+"""The anchor file: heads of the sessions' hash chains, noted outside the database, so that a
+cut-off tail is found."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ class _Line(msgspec.Struct):
 
 
 def read_anchors(path: Path) -> Anchors:
-    """All heads that were noted of each session; for one number the first counts, as what came later would be another
-    history. A line that a crash cut short is left out."""
+    """All heads that were noted of each session; for one number the first counts, as what came
+    later would be another history. A line that a crash cut short is left out."""
     anchors: Anchors = {}
     try:
         lines = path.read_bytes().splitlines()
@@ -39,12 +40,17 @@ def read_anchors(path: Path) -> Anchors:
 
 
 def note_anchors(path: Path, heads: Heads, at: float) -> int:
-    """Append the heads that have changed since they were noted; on disk when it returns. Returns how many.
+    """Append the heads that have changed since they were noted; on disk when it returns. Returns
+    how many.
 
     Raises OSError when it cannot be written.
     """
     known = read_anchors(path)
-    changed = {session: (n, head.hex()) for session, (n, head) in heads.items() if n not in known.get(session, {})}
+    changed = {
+        session: (n, head.hex())
+        for session, (n, head) in heads.items()
+        if n not in known.get(session, {})
+    }
     if changed:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:

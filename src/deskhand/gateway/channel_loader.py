@@ -20,7 +20,8 @@ AGAIN_S = 600.0
 
 
 class Unopened:
-    """Stands where a channel should be that cannot work, and says why to whoever asks. What is owed there waits."""
+    """Stands where a channel should be that cannot work, and says why to whoever asks. What is owed
+    there waits."""
 
     idempotent = False
 
@@ -49,7 +50,9 @@ def open_channels(settings: Settings, blobs: Blobs, clock: Clock) -> tuple[Chann
     return tuple(found)
 
 
-async def introduction(name: str, config: ChannelConfig, settings: Settings, blobs: Blobs) -> Introduction:
+async def introduction(
+    name: str, config: ChannelConfig, settings: Settings, blobs: Blobs
+) -> Introduction:
     """Ask the platform who this bot is. Raises ConfigError, ChannelError, with the next step."""
     channel = _open(name, config, settings, blobs, SystemClock())
     try:
@@ -61,17 +64,23 @@ async def introduction(name: str, config: ChannelConfig, settings: Settings, blo
             await channel.close()
 
 
-def _open(name: str, config: ChannelConfig, settings: Settings, blobs: Blobs, clock: Clock) -> Channel:
+def _open(
+    name: str, config: ChannelConfig, settings: Settings, blobs: Blobs, clock: Clock
+) -> Channel:
     """Raises ConfigError with the next step."""
     kind = config.type or name
     entries = list(entry_points(group=ENTRY_POINTS, name=kind))
     if not entries:
         known = ", ".join(sorted({entry.name for entry in entry_points(group=ENTRY_POINTS)}))
-        raise ConfigError(f"there is no kind of channel {kind!r}; set channels.{name}.type to one of: {known}")
+        raise ConfigError(
+            f"there is no kind of channel {kind!r}; set channels.{name}.type to one of: {known}"
+        )
     try:
         open_ = entries[0].load()
     except ImportError as error:
-        raise ConfigError(f"it is not installed ({error.name} is missing): pip install 'deskhand[{kind}]'") from error
+        raise ConfigError(
+            f"it is not installed ({error.name} is missing): pip install 'deskhand[{kind}]'"
+        ) from error
 
     def secret(variable: str) -> str:
         return settings.environment.get(variable, "")

@@ -1,4 +1,5 @@
-"""Keeps one driver per session, many sessions at once, and wakes those that rest when their time has come."""
+"""Keeps one driver per session, many sessions at once, and wakes those that rest when their time
+has come."""
 
 from __future__ import annotations
 
@@ -24,24 +25,26 @@ WARM_SESSIONS = 500
 WARM_BYTES = 64_000_000
 """So many sessions, and so much of them, are kept in memory while they are at rest."""
 ADOPTED = 1_000
-"""So many sessions that this process would not see to by itself are remembered, because somebody has come for them."""
+"""So many sessions that this process would not see to by itself are remembered, because somebody
+has come for them."""
 FAILURES = 5
 ALONE_S = 60.0
 LOOK_S = 0.02
 LOOK_AGAIN_S = 10.0
-"""What rested when the process began is looked at by then: the clock may have been set back while nothing ran."""
+"""What rested when the process began is looked at by then: the clock may have been set back while
+nothing ran."""
 PAUSES_S = (0.1, 0.3, 1.0, 3.0, 5.0)
 Takes = Callable[[str], bool]
 Up = Callable[[], None]
 Troubled = Callable[[str, DeskhandError, bool], None]
-"""Called with a session, what holds it up, and whether that is for good: then it is left alone until something new
-comes in."""
+"""Called with a session, what holds it up, and whether that is for good: then it is left alone
+until something new comes in."""
 
 
 class SessionSlot:
-    """A session's driver and when to wake it: at `wake_at` by the time of day, or at `tick` by the clock that nobody
-    sets, whichever comes first. Its task stays as long as the driver is warm: to wake one that waits is a tenth of the
-    cost of a new one."""
+    """A session's driver and when to wake it: at `wake_at` by the time of day, or at `tick` by the
+    clock that nobody sets, whichever comes first. Its task stays as long as the driver is warm: to
+    wake one that waits is a tenth of the cost of a new one."""
 
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
@@ -53,9 +56,12 @@ class SessionSlot:
 
 
 class Dispatch:
-    """Drives sessions. `make` gives a new driver for a session; `troubled` hears why one is held up."""
+    """Drives sessions. `make` gives a new driver for a session; `troubled` hears why one is held
+    up."""
 
-    def __init__(self, store: Store, make: Callable[[str], Driver], clock: Clock, troubled: Troubled) -> None:
+    def __init__(
+        self, store: Store, make: Callable[[str], Driver], clock: Clock, troubled: Troubled
+    ) -> None:
         self._store = store
         self._make = make
         self._clock = clock
@@ -85,7 +91,8 @@ class Dispatch:
         return session in self._adopted or self._takes(session)
 
     def adopt(self, session: str, *, cut: bool = False) -> None:
-        """Wake this session, and see to it from now on whatever `takes` says of it: somebody has come for it."""
+        """Wake this session, and see to it from now on whatever `takes` says of it: somebody has
+        come for it."""
         if self._tasks is None or not self._takes(session):
             self._adopted[session] = None
             if len(self._adopted) > ADOPTED:
@@ -93,13 +100,17 @@ class Dispatch:
         self.wake(session, cut=cut)
 
     async def run(
-        self, started: Callable[[], None] = lambda: None, takes: Takes = lambda session: True, up: Up = lambda: None
+        self,
+        started: Callable[[], None] = lambda: None,
+        takes: Takes = lambda session: True,
+        up: Up = lambda: None,
     ) -> None:
-        """Take over what is owed and drive for ever. Only the holder of the driver lock may call this. `up` is called
-        before what crashed is driven alone, which may take its time; `started` when all else is driven as well.
+        """Take over what is owed and drive for ever. Only the holder of the driver lock may call
+        this. `up` is called before what crashed is driven alone, which may take its time; `started`
+        when all else is driven as well.
 
-        `takes` tells which sessions to drive; others stay at rest until somebody drives them who does. What comes in
-        through the Door of this process is driven in any case.
+        `takes` tells which sessions to drive; others stay at rest until somebody drives them who
+        does. What comes in through the Door of this process is driven in any case.
         """
         self._takes = takes
         dead = await self._store.take_over(self._clock.now())
@@ -110,7 +121,8 @@ class Dispatch:
             async with anyio.create_task_group() as tasks:
                 up()
                 await self._drive_suspects(tasks)
-                self._tasks = tasks  # from here on `wake` works; what came before is in the list that is read now
+                # from here on `wake` works; what came before is in the list that is read now
+                self._tasks = tasks
                 for row in await self._store.open_sessions():
                     if self.drives(row.session):
                         self._open(row)
@@ -126,14 +138,15 @@ class Dispatch:
                     await self._store.hand_over()
 
     async def drain(self) -> None:
-        """Begin no more, and wait until what is being driven rests. What comes in meanwhile waits for the next run."""
+        """Begin no more, and wait until what is being driven rests. What comes in meanwhile waits
+        for the next run."""
         self._draining = True
         while any(slot.running for slot in self._slots.values()):  # noqa: ASYNC110 -- the bound is the caller's
             await anyio.sleep(LOOK_S)
 
     async def _drive_suspects(self, tasks: TaskGroup) -> None:
-        """What crashed three times is driven by itself until it has got further, so that a fourth crash names the
-        culprit and the others do not wait for longer than that takes."""
+        """What crashed three times is driven by itself until it has got further, so that a fourth
+        crash names the culprit and the others do not wait for longer than that takes."""
         for row in await self._store.open_sessions():
             if row.attempts >= 3 and self.drives(row.session):
                 await self._store.drive_alone(row.session)
@@ -147,7 +160,9 @@ class Dispatch:
 
     async def _is_suspect(self, session: str) -> bool:
         """Whether it has committed nothing since its last crash."""
-        return any(row.session == session and row.attempts for row in await self._store.open_sessions())
+        return any(
+            row.session == session and row.attempts for row in await self._store.open_sessions()
+        )
 
     def _open(self, row: OpenSession) -> None:
         if row.wake_at is None:
@@ -157,7 +172,8 @@ class Dispatch:
             slot.wake_at, slot.tick = row.wake_at, self._clock.monotonic() + LOOK_AGAIN_S
 
     def wake(self, session: str, *, cut: bool = False) -> None:
-        """Drive the session now, or tell its driver that there is news; `cut` ends what it is waiting for outside."""
+        """Drive the session now, or tell its driver that there is news; `cut` ends what it is
+        waiting for outside."""
         if self._tasks is None:
             return
         slot = self._slot(session)
@@ -170,8 +186,11 @@ class Dispatch:
             return
         self.start(self._reserved(session))
 
-    def reserve(self, session: str, inbound: Inbound, principal: Principal) -> tuple[SessionSlot, First] | None:
-        """A warm session at rest and the commit that takes this message in, held until `start` or `release`."""
+    def reserve(
+        self, session: str, inbound: Inbound, principal: Principal
+    ) -> tuple[SessionSlot, First] | None:
+        """A warm session at rest and the commit that takes this message in, held until `start` or
+        `release`."""
         slot = self._slots.get(session)
         if self._tasks is None or self._draining or slot is None or slot.running or slot.stale:
             return None
@@ -198,7 +217,8 @@ class Dispatch:
         return state.turn if state else None
 
     def working(self) -> Iterator[tuple[str, Turn]]:
-        """The sessions that are being driven for somebody now, with their turns; those that rest are not."""
+        """The sessions that are being driven for somebody now, with their turns; those that rest
+        are not."""
         for session, slot in list(self._slots.items()):
             if slot.running and (turn := self.turn(session)) is not None:
                 yield session, turn
@@ -232,7 +252,8 @@ class Dispatch:
         return slot
 
     def _weigh(self, slot: SessionSlot) -> None:
-        """Note how much memory a session takes that has been driven, and make room where it is too much."""
+        """Note how much memory a session takes that has been driven, and make room where it is too
+        much."""
         size_bytes = slot.driver.size_bytes
         self._warm_bytes += size_bytes - slot.size_bytes
         slot.size_bytes = size_bytes
@@ -240,11 +261,14 @@ class Dispatch:
             self._make_room(slot)
 
     def _make_room(self, keep: SessionSlot) -> None:
-        """Let go of the sessions at rest that were driven longest ago, until the others fit. One that is to be woken at
-        a time stays known, and is read from the log again then."""
+        """Let go of the sessions at rest that were driven longest ago, until the others fit. One
+        that is to be woken at a time stays known, and is read from the log again then."""
         waiting = sum(1 for slot in self._slots.values() if slot.wake_at is not None)
         for session, slot in list(self._slots.items()):
-            if len(self._slots) - waiting <= self.most_sessions and self._warm_bytes <= self.most_bytes:
+            if (
+                len(self._slots) - waiting <= self.most_sessions
+                and self._warm_bytes <= self.most_bytes
+            ):
                 return
             if slot.running or slot is keep:
                 continue
@@ -291,7 +315,11 @@ class Dispatch:
                 except Exception as error:
                     failures, reason = failures + 1, f"{type(error).__name__}: {str(error)[:300]}"
                     if failures == 2 * FAILURES or isinstance(error, StoreCorrupt):
-                        told = error if isinstance(error, DeskhandError) else DeskhandError(f"It broke ({reason}).")
+                        told = (
+                            error
+                            if isinstance(error, DeskhandError)
+                            else DeskhandError(f"It broke ({reason}).")
+                        )
                         self._troubled(slot.driver.session, told, True)
                     log.exception("driving %s failed", slot.driver.session)
                     await anyio.sleep(PAUSES_S[min(failures, 4)] if failures < FAILURES else 0)
@@ -316,5 +344,7 @@ class Dispatch:
                 if left_s <= 0:
                     self.wake(session)
             self._alarm = anyio.Event()
-            with anyio.move_on_after(min([60.0, *(left_s for left_s in rests.values() if left_s > 0)])):
+            with anyio.move_on_after(
+                min([60.0, *(left_s for left_s in rests.values() if left_s > 0)])
+            ):
                 await self._alarm.wait()

@@ -66,12 +66,12 @@ _COMMAND = re.compile(r"(/)(\w{1,64})(?:\s+(.*))?|(!)(\w\S*)(?:\s+(.*))?", re.DO
 
 
 class Access(msgspec.Struct, frozen=True):
-    """Who may come in, and to whom. `authorise` resolves the sender, None for a stranger; `route` names the agent, and
-    `may_talk` says whether it is for them. `unpack` opens the files in a message for a session. `note` writes down that
-    somebody asked for what is not theirs. `bots` tells whether bots may write on a channel, `rounds` counts theirs.
-    `check` says what speaks against somebody's setting options of a session (''
-    for nothing). `zone` is where messages are dated, `prompt` what the agent of a session is told. `redact` takes
-    secrets out."""
+    """Who may come in, and to whom. `authorise` resolves the sender, None for a stranger; `route`
+    names the agent, and `may_talk` says whether it is for them. `unpack` opens the files in a
+    message for a session. `note` writes down that somebody asked for what is not theirs. `bots`
+    tells whether bots may write on a channel, `rounds` counts theirs. `check` says what speaks
+    against somebody's setting options of a session ('' for nothing). `zone` is where messages are
+    dated, `prompt` what the agent of a session is told. `redact` takes secrets out."""
 
     authorise: Callable[[Inbound], Principal | None]
     route: Callable[[Inbound], str]
@@ -89,10 +89,14 @@ class Access(msgspec.Struct, frozen=True):
 class LocalDoor:
     """The Door of this process. It implements `types.door.Door`."""
 
-    def __init__(self, store: Store, dispatch: Dispatch, feed: Feed, access: Access, clock: Clock, ids: Ids) -> None:
+    def __init__(
+        self, store: Store, dispatch: Dispatch, feed: Feed, access: Access, clock: Clock, ids: Ids
+    ) -> None:
         self._store = store
         self._dispatch = dispatch
-        self._source = FeedSource(store, feed, lambda: dispatch.driving, dispatch.snapshot, access.note)
+        self._source = FeedSource(
+            store, feed, lambda: dispatch.driving, dispatch.snapshot, access.note
+        )
         self._access = access
         self._clock = clock
         self._ids = ids
@@ -101,7 +105,8 @@ class LocalDoor:
         self._own: dict[int, None] = {}  # in the order in which they came
 
     def took(self, inbox_id: int) -> bool:
-        """Whether this row came in here, and not through another process. Asked once for each row."""
+        """Whether this row came in here, and not through another process. Asked once for each
+        row."""
         own = inbox_id in self._own
         self._own.pop(inbox_id, None)
         return own
@@ -110,15 +115,23 @@ class LocalDoor:
         principal = self._access.authorise(inbound)
         if principal is None:
             return Receipt("refused", reason=f"{inbound.sender!r} is not known here")
-        # An answer may help a turn to its end; and a platform may have been told already that we have its message.
+        # An answer may help a turn to its end; and a platform may have been told already that we
+        # have its message.
         over_http = inbound.address.channel in CHOSEN
         if self._dispatch.draining and over_http and isinstance(inbound.body, Said | Edit):
-            raise Ending("Deskhand is ending or starting again: nothing was taken in, so send it again in a moment")
+            raise Ending(
+                "Deskhand is ending or starting again: nothing was taken in, so send it "
+                "again in a moment"
+            )
         return await self._take_in(inbound, principal)
 
     async def _take_in(self, inbound: Inbound, principal: Principal) -> Receipt:
         own = session_key(self._access.route(inbound), inbound.address)
-        session = inbound.session or await self._meant(inbound, principal, own) or self._places.now(own, inbound)
+        session = (
+            inbound.session
+            or await self._meant(inbound, principal, own)
+            or self._places.now(own, inbound)
+        )
         if refused := await self._refused(principal, inbound, session):
             return Receipt("refused", reason=refused)
         if inbound.by_program:
@@ -143,7 +156,10 @@ class LocalDoor:
     def _told_by_its_name(self, session: str) -> str:
         """Why no conversation may be called so, '' where it may: its name is in every list."""
         if found := secret_in(session, self._access.redact):
-            return f"the name of the conversation holds the value of a secret ({found}): choose another"
+            return (
+                f"the name of the conversation holds the value of a secret ({found}): choose "
+                "another"
+            )
         self._named[session] = None
         if len(self._named) > NAMES:
             del self._named[next(iter(self._named))]
@@ -153,12 +169,15 @@ class LocalDoor:
         """Why this bot is not heard now, '' where it is."""
         channel = inbound.address.channel
         if not self._access.bots(channel):
-            return f"bots are not heard here; `deskhand config set channels.{channel}.bots true` lets them write"
+            return (
+                f"bots are not heard here; `deskhand config set channels.{channel}.bots true` "
+                "lets them write"
+            )
         return await self._access.rounds.begin(f"a bot on {channel}")
 
     async def _meant(self, inbound: Inbound, principal: Principal, own: str) -> str:
-        """The conversation that asked, or that is replied to, '' for neither. An answer given by a button is for the
-        one that asked, whatever was chosen in that chat since."""
+        """The conversation that asked, or that is replied to, '' for neither. An answer given by a
+        button is for the one that asked, whatever was chosen in that chat since."""
         if not isinstance(inbound.body, Answer):
             return await self._replied_to(inbound, principal)
         asked = await self._store.session_of_ask(inbound.body.ask_id)
@@ -166,11 +185,14 @@ class LocalDoor:
         return asked if here or (asked and await self._store.may_see(principal, asked)) else ""
 
     async def _replied_to(self, inbound: Inbound, principal: Principal) -> str:
-        """The conversation in which the message was said that this one replies to, '' for none: it may have come from
-        elsewhere. Only theirs, and never in a group, where others would read of it."""
+        """The conversation in which the message was said that this one replies to, '' for none: it
+        may have come from elsewhere. Only theirs, and never in a group, where others would read of
+        it."""
         if not inbound.reply_to or inbound.address.group:
             return ""
-        for (session,) in await self._store.rows("outbox_said", (inbound.address.channel, inbound.reply_to)):
+        for (session,) in await self._store.rows(
+            "outbox_said", (inbound.address.channel, inbound.reply_to)
+        ):
             if await self._store.may_see(principal, session):
                 return str(session)
         return ""
@@ -182,10 +204,16 @@ class LocalDoor:
         message = body.message if isinstance(body, Said | Edit | Rewind | ToolResults) else None
         if isinstance(body, Said) and body.earlier and (wrong := _too_long(body.earlier)):
             return wrong
-        if isinstance(body, ToolResults) and (size := sum(len(each.text) for each in body.results)) > TEXT_CHARS:
+        if (
+            isinstance(body, ToolResults)
+            and (size := sum(len(each.text) for each in body.results)) > TEXT_CHARS
+        ):
             return f"the results have {size:,} characters; at most {TEXT_CHARS:,} fit"
         if message is not None and (size := _chars(message)) > TEXT_CHARS:
-            return f"the message has {size:,} characters; at most {TEXT_CHARS:,} fit. Send it as a file, or in parts"
+            return (
+                f"the message has {size:,} characters; at most {TEXT_CHARS:,} fit. Send it as a "
+                "file, or in parts"
+            )
         return ""
 
     async def _unpacked(self, inbound: Inbound, session: str) -> Inbound:
@@ -195,13 +223,17 @@ class LocalDoor:
         message = body.message if isinstance(body, Said | Rewind) else None
         if message is None or not any(isinstance(part, File) for part in message.parts):
             return inbound
-        if await self._store.rows("inbox_find", (place.channel, place.account, inbound.external_id)):
-            return inbound  # it was accepted before: what has become of its files is the agent's business
+        if await self._store.rows(
+            "inbox_find", (place.channel, place.account, inbound.external_id)
+        ):
+            # it was accepted before: what has become of its files is the agent's business
+            return inbound
         opened = await self._access.unpack(session, message)
         return replace(inbound, body=replace(body, message=opened))
 
     async def _refused(self, principal: Principal, inbound: Inbound, session: str) -> str:
-        """Why this may not come from them, '' if it may. It is one question for every kind of thing."""
+        """Why this may not come from them, '' if it may. It is one question for every kind of
+        thing."""
         agent = session.partition("/")[0]
         if not may_send(principal, inbound.body) or not self._access.may_talk(principal, agent):
             await self._access.note(principal, "write to agent", agent)
@@ -213,8 +245,8 @@ class LocalDoor:
         return ""
 
     async def _may_write(self, principal: Principal, session: str, address: Address) -> bool:
-        """In a conversation that they take part in, or that is theirs to begin: nobody waits in the place of another
-        for them to come."""
+        """In a conversation that they take part in, or that is theirs to begin: nobody waits in the
+        place of another for them to come."""
         if await self._store.may_see(principal, session):
             return True
         if (await self._store.rows("session_has_members", (session,)))[0][0]:
@@ -222,7 +254,8 @@ class LocalDoor:
         return is_own(principal, session) or address.channel not in (*CHOSEN, "door")
 
     async def _accept(self, inbound: Inbound, principal: Principal, session: str) -> Receipt:
-        """Store it and wake its session. Once begun it is not cut off: who was accepted is also driven."""
+        """Store it and wake its session. Once begun it is not cut off: who was accepted is also
+        driven."""
         with anyio.CancelScope(shield=True):
             accepted = await self._store_it(inbound, principal, session)
         if accepted.duplicate:
@@ -251,10 +284,14 @@ class LocalDoor:
                 self._dispatch.adopt(session, cut=cuts(inbound.body, inbound.when))
         return accepted
 
-    def follow(self, session: str, principal: Principal, after: int = 0) -> AsyncGenerator[Recorded | Progress]:
+    def follow(
+        self, session: str, principal: Principal, after: int = 0
+    ) -> AsyncGenerator[Recorded | Progress]:
         return follow(self._source, session, principal, after)
 
-    def follow_in_batches(self, session: str, principal: Principal, after: int = 0) -> AsyncGenerator[Batch]:
+    def follow_in_batches(
+        self, session: str, principal: Principal, after: int = 0
+    ) -> AsyncGenerator[Batch]:
         return batches(self._source, session, principal, after)
 
     def watch(self, principal: Principal, after_seq: int = 0) -> AsyncGenerator[Recorded]:
@@ -270,21 +307,37 @@ class LocalDoor:
         return await self._accept(inbound, principal, session)
 
     async def rewind(
-        self, session: str, principal: Principal, to_n: int, message: Message | None = None, when: When = "steer"
+        self,
+        session: str,
+        principal: Principal,
+        to_n: int,
+        message: Message | None = None,
+        when: When = "steer",
     ) -> Receipt:
-        return await self._take_in(self._inbound(session, principal, Rewind(to_n, message), when), principal)
+        return await self._take_in(
+            self._inbound(session, principal, Rewind(to_n, message), when), principal
+        )
 
-    async def configure(self, session: str, principal: Principal, options: SessionOptions) -> Receipt:
+    async def configure(
+        self, session: str, principal: Principal, options: SessionOptions
+    ) -> Receipt:
         return await self._take_in(self._inbound(session, principal, Configure(options)), principal)
 
     async def answer(self, ask_id: str, choice: str, principal: Principal) -> Receipt:
         session = await self._store.session_of_ask(ask_id)
         if not session or not await self._store.may_see(principal, session):
-            return Receipt("refused", reason=f"{ask_id!r} is not open any more, or is not yours to answer")
-        return await self._take_in(self._inbound(session, principal, Answer(ask_id, choice)), principal)
+            return Receipt(
+                "refused", reason=f"{ask_id!r} is not open any more, or is not yours to answer"
+            )
+        return await self._take_in(
+            self._inbound(session, principal, Answer(ask_id, choice)), principal
+        )
 
-    def _inbound(self, session: str, principal: Principal, body: Body, when: When = "steer") -> Inbound:
-        """What somebody does who was let in by a surface that names conversations; an answer is read from the log."""
+    def _inbound(
+        self, session: str, principal: Principal, body: Body, when: When = "steer"
+    ) -> Inbound:
+        """What somebody does who was let in by a surface that names conversations; an answer is
+        read from the log."""
         key = self._ids.new("door")
         now = self._clock.now()
         return Inbound(key, Address("web"), principal.id, now, body, session, when=when)
@@ -294,14 +347,23 @@ class LocalDoor:
             await self._access.note(principal, "look at", session)
             raise Refused(f"{session!r} is not yours to see")
         past = RewindView(session, await self._store.events(session), self._access.zone)
-        return moment(past, n, self._access.prompt if "owner" in principal.roles else lambda state: ())
+        return moment(
+            past, n, self._access.prompt if "owner" in principal.roles else lambda state: ()
+        )
 
-    async def branch(self, session: str, principal: Principal, at_n: int, to: str | None = None) -> Receipt:
+    async def branch(
+        self, session: str, principal: Principal, at_n: int, to: str | None = None
+    ) -> Receipt:
         agent = session.partition("/")[0]
-        if not self._access.may_talk(principal, agent) or not await self._store.may_see(principal, session):
+        if not self._access.may_talk(principal, agent) or not await self._store.may_see(
+            principal, session
+        ):
             await self._access.note(principal, "branch", session)
             return Receipt("refused", reason=f"{session!r} is not yours to branch")
-        if to and (to.partition("/")[0] != agent or not await self._may_write(principal, to, Address("web"))):
+        if to and (
+            to.partition("/")[0] != agent
+            or not await self._may_write(principal, to, Address("web"))
+        ):
             wrong = f"{to!r} cannot begin as a branch: name it {agent}/web:{principal.id}:NAME"
             return Receipt("refused", reason=wrong)
         if to and (wrong := self._told_by_its_name(to)):
@@ -324,9 +386,9 @@ def cuts(body: Body, when: When) -> bool:
 
 
 def labelled(message: Message, principal: Principal, *, by_program: bool = False) -> Message:
-    """The message with whose word each part is. What its sender typed is theirs. All else they may have from elsewhere:
-    it is from outside, and so is a text of which the channel says so, and all that a program wrote. No channel makes
-    more of a part than that."""
+    """The message with whose word each part is. What its sender typed is theirs. All else they may
+    have from elsewhere: it is from outside, and so is a text of which the channel says so, and all
+    that a program wrote. No channel makes more of a part than that."""
     mine = label_of(principal)
     parts = list[Part]()
     if by_program:
@@ -338,7 +400,9 @@ def labelled(message: Message, principal: Principal, *, by_program: bool = False
             known = (
                 part
                 if _passed_on(part)
-                else replace(part, label=Label("untrusted", source=_what(part, principal), by=mine.by))
+                else replace(
+                    part, label=Label("untrusted", source=_what(part, principal), by=mine.by)
+                )
             )
             parts.append(replace(known, shown="") if isinstance(known, File) else known)
         else:
@@ -359,7 +423,8 @@ def _passed_on(part: Text | Image | Audio | File) -> bool:
 
 
 def _read(body: Body, principal: Principal, *, by_program: bool = False) -> Body:
-    """The body as it enters: text cleaned, parts labelled, a command recognised. A bot gives no commands."""
+    """The body as it enters: text cleaned, parts labelled, a command recognised. A bot gives no
+    commands."""
     if isinstance(body, Said) and by_program:
         return replace(body, message=labelled(body.message, principal, by_program=True))
     if isinstance(body, Edit):
@@ -367,7 +432,11 @@ def _read(body: Body, principal: Principal, *, by_program: bool = False) -> Body
     if isinstance(body, Rewind) and body.message is not None:
         return Rewind(body.to_n, labelled(body.message, principal))
     if isinstance(body, Configure):
-        texts = {name: clean(text) for name, text in asdict(body.options).items() if isinstance(text, str)}
+        texts = {
+            name: clean(text)
+            for name, text in asdict(body.options).items()
+            if isinstance(text, str)
+        }
         return Configure(replace(body.options, **texts))
     if isinstance(body, ToolResults):
         message = labelled(body.message, principal) if body.message is not None else None
@@ -395,8 +464,9 @@ def _told_by_program(body: Said, principal: Principal) -> Said:
 
 
 def _from_program(message: Message, principal: Principal) -> Message:
-    """A message as a program tells it: what the person typed is theirs, all else is from outside. What it says an
-    assistant said may quote a page that was read for an earlier request, and nothing here knows of that."""
+    """A message as a program tells it: what the person typed is theirs, all else is from outside.
+    What it says an assistant said may quote a page that was read for an earlier request, and
+    nothing here knows of that."""
     if message.role == "user":
         return labelled(message, principal)
     parts: list[Part] = []
@@ -426,16 +496,21 @@ def _too_long(earlier: Sequence[Message]) -> str:
     if len(earlier) > HISTORY_MESSAGES:
         return f"the history has {len(earlier):,} messages; at most {HISTORY_MESSAGES:,} fit"
     size = sum(map(_chars, earlier))
-    return f"the history has {size:,} characters; at most {HISTORY_CHARS:,} fit" if size > HISTORY_CHARS else ""
+    return (
+        f"the history has {size:,} characters; at most {HISTORY_CHARS:,} fit"
+        if size > HISTORY_CHARS
+        else ""
+    )
 
 
 def _command(text: str, body: Said, principal: Principal) -> Command | None:
     """The command that a message with this text is, None if it is none.
 
-    `!` directly before a word is always one, known or not, up to the next blank: such a message never reaches the
-    model. Only beside a file are unknown words its caption, lest the file be lost. After `/` an unknown word alone is
-    one; with more words it is text, such as a path. `/yes` and `!once` are answers, and no commands. What a program
-    asks is one only where it names a command that there is.
+    `!` directly before a word is always one, known or not, up to the next blank: such a message
+    never reaches the model. Only beside a file are unknown words its caption, lest the file be
+    lost. After `/` an unknown word alone is one; with more words it is text, such as a path. `/yes`
+    and `!once` are answers, and no commands. What a program asks is one only where it names a
+    command that there is.
     """
     match = _COMMAND.fullmatch(text)
     if match is None:

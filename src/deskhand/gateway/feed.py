@@ -20,19 +20,20 @@ from ..types.identity import Principal
 
 BACKLOG = 256
 EVENTS = 16
-"""Items, and events among them, that a follower may lag behind before it is sent back to the log: a page is small,
-and what many readers have in mind is not."""
+"""Items, and events among them, that a follower may lag behind before it is sent back to the log: a
+page is small, and what many readers have in mind is not."""
 PAGE = 64
 POLL_S = 0.05
 SLOW_POLL_S = 1.0
-"""How often the log is looked at where another process drives: alone, and beside a tap that flows."""
+"""How often the log is looked at where another process drives: alone, and beside a tap that
+flows."""
 Batch = Sequence[Recorded | Progress]
 _OF_TOOLS = ("tool_output", "tool_result")
 
 
 class Follower:
-    """One reader's queue. When it overflows the items are dropped and `lost` is set: the log has the events. System
-    prompts are left out unless the reader sees them."""
+    """One reader's queue. When it overflows the items are dropped and `lost` is set: the log has
+    the events. System prompts are left out unless the reader sees them."""
 
     def __init__(self, *, sees_prompts: bool = False) -> None:
         self._sees_prompts = sees_prompts
@@ -40,7 +41,9 @@ class Follower:
         self._events = 0
         self.lost = False
         self.failed: DeskhandError | None = None
-        self._waiter: asyncio.Future[None] | None = None  # an Event costs more, for every piece of every answer
+        self._waiter: asyncio.Future[None] | None = (
+            None  # an Event costs more, for every piece of every answer
+        )
 
     def put(self, item: Recorded | Progress) -> None:
         self._events += isinstance(item, Recorded)
@@ -65,13 +68,16 @@ class Follower:
             self._waiter.set_result(None)
 
     def take(self, n: int) -> Recorded | Progress | None:
-        """The next item behind event n. None where there is nothing more, or a gap: then the log must be read."""
+        """The next item behind event n. None where there is nothing more, or a gap: then the log
+        must be read."""
         while self.items:
             item = self.items.popleft()
             if isinstance(item, Progress):
                 if item.kind == "prompt" and not self._sees_prompts:
                     continue
-                if item.n > n or (item.kind in _OF_TOOLS and item.n == n):  # it counts from the event it follows
+                if item.n > n or (
+                    item.kind in _OF_TOOLS and item.n == n
+                ):  # it counts from the event it follows
                     return item
                 continue
             self._events -= 1
@@ -121,7 +127,8 @@ class Tap(Protocol):
         ...
 
     async def open(self, n: int) -> None:
-        """Have what comes after event n put to the follower, if that is possible now. Cheap to call again."""
+        """Have what comes after event n put to the follower, if that is possible now. Cheap to call
+        again."""
         ...
 
     def close(self) -> None: ...
@@ -159,7 +166,8 @@ class Feed:
                 bell.ring()
 
     def trouble(self, session: str, error: DeskhandError, for_good: bool) -> None:
-        """Tell the session's followers what holds it up; where that is for good, following ends with the error."""
+        """Tell the session's followers what holds it up; where that is for good, following ends
+        with the error."""
         if for_good:
             for follower in self._followers.get(session, ()):
                 follower.fail(error)
@@ -193,9 +201,10 @@ Noting = Callable[[Principal, str, str], Awaitable[None]]
 
 
 class FeedSource(msgspec.Struct, frozen=True):
-    """Where a follower reads. `driving` tells whether this process writes the session's events; while another one
-    does, the store is looked at, and what happens in between comes through a tap. `snapshot` is what the model has said
-    in a call that is going on. `note` hears of who was refused."""
+    """Where a follower reads. `driving` tells whether this process writes the session's events;
+    while another one does, the store is looked at, and what happens in between comes through a tap.
+    `snapshot` is what the model has said in a call that is going on. `note` hears of who was
+    refused."""
 
     store: Store
     feed: Feed
@@ -207,10 +216,11 @@ class FeedSource(msgspec.Struct, frozen=True):
 async def follow(
     source: FeedSource, session: str, principal: Principal, after: int
 ) -> AsyncGenerator[Recorded | Progress]:
-    """The session's events after number `after`, then what comes, for ever: each event once, in order, without a gap.
+    """The session's events after number `after`, then what comes, for ever: each event once, in
+    order, without a gap.
 
-    System prompts are shown to owners alone. Raises Refused when the session is not the principal's to see, and what
-    the session cannot go on from.
+    System prompts are shown to owners alone. Raises Refused when the session is not the principal's
+    to see, and what the session cannot go on from.
     """
     async with aclosing(batches(source, session, principal, after)) as found:
         async for batch in found:
@@ -218,8 +228,11 @@ async def follow(
                 yield item
 
 
-async def batches(source: FeedSource, session: str, principal: Principal, after: int) -> AsyncGenerator[Batch]:
-    """The same, and each time all that there is: at most a page of the log, or what a follower may lag behind."""
+async def batches(
+    source: FeedSource, session: str, principal: Principal, after: int
+) -> AsyncGenerator[Batch]:
+    """The same, and each time all that there is: at most a page of the log, or what a follower may
+    lag behind."""
     store = source.store
     n = after
     stale = True
@@ -237,7 +250,9 @@ async def batches(source: FeedSource, session: str, principal: Principal, after:
                 stale = False
                 follower.lost = False
                 told = False
-                version = -1 if source.driving() else store.version()  # what this process writes, it hears of
+                version = (
+                    -1 if source.driving() else store.version()
+                )  # what this process writes, it hears of
                 more = True
                 while more and (page := await store.events(session, n, PAGE)):
                     n = page[-1].n
@@ -263,9 +278,12 @@ async def batches(source: FeedSource, session: str, principal: Principal, after:
                 stale = not driving and version != store.version()
 
 
-async def watch(source: FeedSource, principal: Principal, after_seq: int) -> AsyncGenerator[Recorded]:
-    """What happened after `after_seq` in the sessions that the principal may see, then what happens, for ever. Each
-    event once and in order; one of a session that they take part in only later is left out."""
+async def watch(
+    source: FeedSource, principal: Principal, after_seq: int
+) -> AsyncGenerator[Recorded]:
+    """What happened after `after_seq` in the sessions that the principal may see, then what
+    happens, for ever. Each event once and in order; one of a session that they take part in only
+    later is left out."""
     store = source.store
     seq = after_seq
     with source.feed.watching() as bell:

@@ -1,4 +1,5 @@
-"""What the process that drives does beside: hears what others accepted, notes the heads of the chains, clears away."""
+"""What the process that drives does beside: hears what others accepted, notes the heads of the
+chains, clears away."""
 
 from __future__ import annotations
 
@@ -57,8 +58,11 @@ def _note(path: Path, heads: Heads, clock: Clock) -> None:
         log.warning("the anchor file is not written: %s", error)
 
 
-async def sweep(store: Store, blobs: Blobs, clock: Clock, forget: Callable[[], Awaitable[None]]) -> None:
-    """Now and then let go of what is too old, and remove the files of blobs that nothing names any more."""
+async def sweep(
+    store: Store, blobs: Blobs, clock: Clock, forget: Callable[[], Awaitable[None]]
+) -> None:
+    """Now and then let go of what is too old, and remove the files of blobs that nothing names any
+    more."""
     while True:
         await forget()
         before = _ahead_s(clock)
@@ -67,8 +71,8 @@ async def sweep(store: Store, blobs: Blobs, clock: Clock, forget: Callable[[], A
 
 
 async def collect(store: Store, blobs: Blobs, clock: Clock, before: float) -> None:
-    """Remove these files, unless the clock was set since it was so far ahead of the one that nobody sets: then what was
-    just stored may look old."""
+    """Remove these files, unless the clock was set since it was so far ahead of the one that nobody
+    sets: then what was just stored may look old."""
     if abs(_ahead_s(clock) - before) < SET_S:
         await anyio.to_thread.run_sync(blobs.collect, store.blob_used, clock.now())
 

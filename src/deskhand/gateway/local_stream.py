@@ -1,7 +1,9 @@
-"""Live events for terminals beside the process that drives: a Unix socket that only the same user can reach.
+"""Live events for terminals beside the process that drives: a Unix socket that only the same user
+can reach.
 
-One line of JSON is asked (`SocketRequest`), and lines of JSON (`SocketFrame`) are answered. The log stays the truth:
-whoever follows reads it too, so that nothing is lost or said twice when the socket is away, slow, or dies.
+One line of JSON is asked (`SocketRequest`), and lines of JSON (`SocketFrame`) are answered. The log
+stays the truth: whoever follows reads it too, so that nothing is lost or said twice when the socket
+is away, slow, or dies.
 """
 
 from __future__ import annotations
@@ -40,8 +42,9 @@ PATH_BYTES = 100
 
 
 class SocketRequest(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is wanted: the events of `session` after number `after`, as `principal` may see them; without a session,
-    the health. The user who can open the socket can read the whole log, so the principal is believed."""
+    """What is wanted: the events of `session` after number `after`, as `principal` may see them;
+    without a session, the health. The user who can open the socket can read the whole log, so the
+    principal is believed."""
 
     session: str = ""
     principal: Principal | None = None
@@ -76,9 +79,11 @@ def _short(path: Path) -> Iterator[str]:
         os.close(fd)
 
 
-async def serve(path: Path, follow: Follow, health: Callable[[], Awaitable[Health]], uid: int | None = None) -> None:
-    """Answer on the socket for ever, to processes of this user (ours, if none is given). Only the holder of the driver
-    lock may call this. Raises OSError."""
+async def serve(
+    path: Path, follow: Follow, health: Callable[[], Awaitable[Health]], uid: int | None = None
+) -> None:
+    """Answer on the socket for ever, to processes of this user (ours, if none is given). Only the
+    holder of the driver lock may call this. Raises OSError."""
     user = os.getuid() if uid is None else uid
 
     async def answer(stream: UnixStream) -> None:
@@ -94,15 +99,20 @@ async def serve(path: Path, follow: Follow, health: Callable[[], Awaitable[Healt
 
 
 def _is_of(user: int, stream: UnixStream) -> bool:
-    """Whether whoever is at the other end is this user. Where the kernel does not say, the modes of the file do."""
+    """Whether whoever is at the other end is this user. Where the kernel does not say, the modes of
+    the file do."""
     peer = getattr(socket, "SO_PEERCRED", None)
     if peer is None:
         return True
-    _, uid, _ = struct.unpack("3i", stream.raw.getsockopt(socket.SOL_SOCKET, peer, struct.calcsize("3i")))
+    _, uid, _ = struct.unpack(
+        "3i", stream.raw.getsockopt(socket.SOL_SOCKET, peer, struct.calcsize("3i"))
+    )
     return bool(uid == user)
 
 
-async def _answer(stream: UnixStream, follow: Follow, health: Callable[[], Awaitable[Health]]) -> None:
+async def _answer(
+    stream: UnixStream, follow: Follow, health: Callable[[], Awaitable[Health]]
+) -> None:
     try:
         with anyio.fail_after(ASK_S):
             asked = await BufferedByteReceiveStream(stream).receive_until(b"\n", ASK_BYTES)
@@ -128,7 +138,9 @@ async def _answer(stream: UnixStream, follow: Follow, health: Callable[[], Await
             tasks.cancel_scope.cancel()
 
         tasks.start_soon(hung_up)
-        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # inside, where no group wraps them
+        with suppress(
+            anyio.BrokenResourceError, anyio.ClosedResourceError
+        ):  # inside, where no group wraps them
             await _tell(stream, ask, follow)
         tasks.cancel_scope.cancel()
 
@@ -139,7 +151,10 @@ async def _tell(stream: UnixStream, ask: SocketRequest, follow: Follow) -> None:
     try:
         async with aclosing(follow(ask.session, ask.principal, ask.after)) as items:
             async for item in items:
-                await _send(stream, SocketFrame(item) if isinstance(item, Recorded) else SocketFrame(progress=item))
+                await _send(
+                    stream,
+                    SocketFrame(item) if isinstance(item, Recorded) else SocketFrame(progress=item),
+                )
     except DeskhandError as error:
         await _send(stream, SocketFrame(error=str(error)))
 
@@ -168,7 +183,9 @@ class _Lines(asyncio.Protocol):
                 if line.error:
                     self._follower.fail(DeskhandError(line.error))
                 elif (item := line.recorded or line.progress) is not None:
-                    self._partial = item.n if isinstance(item, Progress) and item.kind in _TEXTS else 0
+                    self._partial = (
+                        item.n if isinstance(item, Progress) and item.kind in _TEXTS else 0
+                    )
                     self._follower.put(item)
         except msgspec.MsgspecError as error:  # another version of ours drives
             log.info("the live events of the other process cannot be read: %s", error)
@@ -178,7 +195,9 @@ class _Lines(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.transport = None
-        if self._partial:  # nobody will finish that sentence; if it is in the log by now, this is dropped
+        if (
+            self._partial
+        ):  # nobody will finish that sentence; if it is in the log by now, this is dropped
             self._follower.put(Progress("reset", self._partial))
         self._follower.lose()
 
@@ -188,7 +207,8 @@ class _Lines(asyncio.Protocol):
 
 
 class SocketTap:
-    """The live events of one session for one follower in a process that does not drive. Nothing depends on it."""
+    """The live events of one session for one follower in a process that does not drive. Nothing
+    depends on it."""
 
     def __init__(self, path: Path, session: str, principal: Principal, follower: Follower) -> None:
         self._path = path
@@ -203,7 +223,8 @@ class SocketTap:
         return self._lines is not None and self._lines.transport is not None
 
     async def open(self, n: int) -> None:
-        """Have the events after number n come in, where somebody gives them; tried once in AGAIN_S."""
+        """Have the events after number n come in, where somebody gives them; tried once in
+        AGAIN_S."""
         if self.flows or monotonic() - self._tried_at < AGAIN_S:
             return
         self._tried_at = monotonic()
@@ -228,8 +249,16 @@ async def ask_health(path: Path) -> Health | None:
         with anyio.fail_after(ASK_S), _short(path) as short:
             async with connect_unix(short) as stream:
                 await stream.send(_encode(SocketRequest()) + b"\n")
-                return _decode(await BufferedByteReceiveStream(stream).receive_until(b"\n", LINE_BYTES)).health
-    except (OSError, TimeoutError, anyio.EndOfStream, anyio.BrokenResourceError, anyio.IncompleteRead):
+                return _decode(
+                    await BufferedByteReceiveStream(stream).receive_until(b"\n", LINE_BYTES)
+                ).health
+    except (
+        OSError,
+        TimeoutError,
+        anyio.EndOfStream,
+        anyio.BrokenResourceError,
+        anyio.IncompleteRead,
+    ):
         return None
     except msgspec.MsgspecError:
         return None

@@ -1,8 +1,9 @@
-"""Counts rounds that no person began, over all surfaces and agents, so that machines do not talk for ever.
+"""Counts rounds that no person began, over all surfaces and agents, so that machines do not talk
+for ever.
 
-A round is a turn that another program opens: a bot that writes, an event that sets a job off, a command in the
-background that has ended. Schedules are not counted: they end none of their own rounds sooner. Whatever a person says
-anywhere begins the count anew.
+A round is a turn that another program opens: a bot that writes, an event that sets a job off, a
+command in the background that has ended. Schedules are not counted: they end none of their own
+rounds sooner. Whatever a person says anywhere begins the count anew.
 """
 
 from __future__ import annotations
@@ -32,17 +33,23 @@ class MachineRounds:
         self._since = self._clock.now()
         self._begun = False
         self.counted = True
-        """Whether there may be rounds that a person's word takes away. What was counted before a restart is."""
+        """Whether there may be rounds that a person's word takes away. What was counted before a
+        restart is."""
 
     async def begin(self, what: str) -> str:
-        """Count a round that `what` begins. Returns why it may not begin now, '' where it may. Raises StoreError."""
+        """Count a round that `what` begins. Returns why it may not begin now, '' where it may.
+        Raises StoreError."""
         most = self._most()
         now = self._clock.now()
-        if not self._begun:  # the clock may have been set meanwhile: all before this start counts as of then
+        if (
+            not self._begun
+        ):  # the clock may have been set meanwhile: all before this start counts as of then
             await self._store.change((Change("machine_rounds_are_of", (self._since,)),))
             self._begun = True
         if most:
-            ((count, first),) = await self._store.rows("machine_rounds_since", (now - WINDOW_S, now + WINDOW_S))
+            ((count, first),) = await self._store.rows(
+                "machine_rounds_since", (now - WINDOW_S, now + WINDOW_S)
+            )
             if count >= most:
                 await self._tell(most, first)
                 return (
@@ -68,7 +75,8 @@ class MachineRounds:
         rows = await self._store.rows("machine_rounds_by", (NAMED,))
         named = ", ".join(f"{what} ({count})" for what, count in rows)
         text = (
-            f"Programs have started {most} turn{'s' * (most > 1)} within an hour, and no person any: {named}. "
+            f"Programs have started {most} turn{'s' * (most > 1)} within an hour, and no "
+            f"person any: {named}. "
             "I do not answer programs any more until somebody writes to me, or an hour has passed. "
             "The limit is `machine_rounds` in the configuration."
         )

@@ -1,4 +1,5 @@
-"""Whose word the name of a conversation is: on some surfaces a person chooses it, on others the platform."""
+"""Whose word the name of a conversation is: on some surfaces a person chooses it, on others the
+platform."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ _NUMBERS = re.compile(r"[\d:.+-]*")
 
 
 async def label_of_name(store: Store, session: str) -> Label:
-    """The label of the name of this conversation: of who named it, or where that is not known of all who take part."""
+    """The label of the name of this conversation: of who named it, or where that is not known of
+    all who take part."""
     channel, _, rest = session.partition("/")[2].partition(":")
     if channel in CHOSEN:
         return await label_of_person(store, rest.partition(":")[0])
@@ -29,4 +31,8 @@ async def label_of_name(store: Store, session: str) -> Label:
 async def label_of_person(store: Store, person: str) -> Label:
     """The label of what this person has written down at any time; '' is the owner."""
     roles = [str(role) for (role,) in await store.rows("job_person", (person or OWNER_NAME,))]
-    return LOCAL if "owner" in roles or person in ("", OWNER_NAME) else Label("tool_local", by=(person,))
+    return (
+        LOCAL
+        if "owner" in roles or person in ("", OWNER_NAME)
+        else Label("tool_local", by=(person,))
+    )

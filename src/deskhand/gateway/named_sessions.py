@@ -1,7 +1,8 @@
-"""Several conversations in one chat: `/start NAME` begins one or goes back to it, `/start` to the one without a name.
+"""Several conversations in one chat: `/start NAME` begins one or goes back to it, `/start` to the
+one without a name.
 
-What is written in that chat belongs to it from then on. On surfaces that list conversations nobody needs it: there the
-person opens another one.
+What is written in that chat belongs to it from then on. On surfaces that list conversations nobody
+needs it: there the person opens another one.
 """
 
 from __future__ import annotations
@@ -32,12 +33,15 @@ class Places:
         return f"{own}:{named[0][0]}" if named else own
 
     async def moved(self, own: str, inbound: Inbound) -> tuple[str, Inbound] | None:
-        """Where a `/start` leads, and what is to be handed in there; None where it is none, or came before."""
+        """Where a `/start` leads, and what is to be handed in there; None where it is none, or came
+        before."""
         body = inbound.body
         place = inbound.address
         if not isinstance(body, Command) or body.name != "start" or place.channel in OWN_SURFACES:
             return None
-        if await self._store.rows("inbox_find", (place.channel, place.account, inbound.external_id)):
+        if await self._store.rows(
+            "inbox_find", (place.channel, place.account, inbound.external_id)
+        ):
             return None
         name = body.args.strip().lower()
         if not _NAME.fullmatch(name):

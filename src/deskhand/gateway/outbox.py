@@ -1,4 +1,5 @@
-"""Sends what is owed: in order for each chat, side by side for different ones, and never twice without saying so."""
+"""Sends what is owed: in order for each chat, side by side for different ones, and never twice
+without saying so."""
 
 from __future__ import annotations
 
@@ -24,9 +25,11 @@ TRIES = 12
 SEND_S = 60.0
 LATE_S = 3600.0
 BEGUN_S = 10.0
-"""After a restart nothing waits for longer: by how much the clock was set meanwhile, nobody knows."""
+"""After a restart nothing waits for longer: by how much the clock was set meanwhile, nobody
+knows."""
 LONGEST_S = 3600.0
-"""Nothing is put off for longer, whatever a platform asks. What is due later shows that the clock went back."""
+"""Nothing is put off for longer, whatever a platform asks. What is due later shows that the clock
+went back."""
 DUPLICATE = "may be a duplicate"
 LATE = "late"
 
@@ -55,7 +58,12 @@ class Outbox:
     """The sender of this process."""
 
     def __init__(
-        self, store: Store, channels: Mapping[str, Channel], clock: Clock, drafts: Drafts, render: Render = as_it_stands
+        self,
+        store: Store,
+        channels: Mapping[str, Channel],
+        clock: Clock,
+        drafts: Drafts,
+        render: Render = as_it_stands,
     ) -> None:
         self._store = store
         self._channels = channels
@@ -83,8 +91,8 @@ class Outbox:
             self._running = False
 
     async def drain(self) -> None:
-        """Wait until all that is due has been sent, or is put off. A row whose sending is cut off may have arrived, and
-        would have to be marked as a possible duplicate."""
+        """Wait until all that is due has been sent, or is put off. A row whose sending is cut off
+        may have arrived, and would have to be marked as a possible duplicate."""
         while self._running and (self._busy or await self._is_due()):
             self.poke()
             await anyio.sleep(LOOK_S)
@@ -162,9 +170,14 @@ class Outbox:
         if row.attempts + 1 >= TRIES:
             await self._store.outbox_failed(row.outgoing.key, str(error))
             return
-        pause = min(error.retry_after_s if error.retry_after_s is not None else pause_s(row.attempts + 1), LONGEST_S)
+        pause = min(
+            error.retry_after_s if error.retry_after_s is not None else pause_s(row.attempts + 1),
+            LONGEST_S,
+        )
         state: OutboxState = "pending" if error.unsent and row.state == "pending" else "sending"
-        await self._store.outbox_again(row.outgoing.key, state, self._steady.now() + pause, str(error))
+        await self._store.outbox_again(
+            row.outgoing.key, state, self._steady.now() + pause, str(error)
+        )
 
 
 async def _say(channel: Channel, outgoing: Outgoing, mark: str, draft: Draft | None) -> str:

@@ -1,4 +1,5 @@
-"""The last look at what leaves through a channel: no secret is in it, whatever it was put together from."""
+"""The last look at what leaves through a channel: no secret is in it, whatever it was put together
+from."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ from .outbox import Render
 
 
 def without_secrets(render: Render, redact: Redactor) -> Render:
-    """The same words as `render` gives, without secrets: also those that were none yet when they were committed."""
+    """The same words as `render` gives, without secrets: also those that were none yet when they
+    were committed."""
 
     async def rendered(row: OutboxRow) -> Outgoing:
         return hidden_outgoing(await render(row), redact)

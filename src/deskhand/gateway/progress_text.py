@@ -1,4 +1,5 @@
-"""What is being done, in one line of plain words, for people who wait in a chat. Never what stands in a file."""
+"""What is being done, in one line of plain words, for people who wait in a chat. Never what stands
+in a file."""
 
 from __future__ import annotations
 
@@ -43,14 +44,25 @@ WORDS = {
     REHEARSE: "Trying it out on a copy",
     RUN: "Working on files",
 } | dict.fromkeys(
-    ("manage_tasks", "task_create", "task_get", "task_update", "task_list", "todo_write", "todo_add", "todo_complete"),
+    (
+        "manage_tasks",
+        "task_create",
+        "task_get",
+        "task_update",
+        "task_list",
+        "todo_write",
+        "todo_add",
+        "todo_complete",
+    ),
     "Keeping the list of tasks",
 )
-"""What a tool does, by its name. `{path}` is the name of a file, `{url}` a host; of all else nothing is told."""
+"""What a tool does, by its name. `{path}` is the name of a file, `{url}` a host; of all else
+nothing is told."""
 
 
 def progress_line(calls: Sequence[ToolCall]) -> str:
-    """What these calls do, as Markdown in one line: the first of them, and how many more there are."""
+    """What these calls do, as Markdown in one line: the first of them, and how many more there
+    are."""
     first, *more = dict.fromkeys(map(_words, calls))
     others = f" and {len(more)} more {'things' if len(more) > 1 else 'thing'}" if more else ""
     return f"{first}{others}"
@@ -66,7 +78,9 @@ def _words(call: ToolCall) -> str:
         arguments = {}
     path = str(arguments.get("path") or "")
     url = str(arguments.get("url") or "")
-    return words.format(path=_named(PurePosixPath(path).name) or "a file", url=_named(_host(url)) or "the web")
+    return words.format(
+        path=_named(PurePosixPath(path).name) or "a file", url=_named(_host(url)) or "the web"
+    )
 
 
 def _host(url: str) -> str:

@@ -11,7 +11,8 @@ from ..types.identity import Principal
 
 
 class StandingGrant(msgspec.Struct, frozen=True):
-    """`always` or `never` to exactly this call of this person, which `by` said at `at` (seconds since the epoch)."""
+    """`always` or `never` to exactly this call of this person, which `by` said at `at` (seconds
+    since the epoch)."""
 
     id: str
     verdict: str
@@ -29,9 +30,17 @@ async def grants(store: Store, principal: Principal) -> list[StandingGrant]:
 
 
 async def revoke(store: Store, principal: Principal, beginning: str) -> StandingGrant:
-    """Take back the one whose id begins so: it is asked again. Raises Refused where that is not one of theirs."""
-    found = [grant for grant in await grants(store, principal) if beginning and grant.id.startswith(beginning)]
+    """Take back the one whose id begins so: it is asked again. Raises Refused where that is not one
+    of theirs."""
+    found = [
+        grant
+        for grant in await grants(store, principal)
+        if beginning and grant.id.startswith(beginning)
+    ]
     if len(found) != 1:
-        raise Refused(f"{beginning!r} {'begins more than one' if found else 'is none'} of what you allowed for good")
+        raise Refused(
+            f"{beginning!r} {'begins more than one' if found else 'is none'} of what you "
+            "allowed for good"
+        )
     await store.change((Change("call_grant_drop", (found[0].id,)),))
     return found[0]

@@ -12,16 +12,24 @@ from ..types import events as e
 from ..types.messages import ResultStatus
 from ..types.moment import Judged, Moment, Outcome
 
-_OUTCOMES: dict[ResultStatus, Outcome] = {"denied": "refused", "expired": "expired", "unasked": "unasked"}
+_OUTCOMES: dict[ResultStatus, Outcome] = {
+    "denied": "refused",
+    "expired": "expired",
+    "unasked": "unasked",
+}
 
 
 def moment(past: RewindView, n: int, prompt: Callable[[State], tuple[str, ...]]) -> Moment:
-    """The conversation after event n of this log. Pure, but for the files that `prompt` reads. Raises Refused for an
-    event that there is not, or whose words have been erased."""
+    """The conversation after event n of this log. Pure, but for the files that `prompt` reads.
+    Raises Refused for an event that there is not, or whose words have been erased."""
     rest = past.rest(n)
     state = past.state(n)
-    last = next((each.n for each in reversed(past.log[:n]) if isinstance(each.event, e.TurnEnded)), 0)
-    told = past.state(last - 1) if state.turn is None and last else state  # a prompt is that of a turn
+    last = next(
+        (each.n for each in reversed(past.log[:n]) if isinstance(each.event, e.TurnEnded)), 0
+    )
+    told = (
+        past.state(last - 1) if state.turn is None and last else state
+    )  # a prompt is that of a turn
     return Moment(
         n,
         past.log[n - 1].at if n else 0.0,
@@ -50,22 +58,37 @@ def judged(log: Iterable[e.Recorded]) -> list[Judged]:
             case e.ModelReplied(message=message):
                 done += made.values()
                 made = {
-                    call.id: Judged(n, call.id, call.name, bytes(call.arguments).decode(errors="replace"), "open", "")
+                    call.id: Judged(
+                        n,
+                        call.id,
+                        call.name,
+                        bytes(call.arguments).decode(errors="replace"),
+                        "open",
+                        "",
+                    )
                     for call in message.calls
                 }
             case e.QuestionAsked(call_id=call_id) if call_id in made:
-                made[call_id] = replace(made[call_id], n=n, outcome="allowed", reason="it asks a person")
+                made[call_id] = replace(
+                    made[call_id], n=n, outcome="allowed", reason="it asks a person"
+                )
             case e.ApprovalAsked(calls=calls, ask_id=ask_id, reason=reason):
                 asks[ask_id] = [call.call_id for call in calls if call.call_id in made]
                 for call_id in asks[ask_id]:
                     made[call_id] = replace(made[call_id], n=n, outcome="asked", reason=reason)
-            case e.ApprovalAnswered(ask_id=ask_id, choice=choice, principal=principal) if choice != "each":
+            case e.ApprovalAnswered(ask_id=ask_id, choice=choice, principal=principal) if (
+                choice != "each"
+            ):
                 outcome: Outcome = "approved" if choice in ("once", "always") else "refused"
                 for call_id in asks.get(ask_id, ()):
                     if call_id in made:
-                        made[call_id] = replace(made[call_id], n=n, outcome=outcome, by=f"{principal.id}: {choice}")
+                        made[call_id] = replace(
+                            made[call_id], n=n, outcome=outcome, by=f"{principal.id}: {choice}"
+                        )
             case e.ToolFinished(result=result, allowed=allowed) if result.call_id in made:
-                made[result.call_id] = _finished(made[result.call_id], n, result.status, result.text, allowed)
+                made[result.call_id] = _finished(
+                    made[result.call_id], n, result.status, result.text, allowed
+                )
             case e.CallClosed(call_id=call_id, status=status, reason=reason) if call_id in made:
                 closed: Outcome = "refused" if status == "denied" else "closed"
                 made[call_id] = replace(made[call_id], n=n, outcome=closed, reason=reason)
@@ -78,5 +101,7 @@ def _finished(call: Judged, n: int, status: ResultStatus, text: str, allowed: st
     if status in _OUTCOMES and call.outcome != "refused":
         return replace(call, n=n, outcome=_OUTCOMES[status], reason=text)
     if call.outcome == "open":
-        return replace(call, n=n, outcome="allowed" if allowed else "closed", reason=allowed or text)
+        return replace(
+            call, n=n, outcome="allowed" if allowed else "closed", reason=allowed or text
+        )
     return call

@@ -1,12 +1,14 @@
-"""Shows what is being done while tools run, and an answer while it is written, in a message that becomes the answer.
+"""Shows what is being done while tools run, and an answer while it is written, in a message that
+becomes the answer.
 
-Such a message is a draft: an outbox row in state `drafting`, written before the message is posted and given the
-platform's id after. The answer is written over it, and both rows change in one transaction. So whenever the process
-dies, the next one finds the draft: it goes on in it, completes it, or says that it was broken off. Where nobody knows
-whether a draft was posted, the answer comes with a mark.
+Such a message is a draft: an outbox row in state `drafting`, written before the message is posted
+and given the platform's id after. The answer is written over it, and both rows change in one
+transaction. So whenever the process dies, the next one finds the draft: it goes on in it, completes
+it, or says that it was broken off. Where nobody knows whether a draft was posted, the answer comes
+with a mark.
 
-What is being done stands in a draft of its own, of which nobody is notified. It is taken away when the answer begins,
-or the next question: that is a new message, of which people are notified.
+What is being done stands in a draft of its own, of which nobody is notified. It is taken away when
+the answer begins, or the next question: that is a new message, of which people are notified.
 """
 
 from __future__ import annotations
@@ -55,8 +57,8 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """A draft as the store has it. Without a `platform_id` nobody knows whether it was posted. `of_work`: it tells what
-    is being done."""
+    """A draft as the store has it. Without a `platform_id` nobody knows whether it was posted.
+    `of_work`: it tells what is being done."""
 
     id: int
     platform_id: str
@@ -64,10 +66,12 @@ class Draft(msgspec.Struct, frozen=True):
 
 
 class LiveDraft:
-    """A reply that is being written: event `n` of its session, so far. `of_work`: what is done before that event, while
-    tools run."""
+    """A reply that is being written: event `n` of its session, so far. `of_work`: what is done
+    before that event, while tools run."""
 
-    def __init__(self, session: str, n: int, address: Address, reply_to: str, *, of_work: bool = False) -> None:
+    def __init__(
+        self, session: str, n: int, address: Address, reply_to: str, *, of_work: bool = False
+    ) -> None:
         self.session = session
         self.n = n
         self.address = address
@@ -102,7 +106,9 @@ class LiveDraft:
 class Drafts:
     """All drafts of this process. `channels` are those that can edit."""
 
-    def __init__(self, store: Store, channels: Mapping[str, Channel], clock: Clock, place: Place) -> None:
+    def __init__(
+        self, store: Store, channels: Mapping[str, Channel], clock: Clock, place: Place
+    ) -> None:
         self._store = store
         self._clock = clock
         self._place = place
@@ -163,7 +169,12 @@ class Drafts:
         """Show something from now on; None where that is not done at that place."""
         place = self._place(session)
         channel = self.channels.get(place[0].channel) if place is not None else None
-        if self._tasks is None or place is None or channel is None or not channel.edits_at(place[0]):
+        if (
+            self._tasks is None
+            or place is None
+            or channel is None
+            or not channel.edits_at(place[0])
+        ):
             return None
         live = LiveDraft(session, n, *place, of_work=of_work)
         before = self._live.setdefault(session, [])
@@ -192,8 +203,13 @@ class Drafts:
                 if not live.of_work:
                     await self._end_work(live.session, live.address)
                 await self._keep_showing(live, channel, live.key)
-        except (ChannelError, TimeoutError) as error:  # a preview is dropped; the answer comes in any case
-            log.info("an answer at %s is not shown while it is written: %s", live.address.channel, error)
+        except (
+            ChannelError,
+            TimeoutError,
+        ) as error:  # a preview is dropped; the answer comes in any case
+            log.info(
+                "an answer at %s is not shown while it is written: %s", live.address.channel, error
+            )
         finally:
             live.ended.set()
             lives = self._live.get(live.session, [])
@@ -218,8 +234,12 @@ class Drafts:
             if len(self._free_at) >= PLACES:
                 self._free_at = {each: at for each, at in self._free_at.items() if at > now}
             self._free_at[place] = now + pause_s
-            parts = (Text(text, LOCAL),)  # only the whole answer is judged: until then no address leads anywhere
-            outgoing = Outgoing(key, live.address, parts, live.reply_to, silent=live.of_work, links=())
+            parts = (
+                Text(text, LOCAL),
+            )  # only the whole answer is judged: until then no address leads anywhere
+            outgoing = Outgoing(
+                key, live.address, parts, live.reply_to, silent=live.of_work, links=()
+            )
             if draft is None:
                 draft, posted = await self._post(live, outgoing)
                 if draft is None:
@@ -235,8 +255,8 @@ class Drafts:
                     await self._store.change((Change("draft_posted", (platform_id, draft.id)),))
 
     async def _post(self, live: LiveDraft, outgoing: Outgoing) -> tuple[Draft | None, bool]:
-        """This session's draft, and whether it was posted just now; None while others come first. Raises
-        ChannelError where it cannot be posted, or nobody knows whether it was."""
+        """This session's draft, and whether it was posted just now; None while others come first.
+        Raises ChannelError where it cannot be posted, or nobody knows whether it was."""
         session = live.session
         address = live.address
         async with self._claiming:
@@ -268,12 +288,14 @@ class Drafts:
         for number, platform_id, body in await self._store.rows("draft_before", (session, before)):
             outgoing = _decode(body)
             if outgoing.address == address:
-                return Draft(number, platform_id, _tells_work(outgoing.key) and number not in self._stays)
+                return Draft(
+                    number, platform_id, _tells_work(outgoing.key) and number not in self._stays
+                )
         return None
 
     async def _end_work(self, session: str, address: Address, before: int = 2**62) -> None:
-        """Take away what tells at this place what is being done. Where that cannot be, it becomes a draft like any
-        other. What a connection that broke leaves there is seen to later."""
+        """Take away what tells at this place what is being done. Where that cannot be, it becomes a
+        draft like any other. What a connection that broke leaves there is seen to later."""
         draft = await self._find(session, address, before)
         if draft is None or not draft.of_work:
             return
@@ -343,7 +365,9 @@ class Drafts:
                 if channel is None:
                     continue
                 try:
-                    if _tells_work(outgoing.key) and await self._remove(platform_id, outgoing.address):
+                    if _tells_work(outgoing.key) and await self._remove(
+                        platform_id, outgoing.address
+                    ):
                         platform_id = ""
                     if platform_id:
                         over = replace(outgoing, parts=(Text(BROKEN_OFF, LOCAL),))
@@ -352,7 +376,9 @@ class Drafts:
                 except SendRefused as error:
                     log.info("a draft at %s is gone: %s", outgoing.address.channel, error)
                 except (ChannelError, TimeoutError) as error:
-                    log.warning("a draft at %s is left for later: %s", outgoing.address.channel, error)
+                    log.warning(
+                        "a draft at %s is left for later: %s", outgoing.address.channel, error
+                    )
                     continue
                 await self._store.change((Change("draft_close", (number,)),))
 
@@ -362,7 +388,8 @@ def _tells_work(key: str) -> bool:
 
 
 def event_of(key: str) -> int | None:
-    """The event after which this was said; None for what a tool sends, which has another kind of key."""
+    """The event after which this was said; None for what a tool sends, which has another kind of
+    key."""
     n, _, number = key.rpartition("#")[2].partition(".")
     return int(n) if n.isdecimal() and number.isdecimal() else None
 
@@ -374,7 +401,8 @@ def _says(recorded: Recorded) -> bool:
 
 
 def _ends(recorded: Recorded) -> bool:
-    """Whether nothing more is written to that answer. What was cut off at its length goes on in the next reply."""
+    """Whether nothing more is written to that answer. What was cut off at its length goes on in the
+    next reply."""
     event = recorded.event
     if isinstance(event, ModelReplied):
         return event.finish != "length" or bool(event.message.calls)

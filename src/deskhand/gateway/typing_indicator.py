@@ -1,7 +1,8 @@
-"""Shows that an answer is on its way, where a platform can: a lease that is renewed as long as somebody is worked for.
-And marks what somebody writes meanwhile as read.
+"""Shows that an answer is on its way, where a platform can: a lease that is renewed as long as
+somebody is worked for. And marks what somebody writes meanwhile as read.
 
-The lease is derived from what is being driven, so nothing has to be taken back, and nothing stays after a crash.
+The lease is derived from what is being driven, so nothing has to be taken back, and nothing stays
+after a crash.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ class Signs:
 
     def __init__(self, channels: Mapping[str, Channel], dispatch: Dispatch, clock: Clock) -> None:
         self.channels = {name: each for name, each in channels.items() if isinstance(each, Typing)}
-        self._acknowledging = {name: each for name, each in channels.items() if isinstance(each, Acknowledging)}
+        self._acknowledging = {
+            name: each for name, each in channels.items() if isinstance(each, Acknowledging)
+        }
         self._dispatch = dispatch
         self._clock = clock
         self._until: dict[Address, float] = {}
@@ -53,7 +56,8 @@ class Signs:
                 await anyio.sleep(LOOK_S)
 
     def took(self, inbound: Inbound, receipt: Receipt) -> None:
-        """Mark a message that was taken in while its conversation is at work on an earlier one. Never waits."""
+        """Mark a message that was taken in while its conversation is at work on an earlier one.
+        Never waits."""
         channel = self._acknowledging.get(inbound.address.channel)
         if self._tasks is not None and channel is not None and self._steers(inbound, receipt):
             self._tasks.start_soon(self._acknowledge, channel, inbound)
@@ -61,7 +65,9 @@ class Signs:
     def _steers(self, inbound: Inbound, receipt: Receipt) -> bool:
         if receipt.status != "accepted":
             return False
-        turn = next((turn for session, turn in self._dispatch.working() if session == receipt.session), None)
+        turn = next(
+            (turn for session, turn in self._dispatch.working() if session == receipt.session), None
+        )
         if turn is None or turn.answers[0] == receipt.inbox_id:
             return False
         match inbound.body:
@@ -77,7 +83,9 @@ class Signs:
             with anyio.fail_after(SEND_S):
                 await channel.acknowledge(inbound)
         except (ChannelError, TimeoutError) as error:
-            log.debug("nobody sees at %s that a message was read: %s", inbound.address.channel, error)
+            log.debug(
+                "nobody sees at %s that a message was read: %s", inbound.address.channel, error
+            )
 
     async def _show(self, channel: Typing, place: Address) -> None:
         try:

@@ -1,7 +1,7 @@
 """Streams over a Unix socket.
 
-anyio's own hand `Future.set_result` to the selector, which may call it twice before the task that waits has run: then
-the loop reports an InvalidStateError. `wait_readable` does not.
+anyio's own hand `Future.set_result` to the selector, which may call it twice before the task that
+waits has run: then the loop reports an InvalidStateError. `wait_readable` does not.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def connect_unix(path: str) -> UnixStream:
 
 
 async def serve_unix(path: str, answer: Callable[[UnixStream], Coroutine[Any, Any, None]]) -> None:
-    """Answer each connection in a task of its own, for ever. What stood at `path` is replaced, and nobody but this user
-    may open it. Raises OSError."""
+    """Answer each connection in a task of its own, for ever. What stood at `path` is replaced, and
+    nobody but this user may open it. Raises OSError."""
     with suppress(FileNotFoundError):
         os.unlink(path)  # noqa: PTH108 -- a path of ours, as a string
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as raw:

@@ -21,7 +21,8 @@ LOOK_BACK = 1000
 
 
 class UsageShown:
-    """Adds the line to the answer that ended a turn. It is a fold of the log: a second try says the same."""
+    """Adds the line to the answer that ended a turn. It is a fold of the log: a second try says the
+    same."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -38,7 +39,9 @@ class UsageShown:
         usage = used_by(recorded for recorded in events if recorded.n <= n)
         if usage is None or usage == Usage():
             return row.outgoing
-        return replace(row.outgoing, parts=(*row.outgoing.parts, Text(f"\n\n{usage_line(usage)}", LOCAL)))
+        return replace(
+            row.outgoing, parts=(*row.outgoing.parts, Text(f"\n\n{usage_line(usage)}", LOCAL))
+        )
 
 
 def used_by(events: Iterable[Recorded]) -> Usage | None:
@@ -58,7 +61,8 @@ def used_by(events: Iterable[Recorded]) -> Usage | None:
 
 
 def usage_line(usage: Usage) -> str:
-    """Usage: In 1.2k / Out 300 / Cached 0 / Written 0. `Written` is what went into the provider's cache."""
+    """Usage: In 1.2k / Out 300 / Cached 0 / Written 0. `Written` is what went into the provider's
+    cache."""
     named = (
         ("In", usage.input_tokens),
         ("Out", usage.output_tokens),

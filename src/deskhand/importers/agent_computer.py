@@ -1,4 +1,5 @@
-"""Reads the home of agent_computer: config.json, sessions/*.jsonl and *.tasks.json, and its workspace."""
+"""Reads the home of agent_computer: config.json, sessions/*.jsonl and *.tasks.json, and its
+workspace."""
 
 from __future__ import annotations
 
@@ -34,8 +35,14 @@ REASONS = {
     "*.py": ("the program of agent_computer itself", ""),
     "tools": ("the program of agent_computer itself", ""),
     "web": ("the program of agent_computer itself", ""),
-    "*/memory/index.json": ("it says which sessions were looked back at; Deskhand looks back at its own", ""),
-    "sessions/*.archive*": ("an archived conversation: its messages are not kept as such", "keep it where it is"),
+    "*/memory/index.json": (
+        "it says which sessions were looked back at; Deskhand looks back at its own",
+        "",
+    ),
+    "sessions/*.archive*": (
+        "an archived conversation: its messages are not kept as such",
+        "keep it where it is",
+    ),
 }
 _NOTE = re.compile(r"^\*Source: session .*\*$")
 _LINE = frozenset({"role", "content", "timestamp", "tool_call_id", "tool_name"})
@@ -43,7 +50,18 @@ _REPLY = frozenset({"role", "content", "tool_calls"})
 _USED = frozenset({"usage", "model"})
 _JOB = frozenset({"id", "name", "schedule", "prompt", "session_id", "enabled"})
 _TASK = frozenset(
-    {"id", "title", "description", "status", "parent_id", "result", "node_type", "depends_on", "config", "owner"}
+    {
+        "id",
+        "title",
+        "description",
+        "status",
+        "parent_id",
+        "result",
+        "node_type",
+        "depends_on",
+        "config",
+        "owner",
+    }
 )
 
 
@@ -79,7 +97,9 @@ def read(tree: Tree, now: float) -> ImportedHome:
         left=tree.notes.all_left(),
         changed=tree.notes.all_changed(),
         broken=tree.notes.all_broken(),
-        trusted=tree.private(*(each for each in ("config.json", sessions, work) if each and tree.has(each))),
+        trusted=tree.private(
+            *(each for each in ("config.json", sessions, work) if each and tree.has(each))
+        ),
     )
 
 
@@ -143,13 +163,22 @@ def _lines(tree: Tree, found: Iterator[dict[str, Any]]) -> list[JsonlRecord]:
         tree.notes.fields("messages in sessions", each, _LINE)
         if role == "meta":
             used = JsonlRecord("meta", content, at)
-            tree.notes.fields("notes on replies in sessions", content if isinstance(content, Mapping) else {}, _USED)
+            tree.notes.fields(
+                "notes on replies in sessions",
+                content if isinstance(content, Mapping) else {},
+                _USED,
+            )
         elif role == "assistant":
             inner = content if isinstance(content, Mapping) else {"content": content}
             tree.notes.fields("replies in sessions", inner, _REPLY)
             text = inner.get("content")
             lines.append(
-                JsonlRecord("assistant", text if isinstance(text, str) else "", at, tool_calls=inner.get("tool_calls"))
+                JsonlRecord(
+                    "assistant",
+                    text if isinstance(text, str) else "",
+                    at,
+                    tool_calls=inner.get("tool_calls"),
+                )
             )
             lines += [used] if used else []
             used = None
@@ -197,7 +226,8 @@ def _parsed(inner: str, data: bytes) -> Any:
 
 
 def _memories(tree: Tree, agent: str, folder: str) -> Iterator[ImportedMemory]:
-    """The sections of knowledge.md and learnings.md, each once, and what only the index beside them still has."""
+    """The sections of knowledge.md and learnings.md, each once, and what only the index beside them
+    still has."""
     facts: dict[str, str] = {}
     for name, text in tree.texts(folder, ("knowledge.md", "learnings.md")).items():
         sections = list(_sections(text))
@@ -215,7 +245,11 @@ def _sections(text: str) -> Iterator[tuple[str, str]]:
     """(title, fact) of each section."""
     for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
         head, _, body = section.partition("\n")
-        rest = " ".join(line.strip() for line in body.splitlines() if line.strip() and not _NOTE.match(line.strip()))
+        rest = " ".join(
+            line.strip()
+            for line in body.splitlines()
+            if line.strip() and not _NOTE.match(line.strip())
+        )
         yield head.strip(), f"{head.strip()}: {rest}" if rest else head.strip()
 
 
@@ -232,7 +266,9 @@ def _indexed(tree: Tree, inner: str) -> Iterator[tuple[str, str]]:
         rows = SqliteRows(tree, inner)
         try:
             for title, content, kind, *_ in rows.read(
-                "memories", ("title", "content", "source_type", "source_id", "embedding", "created_at", "id"), "id"
+                "memories",
+                ("title", "content", "source_type", "source_id", "embedding", "created_at", "id"),
+                "id",
             ):
                 if kind == "session_summary":
                     summaries += 1
@@ -245,7 +281,8 @@ def _indexed(tree: Tree, inner: str) -> Iterator[tuple[str, str]]:
     tree.notes.leave(f"embeddings in {inner}", "Deskhand makes its own")
     if summaries:
         tree.notes.leave(
-            f"{in_words(summaries, 'summary')} of sessions in {inner}", "the conversations themselves are taken"
+            f"{in_words(summaries, 'summary')} of sessions in {inner}",
+            "the conversations themselves are taken",
         )
 
 
@@ -254,7 +291,9 @@ def _skills(tree: Tree, folder: str, agent: str) -> Iterator[ImportedFolder]:
         inner = f"{folder}/{entry.name}"
         if entry.name.endswith(".py") and tree.has_file(inner):
             try:
-                yield ImportedFolder(entry.name.removesuffix(".py"), {entry.name: tree.data(inner)}, agent)
+                yield ImportedFolder(
+                    entry.name.removesuffix(".py"), {entry.name: tree.data(inner)}, agent
+                )
             except Unread as error:
                 tree.give_up(inner, error)
 
@@ -270,7 +309,9 @@ def _jobs(tree: Tree, inner: str) -> Iterator[JobFound]:
     except Unread as error:
         tree.give_up(inner, error)
         return
-    listed = found if isinstance(found, list) else found.get("jobs") if isinstance(found, dict) else None
+    listed = (
+        found if isinstance(found, list) else found.get("jobs") if isinstance(found, dict) else None
+    )
     if not isinstance(listed, list):
         tree.notes.fail(inner, "it holds no list of jobs")
         return

@@ -1,4 +1,5 @@
-"""What agent_computer says about its tools, as rules of the policy: what it asks about, what it refuses."""
+"""What agent_computer says about its tools, as rules of the policy: what it asks about, what it
+refuses."""
 
 from __future__ import annotations
 
@@ -35,7 +36,11 @@ def rules(notes: ImportNotes, raw: Mapping[str, Any], agent: str) -> list[dict[s
     given = about.get("tools") if isinstance(about, Mapping) else None
     tools = given if isinstance(given, Mapping) else {}
     if isinstance(about, Mapping) and about.get("name"):
-        notes.leave("agent.name", "an agent is called by its id here", "put how it calls itself into its SOUL.md")
+        notes.leave(
+            "agent.name",
+            "an agent is called by its id here",
+            "put how it calls itself into its SOUL.md",
+        )
     asked = _names(tools.get("require_approval", list(ASKED)))
     found = [*_blocked(notes, tools, agent)]
     if tools.get("non_interactive_approval_policy", "deny") == "deny":
@@ -44,7 +49,10 @@ def rules(notes: ImportNotes, raw: Mapping[str, Any], agent: str) -> list[dict[s
         notes.leave(
             "agent.tools.non_interactive_approval_policy",
             "what nobody can be asked about waits for a person here; nothing approves by itself",
-            "to let jobs run a tool unasked, put a rule with verdict allow, the tool and who job:* into `policy`",
+            (
+                "to let jobs run a tool unasked, put a rule with verdict allow, the tool and "
+                "who job:* into `policy`"
+            ),
         )
     if tools.get("shell_allow_absolute_paths"):
         notes.leave(
@@ -53,16 +61,25 @@ def rules(notes: ImportNotes, raw: Mapping[str, Any], agent: str) -> list[dict[s
             f"to let them out: deskhand config set agents.{agent}.sandbox false",
         )
     elif "shell_allow_absolute_paths" in tools:
-        notes.change("agent.tools.shell_allow_absolute_paths", "the sandbox sees to it, whatever a command is called")
+        notes.change(
+            "agent.tools.shell_allow_absolute_paths",
+            "the sandbox sees to it, whatever a command is called",
+        )
     return found + [_rule("ask", agent, tool, ASKS) for tool in asked]
 
 
 def _blocked(notes: ImportNotes, tools: Mapping[str, Any], agent: str) -> list[dict[str, Any]]:
     """A rule for the commands that its shell refuses by their text."""
-    listed = [str(each) for each in _names(tools.get("shell_blocked_commands", list(AGENT_COMPUTER)))]
+    listed = [
+        str(each) for each in _names(tools.get("shell_blocked_commands", list(AGENT_COMPUTER)))
+    ]
     preset = [each for each in listed if each in AGENT_COMPUTER]
     others = [each for each in listed if each not in preset]
-    names = [each for each in others if not each.startswith("@") and not any(blank in each for blank in " \t\n")]
+    names = [
+        each
+        for each in others
+        if not each.startswith("@") and not any(blank in each for blank in " \t\n")
+    ]
     for each in others:
         if each not in names:
             notes.leave(
@@ -72,12 +89,21 @@ def _blocked(notes: ImportNotes, tools: Mapping[str, Any], agent: str) -> list[d
             )
     commands = [*(["@agent-computer"] if preset else []), *names]
     if preset and len(preset) < len(AGENT_COMPUTER):
-        notes.change("agent.tools.shell_blocked_commands", "the whole list that comes with agent_computer is refused")
+        notes.change(
+            "agent.tools.shell_blocked_commands",
+            "the whole list that comes with agent_computer is refused",
+        )
     return [_rule("deny", agent, "shell", BLOCKED, commands=commands)] if commands else []
 
 
 def _rule(verdict: str, agent: str, tool: str, because: str, **more: Any) -> dict[str, Any]:
-    return {"verdict": verdict, "agent": agent, "tool": TOOLS.get(tool, tool), "because": because, **more}
+    return {
+        "verdict": verdict,
+        "agent": agent,
+        "tool": TOOLS.get(tool, tool),
+        "because": because,
+        **more,
+    }
 
 
 def _names(given: Any) -> list[str]:
@@ -85,8 +111,8 @@ def _names(given: Any) -> list[str]:
 
 
 def providers(notes: ImportNotes, keys: ImportedKeys, known: Mapping[str, Any]) -> dict[str, Any]:
-    """The providers with the address of LM Studio, and its key among the secrets. What the model's own block says about
-    its address counts first."""
+    """The providers with the address of LM Studio, and its key among the secrets. What the model's
+    own block says about its address counts first."""
     found = dict(known)
     given = keys.raw.get("lmstudio")
     lmstudio = given if isinstance(given, Mapping) else {}
@@ -97,7 +123,9 @@ def providers(notes: ImportNotes, keys: ImportedKeys, known: Mapping[str, Any]) 
             found["lmstudio"] = {"base_url": address}
         else:
             notes.leave(
-                "the address of lmstudio", "there may be a key in it", "set providers.lmstudio.base_url yourself"
+                "the address of lmstudio",
+                "there may be a key in it",
+                "set providers.lmstudio.base_url yourself",
             )
     if key:
         keys.secrets["LMSTUDIO_API_KEY"] = key

@@ -1,4 +1,5 @@
-"""Takes over what a plan says. Cut off or done twice, it comes to the same: what was taken stands in a table."""
+"""Takes over what a plan says. Cut off or done twice, it comes to the same: what was taken stands
+in a table."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ FACTS_AT_ONCE = 500
 
 
 class AppliedPlan(msgspec.Struct):
-    """What became of it: how many of each, what was not taken after all, and what is to be done now."""
+    """What became of it: how many of each, what was not taken after all, and what is to be done
+    now."""
 
     counts: dict[str, int] = {}
     left: list[LeftOut] = []
@@ -53,8 +55,8 @@ class AppliedPlan(msgspec.Struct):
 
 
 class Taking:
-    """Writes one plan into this home. `start_jobs`: jobs are left on, as they were. `skip_broken`: a home with files
-    that cannot be read is taken over without them."""
+    """Writes one plan into this home. `start_jobs`: jobs are left on, as they were. `skip_broken`:
+    a home with files that cannot be read is taken over without them."""
 
     def __init__(
         self,
@@ -76,8 +78,9 @@ class Taking:
         self._redact: Callable[[str], str] = str
 
     async def take(self) -> AppliedPlan:
-        """Take everything that can be taken. Raises ConfigError, before anything is written, where the home is broken;
-        ConfigError where our own configuration cannot be used, OSError, StoreUnavailable."""
+        """Take everything that can be taken. Raises ConfigError, before anything is written, where
+        the home is broken; ConfigError where our own configuration cannot be used, OSError,
+        StoreUnavailable."""
         if self._plan.found.broken and not self._skip_broken:
             raise ConfigError(broken_home(self._plan.found))
         await self._settle()
@@ -99,7 +102,9 @@ class Taking:
         await self._store.change([self._row(kind, key, here)])
 
     async def _begin(self, kind: str, key: str, here: str) -> None:
-        await self._store.change([Change("moved_begun", (self._plan.found.system, kind, key, here, self._clock.now()))])
+        await self._store.change(
+            [Change("moved_begun", (self._plan.found.system, kind, key, here, self._clock.now()))]
+        )
 
     async def _done(self, kind: str, key: str) -> None:
         await self._store.change([Change("moved_done", (self._plan.found.system, kind, key))])
@@ -114,8 +119,14 @@ class Taking:
         file = self._settings.file
         fresh = self._store.last_seq() == 0
         text = _text(file)
-        if not self._settings.config.agents and not fresh and any(path[0] == "agents" for path, _ in self._plan.keys):
-            text = set_key(text, ["agents", self._settings.agents[0]], {})  # who was there without a name stays first
+        if (
+            not self._settings.config.agents
+            and not fresh
+            and any(path[0] == "agents" for path, _ in self._plan.keys)
+        ):
+            text = set_key(
+                text, ["agents", self._settings.agents[0]], {}
+            )  # who was there without a name stays first
         for path, value in self._plan.keys:
             changed = set_key(text, path, _plain(value))
             try:
@@ -126,13 +137,19 @@ class Taking:
             text = changed
         if any(path[0] == "channels" for path, _ in self._plan.keys):
             only = "only one program can read what is written to a bot"
-            self._taken.notes.append(f"end {self._plan.found.system} before Deskhand serves: {only}")
+            self._taken.notes.append(
+                f"end {self._plan.found.system} before Deskhand serves: {only}"
+            )
         if text != _text(file):
             write_private(file, text)
         secrets = dict(self._plan.secrets)
         added = add_secrets(self._settings.home.env, secrets) if secrets else []
         if added:
-            what = f"the key {added[0]} was" if len(added) == 1 else f"the keys {', '.join(added)} were"
+            what = (
+                f"the key {added[0]} was"
+                if len(added) == 1
+                else f"the keys {', '.join(added)} were"
+            )
             self._taken.notes.append(f"{what} put into {self._settings.home.env}")
         settings = read_settings(file, self._settings.started_with)
         self._settings = replace(settings, home=self._settings.home)
@@ -193,7 +210,9 @@ class Taking:
                 continue
             self._taken.add("conversation")
         if unknown:
-            self._taken.leave(f"{unknown} lines of conversations", "nobody knows who says such lines")
+            self._taken.leave(
+                f"{unknown} lines of conversations", "nobody knows who says such lines"
+            )
 
     # ------------------------------------------------------------------ what is known
 
@@ -203,7 +222,9 @@ class Taking:
         changes: list[Change] = []
         for memory in self._plan.memories:
             agent = self._plan.agents.get(memory.owner, memory.owner)
-            owner = {"user": self._plan.people.get(memory.owner, ""), "agent": agent, "global": ""}[memory.scope]
+            owner = {"user": self._plan.people.get(memory.owner, ""), "agent": agent, "global": ""}[
+                memory.scope
+            ]
             key = fact_key(memory)
             if memory.scope != "global" and not owner:
                 self._taken.leave(f"a memory about {memory.owner}", "there is no such user")
@@ -231,12 +252,19 @@ class Taking:
     async def _values(self) -> None:
         for value in self._plan.values:
             agent = self._plan.agents.get(value.agent, value.agent)
-            put = Change("moved_kv", (agent, value.namespace, value.key, self._redact(value.value), value.expires_at))
-            wrote, _ = await self._store.change([put, self._row("value", value_key(value), value.key)])
+            put = Change(
+                "moved_kv",
+                (agent, value.namespace, value.key, self._redact(value.value), value.expires_at),
+            )
+            wrote, _ = await self._store.change(
+                [put, self._row("value", value_key(value), value.key)]
+            )
             if wrote:
                 self._taken.add("key-value")
             else:
-                self._taken.leave(f"the key {value.key} of {agent}", "it has a value here already, which stays")
+                self._taken.leave(
+                    f"the key {value.key} of {agent}", "it has a value here already, which stays"
+                )
 
     # ------------------------------------------------------------------ files
 
@@ -258,7 +286,11 @@ class Taking:
         for preset in self._plan.presets:
             await self._begin("preset", preset.name, preset.name)
             try:
-                _lay(self._settings.home.root / "prompts" / preset.name, preset.files, self._settings.home.state)
+                _lay(
+                    self._settings.home.root / "prompts" / preset.name,
+                    preset.files,
+                    self._settings.home.state,
+                )
             except OSError as error:
                 self._taken.leave(f"preset {preset.name}", error)
                 continue
@@ -271,14 +303,22 @@ class Taking:
             agent = self._plan.agents[note.agent]
             what = f"{note.path} of {note.agent}"
             if agent not in self._settings.agents or self._settings.agent(agent).workspace:
-                self._taken.leave(what, "the workspace of that agent is a folder of your own", "copy it there yourself")
+                self._taken.leave(
+                    what,
+                    "the workspace of that agent is a folder of your own",
+                    "copy it there yourself",
+                )
                 continue
             folder = self._settings.home.workspace(agent)
             make_private(folder)
             try:
                 with Workspace(str(folder)) as workspace:
                     if _lies_in(workspace, note.path):
-                        self._taken.leave(what, "it says something here already, and stays", "put the two together")
+                        self._taken.leave(
+                            what,
+                            "it says something here already, and stays",
+                            "put the two together",
+                        )
                     else:
                         workspace.write(note.path, note.data)
                         self._taken.add("note")
@@ -288,8 +328,8 @@ class Taking:
             await self._once("note", note_key(note), note.path)
 
     def _lay_in_workspace(self, agent: str, name: str, files: dict[str, bytes]) -> None:
-        """Put a file of Python where it is a tool of this agent, and never where a link in its workspace leads. Raises
-        ToolError."""
+        """Put a file of Python where it is a tool of this agent, and never where a link in its
+        workspace leads. Raises ToolError."""
         folder = self._settings.home.workspace(agent)
         make_private(folder)
         with Workspace(str(folder)) as workspace:
@@ -298,10 +338,16 @@ class Taking:
     async def _jobs(self) -> None:
         for each in self._plan.jobs:
             job = each.job
-            agent = self._plan.agents.get(job.agent, "") if job.agent else next(iter(self._plan.agents.values()), "")
+            agent = (
+                self._plan.agents.get(job.agent, "")
+                if job.agent
+                else next(iter(self._plan.agents.values()), "")
+            )
             if not self._start_jobs and job.enabled:
                 job = replace(job, enabled=False)
-            job = replace(job, agent=agent if agent in self._settings.agents else "", to=self._to(job.to))
+            job = replace(
+                job, agent=agent if agent in self._settings.agents else "", to=self._to(job.to)
+            )
             await self._begin("job", each.job.name, job.name)
             files = {**each.files, "JOB.md": written(job).encode()}
             try:
@@ -315,9 +361,13 @@ class Taking:
     async def _tasks(self) -> None:
         """Each list in its conversation; one of a workspace in the last that is here."""
         for listed in self._plan.tasks:
-            session = self._plan.sessions.get(listed.talk or _where_tasks_are(self._plan.found.talks), "")
+            session = self._plan.sessions.get(
+                listed.talk or _where_tasks_are(self._plan.found.talks), ""
+            )
             if not session:
-                self._taken.leave(f"{len(listed.tasks)} tasks", "there is no conversation that they belong to")
+                self._taken.leave(
+                    f"{len(listed.tasks)} tasks", "there is no conversation that they belong to"
+                )
                 continue
             rows = imported(session, listed.tasks, self._clock.now())
             await self._store.change([*rows, self._row("tasks", tasks_key(listed), session)])
@@ -328,24 +378,33 @@ class Taking:
         if to is None or to.account:
             return to
         places = [talk.place for talk in self._plan.found.talks if talk.place]
-        account = next((each.account for each in places if (each.channel, each.chat) == (to.channel, to.chat)), "")
+        account = next(
+            (each.account for each in places if (each.channel, each.chat) == (to.channel, to.chat)),
+            "",
+        )
         return replace(to, account=account)
 
 
 def _where_tasks_are(talks: Sequence[ImportedConversation]) -> str:
     """The last conversation that had to do with tasks, else the last."""
-    about = [each.key for each in talks if any(_made_a_task(line.tool_calls) for line in each.lines)]
+    about = [
+        each.key for each in talks if any(_made_a_task(line.tool_calls) for line in each.lines)
+    ]
     return next(reversed(about or [each.key for each in talks]), "")
 
 
 def _made_a_task(calls: object) -> bool:
-    names = [str(call.get("name")) for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
+    names = (
+        [str(call.get("name")) for call in calls if isinstance(call, Mapping)]
+        if isinstance(calls, list)
+        else []
+    )
     return any(name.startswith("task_") for name in names)
 
 
 def _lay(path: Path, files: dict[str, bytes], beside: Path | None = None) -> None:
-    """Put a folder of files there, whole or not at all. What is there already, a run put there that was cut off. It is
-    made `beside`, else in the same folder, and moved. Raises OSError."""
+    """Put a folder of files there, whole or not at all. What is there already, a run put there that
+    was cut off. It is made `beside`, else in the same folder, and moved. Raises OSError."""
     if path.exists():
         return
     make_private(path.parent)

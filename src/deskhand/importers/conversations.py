@@ -1,4 +1,5 @@
-"""Writes conversations of another system into the log, as if they had been held here; each line once."""
+"""Writes conversations of another system into the log, as if they had been held here; each line
+once."""
 
 from __future__ import annotations
 
@@ -28,17 +29,25 @@ AT_ONCE = 200
 Voices = Mapping[str, tuple[Principal, Label]]
 
 
-def voices_of(found: ImportedHome, people: Mapping[str, str], here: LocalPeople, custom: Roles) -> Voices:
-    """Who spoke, by the names in the lines, and under which label. Where others could write the home too, nobody can
-    say whose words these are."""
+def voices_of(
+    found: ImportedHome, people: Mapping[str, str], here: LocalPeople, custom: Roles
+) -> Voices:
+    """Who spoke, by the names in the lines, and under which label. Where others could write the
+    home too, nobody can say whose words these are."""
     users = here.known()
-    by_id = {(one.channel, one.external_id): user for user in users.values() for one in user.identities}
+    by_id = {
+        (one.channel, one.external_id): user for user in users.values() for one in user.identities
+    }
     voices: dict[str, tuple[Principal, Label]] = {}
     for name in {line.by for talk in found.talks for line in talk.lines if line.by}:
         channel, colon, one = name.partition(":")
         user = users.get(people.get(name, "")) or (by_id.get((channel, one)) if colon else None)
         principal = Principal(user.name, user.roles) if user else Principal(name, (GUEST,))
-        label = label_of(principal) if found.trusted else Label("tool_local", source=f"{found.system}: {name}")
+        label = (
+            label_of(principal)
+            if found.trusted
+            else Label("tool_local", source=f"{found.system}: {name}")
+        )
         voices[name] = (principal, label)
     return voices
 
@@ -47,24 +56,36 @@ def _nobody(found: ImportedHome, job: str) -> Principal:
     """Who spoke where nothing says so."""
     if job:
         return Principal(f"job:{job}", (), "clock", OWNER_NAME)
-    if found.system in ("agent_computer", "openagent-core"):  # one person has each of them to themselves
+    if found.system in (
+        "agent_computer",
+        "openagent-core",
+    ):  # one person has each of them to themselves
         return Principal(OWNER_NAME, ("owner",))
     return Principal(f"{found.system}:unknown", (GUEST,))
 
 
 async def write_talk(
-    store: Store, found: ImportedHome, new: NewTalk, voices: Voices, seen: tuple[float, Callable[[str], str]]
+    store: Store,
+    found: ImportedHome,
+    new: NewTalk,
+    voices: Voices,
+    seen: tuple[float, Callable[[str], str]],
 ) -> int:
-    """Write what is new of a conversation. `seen` is when, and what takes secrets out. Returns the lines that were left
-    out since nobody knows their role. Raises StaleSession where somebody else writes there at that moment."""
+    """Write what is new of a conversation. `seen` is when, and what takes secrets out. Returns the
+    lines that were left out since nobody knows their role. Raises StaleSession where somebody else
+    writes there at that moment."""
     (now, redact), talk = seen, new.talk
     source = f"{found.system}, {talk.key}"
     reader = JsonlReader(_nobody(found, talk.job), new.place, source, talk.at or now, voices)
     read = reader.commits(talk.lines[new.first :])
     if new.options is not None and read:
-        held = OptionsSet(0, _nobody(found, talk.job), _options_without_secrets(new.options, redact))
+        held = OptionsSet(
+            0, _nobody(found, talk.job), _options_without_secrets(new.options, redact)
+        )
         read = [(read[0][0], (held,)), *read]
-    commits = [(at, tuple(_without_secrets(event, redact) for event in events)) for at, events in read]
+    commits = [
+        (at, tuple(_without_secrets(event, redact) for event in events)) for at, events in read
+    ]
     there = await store.events(new.session)
     done = 0
     if not new.first and there:
@@ -74,11 +95,18 @@ async def write_talk(
     ended = Moved(new.session, len(talk.lines), mark_of(talk.lines))
     rest = commits[done:]
     for begin in range(0, len(rest), AT_ONCE):
-        whole = [Commit(new.session, 0, at, events, close=True) for at, events in rest[begin : begin + AT_ONCE]]
-        if not begin:  # whose it is stands there from the first row on, so that a run that is cut off is known again
+        whole = [
+            Commit(new.session, 0, at, events, close=True)
+            for at, events in rest[begin : begin + AT_ONCE]
+        ]
+        # whose it is stands there from the first row on, so that a run that is cut off is known
+        # again
+        if not begin:
             whole[0] = replace(whole[0], changes=(_so_far(found, new, begun, now),))
         if begin + AT_ONCE >= len(rest):
-            whole[-1] = replace(whole[-1], changes=(*whole[-1].changes, _so_far(found, new, ended, now)))
+            whole[-1] = replace(
+                whole[-1], changes=(*whole[-1].changes, _so_far(found, new, ended, now))
+            )
         n = await _write(store, n, whole)
     return reader.left_out
 
@@ -90,7 +118,9 @@ def _without_secrets(event: AnyEvent, redact: Callable[[str], str]) -> AnyEvent:
     return hidden(event, redact)
 
 
-def _options_without_secrets(options: SessionOptions, redact: Callable[[str], str]) -> SessionOptions:
+def _options_without_secrets(
+    options: SessionOptions, redact: Callable[[str], str]
+) -> SessionOptions:
     return replace(
         options,
         title=redact(options.title) if options.title else None,
@@ -99,7 +129,8 @@ def _options_without_secrets(options: SessionOptions, redact: Callable[[str], st
 
 
 def _begun(there: Sequence[Recorded], commits: Commits) -> int:
-    """How many of the commits a run that was cut off has written. Raises StaleSession where it was not that."""
+    """How many of the commits a run that was cut off has written. Raises StaleSession where it was
+    not that."""
     flat: list[AnyEvent] = []
     for number, (_, events) in enumerate(commits, 1):
         flat += events

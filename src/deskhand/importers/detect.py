@@ -20,7 +20,8 @@ READERS: Mapping[System, Callable[[Tree, float], ImportedHome]] = {
     "openagent-core": openagent.read,
 }
 LOOKS_FOR = (
-    "~/.operator of operator-ai, ~/.operator-use of operator-use, a folder of agent_computer (config.json with"
+    "~/.operator of operator-ai, ~/.operator-use of operator-use, a folder of "
+    "agent_computer (config.json with"
     " sessions/), or one of openagent-core (agent.db with workspace/)"
 )
 
@@ -46,7 +47,9 @@ def _system_of(tree: Tree) -> System | None:
         return "operator-ai"
     if names & {"crons.json", "workspaces", "restart.json"} or _is_operator_use(config):
         return "operator-use"
-    if "config.json" in names and ("sessions" in names or "cron.json" in in_workspace or "agent" in config):
+    if "config.json" in names and (
+        "sessions" in names or "cron.json" in in_workspace or "agent" in config
+    ):
         return "agent_computer"
     if "agent.db" in names or in_workspace & {".tasks", ".agent"}:
         return "openagent-core"
@@ -80,12 +83,15 @@ def homes_in(person: Path, here: Path | None = None) -> Iterator[tuple[System, P
 
 
 def read_home(folder: Path, now: float) -> ImportedHome:
-    """All that a home holds; nothing of it is changed. Raises ConfigError where it is none, or cannot be opened."""
+    """All that a home holds; nothing of it is changed. Raises ConfigError where it is none, or
+    cannot be opened."""
     if not folder.is_dir():
         raise ConfigError(f"there is no folder {str(folder)!r}; give one of: {LOOKS_FOR}")
     system = system_of(folder)
     if system is None:
-        raise ConfigError(f"{str(folder)!r} is no home that is known here; give one of: {LOOKS_FOR}")
+        raise ConfigError(
+            f"{str(folder)!r} is no home that is known here; give one of: {LOOKS_FOR}"
+        )
     tree = Tree(folder)
     try:
         return READERS[system](tree, now)

@@ -1,7 +1,9 @@
-"""A conversation as JSON lines of role and content, as other systems keep them: written from the log, read into it.
+"""A conversation as JSON lines of role and content, as other systems keep them: written from the
+log, read into it.
 
-A line has `role` (user, assistant, tool, or meta for what a reply used), `content`, `timestamp` (ISO 8601, UTC), and
-for tools `tool_call_id` and `tool_name`. Our own lines of the assistant also have `tool_calls`.
+A line has `role` (user, assistant, tool, or meta for what a reply used), `content`, `timestamp`
+(ISO 8601, UTC), and for tools `tool_call_id` and `tool_name`. Our own lines of the assistant also
+have `tool_calls`.
 """
 
 from __future__ import annotations
@@ -51,8 +53,9 @@ class JsonlCall(msgspec.Struct, frozen=True):
 
 
 class JsonlRecord(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One line of the file. `content` may also be parts, of which the texts count, or an object. `by` names who spoke,
-    where that is known, `before` is what was put before their words, by nobody known."""
+    """One line of the file. `content` may also be parts, of which the texts count, or an object.
+    `by` names who spoke, where that is known, `before` is what was put before their words, by
+    nobody known."""
 
     role: str
     content: Any = ""
@@ -96,33 +99,45 @@ def lines_of(events: Iterable[Recorded]) -> Iterator[dict[str, Any]]:
 
 
 def before_compaction(events: Sequence[Recorded], number: int) -> list[Recorded]:
-    """The log as it was when the conversation was compacted for this time: 1 is the first, -1 the last.
+    """The log as it was when the conversation was compacted for this time: 1 is the first, -1 the
+    last.
 
     Raises ConfigError where it was not compacted so often.
     """
     places = [i for i, recorded in enumerate(events) if _is_compaction(recorded.event)]
     if not number or abs(number) > len(places):
         often = f"{len(places)} times" if len(places) != 1 else "once"
-        raise ConfigError(f"this conversation was compacted {often}: there is no compaction {number}")
+        raise ConfigError(
+            f"this conversation was compacted {often}: there is no compaction {number}"
+        )
     return list(events[: places[number - 1 if number > 0 else number]])
 
 
 def _is_compaction(event: AnyEvent) -> bool:
-    """Whether the model is shown less from here on. What goes back or branches off writes the same event, and leaves
-    nothing out."""
+    """Whether the model is shown less from here on. What goes back or branches off writes the same
+    event, and leaves nothing out."""
     return isinstance(event, Compacted) and event.dropped > 0
 
 
 def _spoken(message: Message, names: dict[str, str], when: dict[str, str]) -> dict[str, Any]:
-    """What a person or the model said; the `names` of its calls are remembered for their results."""
+    """What a person or the model said; the `names` of its calls are remembered for their
+    results."""
     names |= {call.id: call.name for call in message.calls}
-    calls = [JsonlCall(each.id, each.name, bytes(each.arguments).decode()) for each in message.calls]
+    calls = [
+        JsonlCall(each.id, each.name, bytes(each.arguments).decode()) for each in message.calls
+    ]
     made = {"tool_calls": msgspec.to_builtins(calls)} if calls else {}
     return {"role": message.role, "content": message.text, **when, **made}
 
 
 def _tool(call_id: str, names: dict[str, str], text: str, when: dict[str, str]) -> dict[str, Any]:
-    return {"role": "tool", "content": text, **when, "tool_call_id": call_id, "tool_name": names.get(call_id, "")}
+    return {
+        "role": "tool",
+        "content": text,
+        **when,
+        "tool_call_id": call_id,
+        "tool_name": names.get(call_id, ""),
+    }
 
 
 # ---------------------------------------------------------------------- in
@@ -137,17 +152,23 @@ def read_lines(data: bytes, name: str) -> list[JsonlRecord]:
         try:
             found.append(msgspec.convert(json.loads(raw), JsonlRecord))
         except (ValueError, RecursionError) as error:
-            raise ConfigError(f"{name!r}, line {number}: {error}; a line is an object with role and content") from error
+            raise ConfigError(
+                f"{name!r}, line {number}: {error}; a line is an object with role and content"
+            ) from error
     if not any(line.role in ("user", "assistant") for line in found):
-        raise ConfigError(f"{name!r} holds no message: its lines have the roles user, assistant, tool and meta")
+        raise ConfigError(
+            f"{name!r} holds no message: its lines have the roles user, assistant, tool and meta"
+        )
     return found
 
 
 class JsonlReader:
-    """Makes the events of a conversation from its lines. The same lines always make the same events.
+    """Makes the events of a conversation from its lines. The same lines always make the same
+    events.
 
-    What people and the model said becomes content of this machine, what tools returned stays untrusted: nobody knows
-    any more where it came from. `voices` are those of whom it is known, by `JsonlRecord.by`: then it is their word.
+    What people and the model said becomes content of this machine, what tools returned stays
+    untrusted: nobody knows any more where it came from. `voices` are those of whom it is known, by
+    `JsonlRecord.by`: then it is their word.
     """
 
     def __init__(
@@ -162,7 +183,10 @@ class JsonlReader:
         self._address = address
         self._at = now
         self._voices = voices or {}
-        self._said, self._read = Label("tool_local", source=source), Label("untrusted", source=source)
+        self._said, self._read = (
+            Label("tool_local", source=source),
+            Label("untrusted", source=source),
+        )
         self._commits: Commits = []
         self._turn = self._answered = False
         self._open: list[str] = []
@@ -229,7 +253,12 @@ class JsonlReader:
 
     def _close_calls(self, status: Literal["interrupted"]) -> None:
         if self._open:
-            self._write(*(CallClosed(call_id, status, "its result is not in the file") for call_id in self._open))
+            self._write(
+                *(
+                    CallClosed(call_id, status, "its result is not in the file")
+                    for call_id in self._open
+                )
+            )
         self._open = []
 
     def _end(self) -> None:
@@ -256,7 +285,8 @@ def _calls(given: Any) -> Iterator[JsonlCall]:
 
 
 def _call(call: JsonlCall) -> ToolCall:
-    """The call as the log can hold it: what is no JSON, or nested too deeply to be read again, becomes a string."""
+    """The call as the log can hold it: what is no JSON, or nested too deeply to be read again,
+    becomes a string."""
     raw = call.arguments.encode()
     try:
         msgspec.json.decode(raw)
@@ -270,7 +300,10 @@ def _text(content: Any) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        return "".join(_text(part.get("text", "")) if isinstance(part, dict) else _text(part) for part in content)
+        return "".join(
+            _text(part.get("text", "")) if isinstance(part, dict) else _text(part)
+            for part in content
+        )
     return "" if content is None else json.dumps(content, ensure_ascii=False)
 
 

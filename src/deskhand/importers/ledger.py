@@ -1,4 +1,5 @@
-"""What was taken from a system before: which conversation, fact or file is the same as one that is here."""
+"""What was taken from a system before: which conversation, fact or file is the same as one that is
+here."""
 
 from __future__ import annotations
 
@@ -57,7 +58,8 @@ def note_key(note: ImportNote) -> str:
 
 
 def talk_key(talk: ImportedConversation) -> str:
-    """The same for the same conversation wherever its home lies: by its name there and how it began."""
+    """The same for the same conversation wherever its home lies: by its name there and how it
+    began."""
     return digest(talk.agent, talk.key, _said(talk.lines[0]))
 
 
@@ -71,7 +73,9 @@ def _said(line: JsonlRecord) -> str:
 
 
 def taken_up_to(lines: Sequence[JsonlRecord], moved: Moved) -> int | None:
-    """How many of the lines were taken before: they may have been shortened at their beginning since. None where what
-    was taken is not there any more."""
+    """How many of the lines were taken before: they may have been shortened at their beginning
+    since. None where what was taken is not there any more."""
     likely = [moved.lines, *range(len(lines), 0, -1)]
-    return next((n for n in likely if 0 < n <= len(lines) and mark_of(lines[:n]) == moved.mark), None)
+    return next(
+        (n for n in likely if 0 < n <= len(lines) and mark_of(lines[:n]) == moved.mark), None
+    )

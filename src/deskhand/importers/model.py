@@ -1,4 +1,5 @@
-"""What was found in the home of another system, in our own vocabulary. Nothing of it has been written yet."""
+"""What was found in the home of another system, in our own vocabulary. Nothing of it has been
+written yet."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ System = Literal["operator-ai", "operator-use", "agent_computer", "openagent-cor
 
 
 class LeftOut(msgspec.Struct, frozen=True):
-    """What is left out, why, and what a person can do about it, in words for people. `todo` is '' for nothing."""
+    """What is left out, why, and what a person can do about it, in words for people. `todo` is ''
+    for nothing."""
 
     what: str
     why: str
@@ -47,10 +49,10 @@ class ImportedPerson(msgspec.Struct, frozen=True):
 
 
 class ImportedConversation(msgspec.Struct, frozen=True):
-    """A conversation. `key` is the source's own name of it, `agent` theirs. `place` is where it goes on, None where no
-    channel of ours leads there. A `JsonlRecord.by` names who spoke: the name of a Person, or `channel:id`. `group`:
-    several people read there. `job`: nobody spoke, but a job did. `at` is when it was held, where its lines do not say.
-    `options` is how it was held."""
+    """A conversation. `key` is the source's own name of it, `agent` theirs. `place` is where it
+    goes on, None where no channel of ours leads there. A `JsonlRecord.by` names who spoke: the name
+    of a Person, or `channel:id`. `group`: several people read there. `job`: nobody spoke, but a job
+    did. `at` is when it was held, where its lines do not say. `options` is how it was held."""
 
     key: str
     agent: str
@@ -91,7 +93,8 @@ class Value(msgspec.Struct, frozen=True):
 
 
 class ImportedFolder(msgspec.Struct, frozen=True):
-    """A skill: a folder of files, by their path in it; or a file of Python, which is a tool of this `agent` there."""
+    """A skill: a folder of files, by their path in it; or a file of Python, which is a tool of this
+    `agent` there."""
 
     name: str
     files: dict[str, bytes]
@@ -99,8 +102,9 @@ class ImportedFolder(msgspec.Struct, frozen=True):
 
 
 class AgentFound(msgspec.Struct, frozen=True):
-    """What an agent is told there: the files of its own folder (AGENT.md) and of its workspace (SOUL.md ...). `notes`
-    are further files of its workspace by their paths in it: what it has written down (knowledge/, memory/)."""
+    """What an agent is told there: the files of its own folder (AGENT.md) and of its workspace
+    (SOUL.md ...). `notes` are further files of its workspace by their paths in it: what it has
+    written down (knowledge/, memory/)."""
 
     name: str
     own: dict[str, str] = {}
@@ -117,16 +121,18 @@ class ImportNote(msgspec.Struct, frozen=True):
 
 
 class ImportedTaskList(msgspec.Struct, frozen=True):
-    """A list of tasks. `talk` is the key of the conversation that it belongs to, '' for the workspace."""
+    """A list of tasks. `talk` is the key of the conversation that it belongs to, '' for the
+    workspace."""
 
     talk: str
     tasks: tuple[Task, ...]
 
 
 class ImportedHome(msgspec.Struct, frozen=True):
-    """All that one home holds. `config` are keys of ours, `secrets` variables for `.env`, `presets` prompts that are
-    ready to be chosen. `left` is what is not taken, `changed` what is taken otherwise, `broken` what cannot be read.
-    `trusted`: nobody but this account could write there, so that who spoke is who it says."""
+    """All that one home holds. `config` are keys of ours, `secrets` variables for `.env`, `presets`
+    prompts that are ready to be chosen. `left` is what is not taken, `changed` what is taken
+    otherwise, `broken` what cannot be read. `trusted`: nobody but this account could write there,
+    so that who spoke is who it says."""
 
     system: System
     version: str

@@ -1,4 +1,5 @@
-"""What a reader has to say about a home: what it leaves out, what it takes otherwise, and what it cannot read."""
+"""What a reader has to say about a home: what it leaves out, what it takes otherwise, and what it
+cannot read."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ ALIKE = "for reasons like these"
 
 
 class ImportNotes:
-    """Collects notes while a home is read. Each is one line of plain text, and no value of a secret."""
+    """Collects notes while a home is read. Each is one line of plain text, and no value of a
+    secret."""
 
     def __init__(self) -> None:
         self.left: list[LeftOut] = []
@@ -56,8 +58,8 @@ class ImportNotes:
             self._more["broken"] += 1
 
     def fields(self, kind: str, record: Mapping[str, Any], used: Collection[str]) -> None:
-        """Count the fields of a record that say something and are not `used`. `kind` is the plural of what it is, such
-        as `messages in sessions/`."""
+        """Count the fields of a record that say something and are not `used`. `kind` is the plural
+        of what it is, such as `messages in sessions/`."""
         for name, value in record.items():
             if name not in used and value not in (None, "", [], {}):
                 self._fields[kind, name] += 1
@@ -72,7 +74,10 @@ class ImportNotes:
             LeftOut(shown(f"{kind}: the field {name} ({number:,})"), "Deskhand keeps no such field")
             for (kind, name), number in sorted(self._fields.items())
         ]
-        counted = [LeftOut(shown(f"{kind} ({number:,})"), why) for (kind, why), number in sorted(self._counts.items())]
+        counted = [
+            LeftOut(shown(f"{kind} ({number:,})"), why)
+            for (kind, why), number in sorted(self._counts.items())
+        ]
         more = [LeftOut(f"{number:,} more", ALIKE)] if (number := self._more["left"]) else []
         return (*self.left, *counted, *fields, *more)
 

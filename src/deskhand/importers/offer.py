@@ -17,7 +17,9 @@ def homes(settings: Settings, here: Path | None = None) -> list[tuple[System, Pa
     """Those that lie where they usually do, and in the folder where one stands."""
     person = Path(settings.environment.get("HOME", "/"))
     found = homes_in(person, here)
-    return [(system, home) for system, home in found if home.resolve() != settings.home.root.resolve()]
+    return [
+        (system, home) for system, home in found if home.resolve() != settings.home.root.resolve()
+    ]
 
 
 def place(settings: Settings, home: Path) -> str:
@@ -27,7 +29,8 @@ def place(settings: Settings, home: Path) -> str:
 
 
 async def waiting(settings: Settings, store: Store | None, here: Path | None = None) -> str:
-    """A sentence of what could be taken over; '' where nothing waits. Without a `store` nothing has been."""
+    """A sentence of what could be taken over; '' where nothing waits. Without a `store` nothing has
+    been."""
     found = await anyio.to_thread.run_sync(homes, settings, here)
     left = [each for each in found if store is None or not await ledger_of(store, each[0])]
     if not left:

@@ -1,4 +1,5 @@
-"""Reads what openagent-core (0.1.1) leaves: agent.db, .env, prompts/, and its workspace with .tasks/ and .agent/."""
+"""Reads what openagent-core (0.1.1) leaves: agent.db, .env, prompts/, and its workspace with
+.tasks/ and .agent/."""
 
 from __future__ import annotations
 
@@ -12,7 +13,14 @@ from ..tools.task_import import of_openagent
 from ..types.labels import Label
 from ..types.options import TITLE_CHARS, SessionOptions
 from .jsonl import JsonlRecord
-from .model import AgentFound, ImportedConversation, ImportedFolder, ImportedHome, ImportedMemory, ImportedTaskList
+from .model import (
+    AgentFound,
+    ImportedConversation,
+    ImportedFolder,
+    ImportedHome,
+    ImportedMemory,
+    ImportedTaskList,
+)
 from .operator_ai import EMPTY, leave_messages, leave_unused, moment, skills_in
 from .operator_use import facts_in
 from .safe_files import COPY_IT, KEEP, Tree, Unread, parsed
@@ -23,16 +31,19 @@ DATABASE = "agent.db"
 AGENT = "openagent"
 HANDLED = ("DEFAULT_PRESET", "PROMPTS_DIR", "DATABASE_URL", "skills_folder")
 REASONS = {
-    "*/.transcripts": ("the whole conversations are taken, so the summed-up ones are there too", ""),
+    "*/.transcripts": (
+        "the whole conversations are taken, so the summed-up ones are there too",
+        "",
+    ),
     "*/.team": ("Deskhand has no teammates yet", ""),
     "mcp_servers.json": ("Deskhand does not use MCP servers yet", ""),
     "workspace*": ("files of a workspace stay where they are", KEEP),
 }
 _TABLES = {"token_usage": ("usage of the past is not taken; Deskhand counts its own", "")}
-_COLUMNS = ("id", "title", "created_at", "system_prompt", "preset", "enable_teams", "enable_tracing", "enable_approval",
+_COLUMNS = ("id", "title", "created_at", "system_prompt", "preset", "enable_teams", "enable_tracing", "enable_approval",  # noqa: E501
     "enable_plan_mode", "enable_thinking", "thinking_effort", "updated_at")  # fmt: skip
 _TASK = frozenset(
-    {"id", "subject", "title", "description", "status", "blockedBy", "blocked_by", "blocks", "owner", "activeForm",
+    {"id", "subject", "title", "description", "status", "blockedBy", "blocked_by", "blocks", "owner", "activeForm",  # noqa: E501
      "active", "metadata", "result"}
 )  # fmt: skip
 _BLOCKS = frozenset({"text", "tool_use", "tool_result"})
@@ -59,7 +70,9 @@ def read(tree: Tree, now: float) -> ImportedHome:
     found_skills = tuple(skills_in(tree, skills)) if skills else ()
     presets = tuple(_presets(tree, prompts)) if prompts else ()
     tree.leave_rest({**REASONS, f"{work}*": REASONS["workspace*"]} if work else REASONS)
-    agent = OPENAGENT_TASKS["defaults"] | ({"preset": env["DEFAULT_PRESET"]} if env.get("DEFAULT_PRESET") else {})
+    agent = OPENAGENT_TASKS["defaults"] | (
+        {"preset": env["DEFAULT_PRESET"]} if env.get("DEFAULT_PRESET") else {}
+    )
     return ImportedHome(
         "openagent-core",
         "0.1",
@@ -115,10 +128,14 @@ def _talks(tree: Tree, database: str) -> Iterator[ImportedConversation]:
             tree.notes.leave(f"the conversation {title or key}", EMPTY)
             continue
         options = _options(tree, key, str(title or ""), held)
-        yield ImportedConversation(key, AGENT, tuple(lines[key]), at=moment(created), options=options)
+        yield ImportedConversation(
+            key, AGENT, tuple(lines[key]), at=moment(created), options=options
+        )
 
 
-def _messages(tree: Tree, rows: SqliteRows, heads: Mapping[str, Any]) -> dict[str, list[JsonlRecord]]:
+def _messages(
+    tree: Tree, rows: SqliteRows, heads: Mapping[str, Any]
+) -> dict[str, list[JsonlRecord]]:
     """The lines of each conversation."""
     lines: dict[str, list[JsonlRecord]] = {}
     broken = orphans = 0
@@ -129,7 +146,9 @@ def _messages(tree: Tree, rows: SqliteRows, heads: Mapping[str, Any]) -> dict[st
             orphans += 1
             continue
         with suppress(ValueError, RecursionError, TypeError):
-            lines.setdefault(str(key), []).extend(_lines(tree, str(role), parsed(content), moment(created)))
+            lines.setdefault(str(key), []).extend(
+                _lines(tree, str(role), parsed(content), moment(created))
+            )
             continue
         broken += 1
     leave_messages(tree, broken, orphans)
@@ -144,11 +163,17 @@ def _lines(tree: Tree, role: str, content: Any, at: float | None) -> Iterator[Js
         if block.get("type") not in _BLOCKS:
             tree.notes.fields("messages", {str(block.get("type")): True}, ())
         if block.get("type") == "tool_result":
-            yield JsonlRecord("tool", block.get("content"), at, tool_call_id=str(block.get("tool_use_id") or ""))
+            yield JsonlRecord(
+                "tool", block.get("content"), at, tool_call_id=str(block.get("tool_use_id") or "")
+            )
     text = "\n".join(str(block["text"]) for block in blocks if isinstance(block.get("text"), str))
     if role == "assistant":
         calls = [
-            {"id": block.get("id"), "name": block.get("name"), "arguments": block.get("input") or {}}
+            {
+                "id": block.get("id"),
+                "name": block.get("name"),
+                "arguments": block.get("input") or {},
+            }
             for block in blocks
             if block.get("type") == "tool_use"
         ]
@@ -179,7 +204,10 @@ def _thinking(tree: Tree, key: str, effort: str) -> Literal["low", "medium", "hi
         case "low" | "medium" | "high" | "max":
             return effort
         case _:
-            tree.notes.change(f"thinking_effort {effort} of {key}", "Deskhand knows low, medium, high and max: high")
+            tree.notes.change(
+                f"thinking_effort {effort} of {key}",
+                "Deskhand knows low, medium, high and max: high",
+            )
             return "high"
 
 

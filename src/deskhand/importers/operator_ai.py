@@ -1,4 +1,5 @@
-"""Reads the home of operator-ai (0.4 to 0.7): operator.yaml, state/operator.db, agents/, jobs/, skills/."""
+"""Reads the home of operator-ai (0.4 to 0.7): operator.yaml, state/operator.db, agents/, jobs/,
+skills/."""
 
 from __future__ import annotations
 
@@ -35,9 +36,15 @@ HANDLED = ("env_file",)
 BUNDLED = frozenset({"skill-creator", "job-creator"})
 """Skills that it brings along: what they tell is about it."""
 REASONS = {
-    "SYSTEM.md": ("Deskhand has its own", "put what you want to keep into SYSTEM.md of Deskhand's home"),
+    "SYSTEM.md": (
+        "Deskhand has its own",
+        "put what you want to keep into SYSTEM.md of Deskhand's home",
+    ),
     "logs": ("logs of operator-ai", ""),
-    "shared": ("what its agents share stays where it is", "copy what you want to keep to shared/ of Deskhand's home"),
+    "shared": (
+        "what its agents share stays where it is",
+        "copy what you want to keep to shared/ of Deskhand's home",
+    ),
     "agents/*/workspace/shared": ("a link to the folder that its agents share", ""),
     "agents/*/workspace*": ("files of a workspace stay where they are", KEEP),
     **{f"skills/{name}": ("it comes with operator-ai and is about it", "") for name in BUNDLED},
@@ -118,13 +125,17 @@ EMPTY = "there is no message in it"
 def leave_messages(tree: Tree, broken: int, orphans: int) -> None:
     """Note messages that cannot be read, and such as belong to no conversation."""
     if broken:
-        tree.notes.leave(in_words(broken, "message"), "they cannot be read; the rest of their conversations is taken")
+        tree.notes.leave(
+            in_words(broken, "message"),
+            "they cannot be read; the rest of their conversations is taken",
+        )
     if orphans:
         tree.notes.leave(in_words(orphans, "message"), ORPHANS)
 
 
 def leave_unused(tree: Tree, rows: SqliteRows, reasons: Mapping[str, tuple[str, str]]) -> None:
-    """Note the tables and columns that hold something and were not read; `reasons` are (why, what to do) by table."""
+    """Note the tables and columns that hold something and were not read; `reasons` are (why, what
+    to do) by table."""
     for table, column, number in rows.unused():
         what = f"the column {column} of the table {table}" if column else f"the table {table}"
         why, todo = reasons.get(table, ("", ""))
@@ -161,22 +172,31 @@ class _Inside:
         roles = list(rows.read("user_roles", ("username", "role")))
         for one, name in ids:
             if name not in names:
-                self._tree.notes.leave(f"the identity {one}", f"it is {name}'s, and there is no such user")
+                self._tree.notes.leave(
+                    f"the identity {one}", f"it is {name}'s, and there is no such user"
+                )
         for name, role in roles:
             if name not in names:
                 self._tree.notes.leave(f"the role {role} of {name}", "there is no such user")
         for name in names:
             own = tuple(str(role) for who, role in roles if who == name and role != "admin")
             places = tuple(
-                (place[0], place[2]) for one, who in ids if who == name for place in [str(one).partition(":")]
+                (place[0], place[2])
+                for one, who in ids
+                if who == name
+                for place in [str(one).partition(":")]
             )
-            self.people.append(ImportedPerson(name, own, places, any(row == (name, "admin") for row in roles)))
+            self.people.append(
+                ImportedPerson(name, own, places, any(row == (name, "admin") for row in roles))
+            )
 
     def _talks(self, rows: SqliteRows, now: float) -> None:
         by_talk: dict[str, list[JsonlRecord]] = {}
         heads = list(rows.read("conversations", _COLUMNS["conversations"]))
         private = {str(head[0]): _object(head[4]) for head in heads}
-        whose = {f"{channel}:{one}": person.name for person in self.people for channel, one in person.ids}
+        whose = {
+            f"{channel}:{one}": person.name for person in self.people for channel, one in person.ids
+        }
         broken = orphans = 0
         for key, raw, created_at, _ in rows.read("messages", _COLUMNS["messages"], "id"):
             found = _object(raw)
@@ -209,32 +229,46 @@ class _Inside:
 
     def _note_changes(self, content: Any) -> None:
         """What a message does not come in with as it was."""
-        if isinstance(content, list) and any(isinstance(part, dict) and "text" not in part for part in content):
-            self._tree.notes.change("pictures and files in messages", "they were not kept there; their kind is named")
+        if isinstance(content, list) and any(
+            isinstance(part, dict) and "text" not in part for part in content
+        ):
+            self._tree.notes.change(
+                "pictures and files in messages", "they were not kept there; their kind is named"
+            )
         if _MEMORIES.search(plain(content)):
-            self._tree.notes.change("messages of people", "what its memory had put before them is taken out")
+            self._tree.notes.change(
+                "messages of people", "what its memory had put before them is taken out"
+            )
 
     def _memories(self, rows: SqliteRows, now: float) -> None:
         expired = empty = 0
         columns = _COLUMNS["memories"]
-        for text, scope, owner, retention, pinned, created, expires in rows.read("memories", columns):
+        for text, scope, owner, retention, pinned, created, expires in rows.read(
+            "memories", columns
+        ):
             kind: Literal["user", "agent", "global"] | None = _SCOPES.get(str(scope))
             until = moment(expires)
             if not str(text or "").strip():
                 empty += 1
             elif kind is None:
-                self._tree.notes.leave(f"a memory of the scope {scope!r}: {text}", "there is no such scope")
+                self._tree.notes.leave(
+                    f"a memory of the scope {scope!r}: {text}", "there is no such scope"
+                )
             elif until is not None and until <= now and not pinned:
                 expired += 1
             else:
                 candidate = retention == "candidate" and not pinned
                 self.memories.append(
-                    ImportedMemory(str(text), kind, str(owner), bool(pinned), candidate, moment(created))
+                    ImportedMemory(
+                        str(text), kind, str(owner), bool(pinned), candidate, moment(created)
+                    )
                 )
         if expired:
             self._tree.notes.leave(in_words(expired, "memory"), "they had expired")
         if empty:
-            self._tree.notes.leave(in_words(empty, "memory"), f"there is no text in {'it' if empty == 1 else 'them'}")
+            self._tree.notes.leave(
+                in_words(empty, "memory"), f"there is no text in {'it' if empty == 1 else 'them'}"
+            )
 
     def _values(self, rows: SqliteRows, now: float) -> None:
         for agent, key, namespace, value, expires in rows.read("agent_kv", _COLUMNS["agent_kv"]):
@@ -242,10 +276,16 @@ class _Inside:
             if until is not None and until <= now:
                 self._tree.notes.leave(f"the key-value {key} of {agent}", "it had expired")
             else:
-                self.values.append(Value(str(agent), str(namespace or ""), str(key), str(value), until))
+                self.values.append(
+                    Value(str(agent), str(namespace or ""), str(key), str(value), until)
+                )
 
 
-_SCOPES: dict[str, Literal["user", "agent", "global"]] = {"user": "user", "agent": "agent", "global": "global"}
+_SCOPES: dict[str, Literal["user", "agent", "global"]] = {
+    "user": "user",
+    "agent": "agent",
+    "global": "global",
+}
 
 
 def _talk(
@@ -256,7 +296,8 @@ def _talk(
         return ImportedConversation(key, agent, lines, job=rest.partition(":")[0])
     chat, thread = at
     group = not meta.get("is_private", False)
-    # An account of Slack has no name that both systems share: the chat and its thread are what stays.
+    # An account of Slack has no name that both systems share: the chat and its thread are what
+    # stays.
     named = platform == "slack" and _ID.fullmatch(chat) and _ID.fullmatch(thread)
     place = Address(platform, chat=chat, thread=thread, group=group) if named else None
     return ImportedConversation(key, agent, lines, place, group)
@@ -269,11 +310,20 @@ def _line(found: dict[str, Any], created_at: Any, by: str) -> JsonlRecord | None
     if role == "user":
         text = plain(found.get("content"))
         before = "\n".join(_THREAD.findall(text)).strip()
-        return JsonlRecord("user", _THREAD.sub("", _MEMORIES.sub("", text)), when, by=by, before=before)
+        return JsonlRecord(
+            "user", _THREAD.sub("", _MEMORIES.sub("", text)), when, by=by, before=before
+        )
     if role == "assistant":
-        return JsonlRecord("assistant", plain(found.get("content")), when, tool_calls=found.get("tool_calls"))
+        return JsonlRecord(
+            "assistant", plain(found.get("content")), when, tool_calls=found.get("tool_calls")
+        )
     if role == "tool":
-        return JsonlRecord("tool", plain(found.get("content")), when, tool_call_id=str(found.get("tool_call_id") or ""))
+        return JsonlRecord(
+            "tool",
+            plain(found.get("content")),
+            when,
+            tool_call_id=str(found.get("tool_call_id") or ""),
+        )
     return None
 
 
@@ -285,7 +335,8 @@ def plain(content: Any) -> str:
         return ""
     parts = [part for part in content if isinstance(part, dict)]
     return "\n".join(
-        str(part["text"]) if isinstance(part.get("text"), str) else f"[{part.get('type')}]" for part in parts
+        str(part["text"]) if isinstance(part.get("text"), str) else f"[{part.get('type')}]"
+        for part in parts
     )
 
 
@@ -334,13 +385,20 @@ def _jobs(tree: Tree) -> Iterator[JobFound]:
             continue
         for note in parsed.notes:
             tree.notes.change(f"{inner}/JOB.md", note)
-        yield JobFound(parsed.job, {name: data for name, data in folder.files.items() if name != "JOB.md"})
+        yield JobFound(
+            parsed.job, {name: data for name, data in folder.files.items() if name != "JOB.md"}
+        )
 
 
 def skills_in(tree: Tree, inner: str = "skills") -> Iterator[ImportedFolder]:
-    """The skills in a folder: folders with a SKILL.md. Those that the system itself brings along are passed over."""
+    """The skills in a folder: folders with a SKILL.md. Those that the system itself brings along
+    are passed over."""
     for entry in tree.entries(inner):
-        if entry.kind == "folder" and entry.name not in BUNDLED and tree.has_file(f"{inner}/{entry.name}/SKILL.md"):
+        if (
+            entry.kind == "folder"
+            and entry.name not in BUNDLED
+            and tree.has_file(f"{inner}/{entry.name}/SKILL.md")
+        ):
             folder = tree.folder(f"{inner}/{entry.name}")
             if folder is not None:
                 yield folder

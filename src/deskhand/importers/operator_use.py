@@ -1,7 +1,8 @@
-"""Reads the home of operator-use (0.2.9): config.json, crons.json, and for each agent sessions, memory and skills.
+"""Reads the home of operator-use (0.2.9): config.json, crons.json, and for each agent sessions,
+memory and skills.
 
-Its document puts sessions/ and workspace/ at the top of the home, its program workspaces/AGENT/ with sessions/ in each.
-Both are read.
+Its document puts sessions/ and workspace/ at the top of the home, its program workspaces/AGENT/
+with sessions/ in each. Both are read.
 """
 
 from __future__ import annotations
@@ -24,14 +25,29 @@ from .safe_files import Tree, Unread
 from .settings import all_variables, keys_of, keys_of_env
 
 REASONS = {
-    "restart.json": ("what was to be done after a restart", "tell your agent, if it is still to be done"),
+    "restart.json": (
+        "what was to be done after a restart",
+        "tell your agent, if it is still to be done",
+    ),
     "operator.log*": ("logs of operator-use", ""),
     "logs": ("logs of operator-use", ""),
     "acp_sessions.json": ("Deskhand does not speak ACP", ""),
-    "media": ("files of messages; conversations name them", "keep the folder if you want to open them"),
-    "*/tools/*.py": ("a tool for operator-use cannot run here", "rewrite it as a skill in Python: docs/extending.md"),
-    "tools/*.py": ("a tool for operator-use cannot run here", "rewrite it as a skill in Python: docs/extending.md"),
-    "*/tools": ("a tool for operator-use cannot run here", "rewrite it as a skill in Python: docs/extending.md"),
+    "media": (
+        "files of messages; conversations name them",
+        "keep the folder if you want to open them",
+    ),
+    "*/tools/*.py": (
+        "a tool for operator-use cannot run here",
+        "rewrite it as a skill in Python: docs/extending.md",
+    ),
+    "tools/*.py": (
+        "a tool for operator-use cannot run here",
+        "rewrite it as a skill in Python: docs/extending.md",
+    ),
+    "*/tools": (
+        "a tool for operator-use cannot run here",
+        "rewrite it as a skill in Python: docs/extending.md",
+    ),
     "*/.history*": ("older versions of a skill", ""),
 }
 PREFIX = "OPERATOR_"
@@ -58,11 +74,17 @@ def read(tree: Tree, now: float) -> ImportedHome:
         for name, inner in _session_files(tree, names, homes)
         if (talk := _talk(tree, inner, name, bots)) is not None
     ]
-    skills = {skill.name: skill for home in homes.values() for skill in skills_in(tree, f"{home}/skills")}
+    skills = {
+        skill.name: skill for home in homes.values() for skill in skills_in(tree, f"{home}/skills")
+    }
     agents = tuple(_agent(tree, name, homes.get(name, "")) for name in names)
     jobs = tuple(_jobs(tree, bots, names))
-    memories = tuple(memory for name, home in homes.items() for memory in _memories(tree, name, home))
-    secrets = keys.secrets | keys_of_env(tree, {name: value for name, value in env.items() if not is_nested(name)})
+    memories = tuple(
+        memory for name, home in homes.items() for memory in _memories(tree, name, home)
+    )
+    secrets = keys.secrets | keys_of_env(
+        tree, {name: value for name, value in env.items() if not is_nested(name)}
+    )
     tree.leave_rest(REASONS)
     return ImportedHome(
         "operator-use",
@@ -84,7 +106,8 @@ def read(tree: Tree, now: float) -> ImportedHome:
 
 
 def is_nested(variable: str) -> bool:
-    """Whether this variable sets a key of its configuration: OPERATOR_PROVIDERS__OPENAI__API_KEY."""
+    """Whether this variable sets a key of its configuration:
+    OPERATOR_PROVIDERS__OPENAI__API_KEY."""
     return variable.startswith(PREFIX) and "__" in variable
 
 
@@ -98,7 +121,8 @@ def nested(env: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _homes(tree: Tree, names: list[str], settings: Mapping[str, Any]) -> dict[str, str]:
-    """Where each agent's files lie, from the home; those of the document in `workspace/`, of its first agent."""
+    """Where each agent's files lie, from the home; those of the document in `workspace/`, of its
+    first agent."""
     homes = {name: home for name in names if (home := _workspace(tree, name, settings.get(name)))}
     if names[0] not in homes and tree.has_folder("workspace"):
         homes[names[0]] = "workspace"
@@ -110,13 +134,19 @@ def _workspace(tree: Tree, name: str, settings: Any) -> str:
     given = settings.get("workspace") if isinstance(settings, Mapping) else None
     inner = tree.inside(str(given) if given else f"workspaces/{name}")
     if inner is None:
-        where = f"its workspace {str(given)!r} lies elsewhere" if given else "its name is no name of a folder"
+        where = (
+            f"its workspace {str(given)!r} lies elsewhere"
+            if given
+            else "its name is no name of a folder"
+        )
         tree.notes.leave(f"the files of agent {name}", where, "copy what you want to keep")
         return ""
     return inner if tree.has_folder(inner) else ""
 
 
-def _session_files(tree: Tree, names: list[str], homes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _session_files(
+    tree: Tree, names: list[str], homes: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
     """(agent, file) of every session; those at the top of the home are of its first agent."""
     folders = [(name, f"{home}/sessions") for name, home in homes.items()]
     for name, folder in dict.fromkeys([*folders, (names[0], "sessions")]):
@@ -124,7 +154,9 @@ def _session_files(tree: Tree, names: list[str], homes: Mapping[str, str]) -> It
             inner = f"{folder}/{entry.name}"
             if entry.name.endswith(".jsonl"):
                 yield name, inner
-            elif entry.kind == "folder" and _DAY.fullmatch(entry.name):  # later versions: a folder for each day
+            elif entry.kind == "folder" and _DAY.fullmatch(
+                entry.name
+            ):  # later versions: a folder for each day
                 for each in tree.entries(inner):
                     if each.name.endswith(".jsonl"):
                         yield name, f"{inner}/{each.name}"
@@ -133,7 +165,9 @@ def _session_files(tree: Tree, names: list[str], homes: Mapping[str, str]) -> It
 # ---------------------------------------------------------------------- conversations
 
 
-def _talk(tree: Tree, inner: str, agent: str, bots: Mapping[str, Bot]) -> ImportedConversation | None:
+def _talk(
+    tree: Tree, inner: str, agent: str, bots: Mapping[str, Bot]
+) -> ImportedConversation | None:
     name = inner.rpartition("/")[2].removesuffix(".jsonl")
     key = ""
     lines = list[JsonlRecord]()
@@ -157,19 +191,27 @@ def _talk(tree: Tree, inner: str, agent: str, bots: Mapping[str, Bot]) -> Import
     platform = key.partition(":")[0]
     place, group = place_of(key, bots.get(agent))
     if place is None and platform in PLATFORMS:
-        tree.notes.change(key, f"it becomes a past conversation: no bot of {agent} with a token is in this home")
+        tree.notes.change(
+            key, f"it becomes a past conversation: no bot of {agent} with a token is in this home"
+        )
     elif place is None:
-        tree.notes.change(key, f"it becomes a past conversation: Deskhand has no channel for {platform} yet")
+        tree.notes.change(
+            key, f"it becomes a past conversation: Deskhand has no channel for {platform} yet"
+        )
     return ImportedConversation(key, agent, tuple(lines), place, group)
 
 
-def _lines(tree: Tree, found: Mapping[str, Any], at: float | None, platform: str) -> Iterator[JsonlRecord]:
+def _lines(
+    tree: Tree, found: Mapping[str, Any], at: float | None, platform: str
+) -> Iterator[JsonlRecord]:
     """A message as lines. A tool's has its call in it."""
     role = found.get("role")
     about = found.get("metadata")
     about = about if isinstance(about, Mapping) else {}
     text = found.get("content") if isinstance(found.get("content"), str) else ""
-    tree.notes.fields("messages in sessions", found, _LINE | {"metadata"} | ({"content"} if text else set()))
+    tree.notes.fields(
+        "messages in sessions", found, _LINE | {"metadata"} | ({"content"} if text else set())
+    )
     tree.notes.fields("messages in sessions (metadata)", about, {"user_id"})
     if role == "human":
         user = str(about.get("user_id") or "")
@@ -182,7 +224,9 @@ def _lines(tree: Tree, found: Mapping[str, Any], at: float | None, platform: str
         call = str(found.get("id") or "call")
         name = str(found.get("name") or "unknown")
         params = found.get("params")
-        calls = [{"id": call, "name": name, "arguments": params if isinstance(params, dict) else {}}]
+        calls = [
+            {"id": call, "name": name, "arguments": params if isinstance(params, dict) else {}}
+        ]
         yield JsonlRecord("assistant", "", at, tool_calls=calls)
         yield JsonlRecord("tool", text, at, tool_call_id=call, tool_name=name)
     else:
@@ -193,7 +237,8 @@ def _lines(tree: Tree, found: Mapping[str, Any], at: float | None, platform: str
 
 
 def _agent(tree: Tree, name: str, home: str) -> AgentFound:
-    """What it is told, and what it has written down; templates that say nothing of a person stay behind."""
+    """What it is told, and what it has written down; templates that say nothing of a person stay
+    behind."""
     if not home:
         return AgentFound(name)
     return AgentFound(name, {}, tree.texts(home, WORKSPACE_FILES), dict(_written(tree, home)))
@@ -224,22 +269,32 @@ def _memories(tree: Tree, agent: str, home: str) -> Iterator[ImportedMemory]:
         if entry.kind == "folder" and tree.has_file(f"{folder}/summary.md"):
             for text in tree.texts(folder, ("summary.md",)).values():
                 at = moment(entry.name)
-                yield ImportedMemory(f"{entry.name}: {' '.join(text.split())}", "agent", agent, at=at)
+                yield ImportedMemory(
+                    f"{entry.name}: {' '.join(text.split())}", "agent", agent, at=at
+                )
 
 
 def facts_in(files: Mapping[str, str]) -> Iterator[str]:
-    """The facts in a file of notes: each item of a list, each paragraph; short ones with the heading above them."""
+    """The facts in a file of notes: each item of a list, each paragraph; short ones with the
+    heading above them."""
     for text in files.values():
         heading = ""
         paragraph = list[str]()
         for line in [*text.splitlines(), ""]:
             plain = line.strip()
-            if plain.startswith("#") or not plain or plain[:2] in ("- ", "* ") or plain in ("---", "***"):
+            if (
+                plain.startswith("#")
+                or not plain
+                or plain[:2] in ("- ", "* ")
+                or plain in ("---", "***")
+            ):
                 if paragraph:
                     yield _under(heading, " ".join(paragraph))
                 paragraph = [plain[2:].strip()] if plain[:2] in ("- ", "* ") else []
                 heading = plain.lstrip("# ").strip() if plain.startswith("#") else heading
-            elif not (plain.startswith("(") and plain.endswith(")")) and not plain.startswith("*This file"):
+            elif not (plain.startswith("(") and plain.endswith(")")) and not plain.startswith(
+                "*This file"
+            ):
                 paragraph.append(plain)
 
 
@@ -280,7 +335,9 @@ def _count_fields(tree: Tree, each: Mapping[str, Any]) -> None:
     tree.notes.fields("jobs in crons.json", each, _JOB)
     for part, used in (("schedule", _SCHEDULE), ("payload", _PAYLOAD)):
         inner = each.get(part)
-        tree.notes.fields(f"jobs in crons.json ({part})", inner if isinstance(inner, Mapping) else {}, used)
+        tree.notes.fields(
+            f"jobs in crons.json ({part})", inner if isinstance(inner, Mapping) else {}, used
+        )
 
 
 def _job(each: Mapping[str, Any], name: str, bots: Mapping[str, Bot], agents: list[str]) -> Job:
@@ -296,7 +353,11 @@ def _job(each: Mapping[str, Any], name: str, bots: Mapping[str, Bot], agents: li
     platform = str(payload.get("channel") or "")
     chat = str(payload.get("chat_id") or "")
     account = str(payload.get("account_id") or "")
-    agent = account if account in agents else next((one for one, bot in bots.items() if bot.platform == platform), "")
+    agent = (
+        account
+        if account in agents
+        else next((one for one, bot in bots.items() if bot.platform == platform), "")
+    )
     to = place_of(f"{platform}:{chat}", bots.get(agent), any_bot=True)[0] if chat else None
     return Job(
         name,
@@ -316,6 +377,10 @@ def _job(each: Mapping[str, Any], name: str, bots: Mapping[str, Bot], agents: li
 def job_name(text: str, taken: set[str]) -> str:
     """A name that a job's folder can have, and none has yet."""
     plain = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:50] or "job"
-    name = next(name for n in range(1, 100_000) if (name := plain if n == 1 else f"{plain}-{n}") not in taken)
+    name = next(
+        name
+        for n in range(1, 100_000)
+        if (name := plain if n == 1 else f"{plain}-{n}") not in taken
+    )
     taken.add(name)
     return name

@@ -1,4 +1,5 @@
-"""The bots of operator-use as channels of ours: who may write to them, who answers, and where a chat goes on."""
+"""The bots of operator-use as channels of ours: who may write to them, who answers, and where a
+chat goes on."""
 
 from __future__ import annotations
 
@@ -25,16 +26,19 @@ PAIR = "ask them to write to the bot, then approve them: deskhand pair"
 
 
 class Bot(msgspec.Struct, frozen=True):
-    """An agent's bot: its platform, the name of its channel here, and its id there ('' where there is no token)."""
+    """An agent's bot: its platform, the name of its channel here, and its id there ('' where there
+    is no token)."""
 
     platform: str
     channel: str
     id: str
 
 
-def channels_of(notes: ImportNotes, keys: ImportedKeys, agents: Sequence[str]) -> tuple[dict[str, Any], dict[str, Bot]]:
-    """Channels as we have them, and the bot of each agent. Their tokens are added to the secrets, the bindings of these
-    channels replace those of `keys`."""
+def channels_of(
+    notes: ImportNotes, keys: ImportedKeys, agents: Sequence[str]
+) -> tuple[dict[str, Any], dict[str, Bot]]:
+    """Channels as we have them, and the bot of each agent. Their tokens are added to the secrets,
+    the bindings of these channels replace those of `keys`."""
     channels: dict[str, Any] = {}
     bots: dict[str, Bot] = {}
     for agent, platform, given in _listed(keys, agents):
@@ -43,11 +47,17 @@ def channels_of(notes: ImportNotes, keys: ImportedKeys, agents: Sequence[str]) -
             continue
         if agent in bots:  # there is one binding for each agent, and its chats go on with one bot
             why = f"{agent} has a bot of its own, and one agent has one bot here"
-            notes.leave(f"the bot in channels.{platform} at the top", why, f"deskhand channels add {platform}")
+            notes.leave(
+                f"the bot in channels.{platform} at the top",
+                why,
+                f"deskhand channels add {platform}",
+            )
             continue
         first = platform not in channels
         name = platform if first else f"{platform}-{agent}"
-        variable = re.sub(r"\W", "_", f"{platform}_bot_token" if first else f"{platform}_{agent}_bot_token").upper()
+        variable = re.sub(
+            r"\W", "_", f"{platform}_bot_token" if first else f"{platform}_{agent}_bot_token"
+        ).upper()
         token = str(settings.get("token") or "")
         if token:
             keys.secrets[variable] = token
@@ -61,11 +71,16 @@ def channels_of(notes: ImportNotes, keys: ImportedKeys, agents: Sequence[str]) -
     return channels, bots
 
 
-def _listed(keys: ImportedKeys, agents: Sequence[str]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """(agent, platform, settings) of every channel; one that stands at the top is of the first agent."""
+def _listed(
+    keys: ImportedKeys, agents: Sequence[str]
+) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """(agent, platform, settings) of every channel; one that stands at the top is of the first
+    agent."""
     top = keys.raw.get("channels")
     own = [
-        (agent, settings.get("channels")) for agent, settings in keys.agents.items() if isinstance(settings, Mapping)
+        (agent, settings.get("channels"))
+        for agent, settings in keys.agents.items()
+        if isinstance(settings, Mapping)
     ]
     for agent, channels in (*own, (agents[0], top)):
         for platform, each in channels.items() if isinstance(channels, Mapping) else ():
@@ -80,15 +95,27 @@ def _is_taken(notes: ImportNotes, agent: str, platform: str, settings: Mapping[s
     if platform not in PLATFORMS:
         if said:
             fields = ", ".join(said)
-            notes.leave(f"{where} ({fields})", f"Deskhand has no channel for {platform} yet", "its keys stay there")
+            notes.leave(
+                f"{where} ({fields})",
+                f"Deskhand has no channel for {platform} yet",
+                "its keys stay there",
+            )
         return False
     if not settings.get("enabled"):
         if said:
-            notes.leave(f"{where} ({', '.join(said)})", "it is switched off", f"deskhand channels add {platform}")
+            notes.leave(
+                f"{where} ({', '.join(said)})",
+                "it is switched off",
+                f"deskhand channels add {platform}",
+            )
         return False
     for name in said:
         if name not in _USED:
-            notes.leave(f"{name} of {where}", "Deskhand has no such setting of a channel", "see docs/telegram.md")
+            notes.leave(
+                f"{name} of {where}",
+                "Deskhand has no such setting of a channel",
+                "see docs/telegram.md",
+            )
     return True
 
 
@@ -101,28 +128,45 @@ def _allowed(notes: ImportNotes, where: str, given: Any) -> list[str]:
         if id_.isascii() and id_.isdecimal():
             ids.append(id_)
             if bar:
-                notes.change(f"{each} of {where}", f"they may write as {id_}: names change hands, numbers do not")
+                notes.change(
+                    f"{each} of {where}",
+                    f"they may write as {id_}: names change hands, numbers do not",
+                )
         else:
-            notes.leave(f"that {each} may write to {where}", "names change hands, so only numbers admit somebody", PAIR)
+            notes.leave(
+                f"that {each} may write to {where}",
+                "names change hands, so only numbers admit somebody",
+                PAIR,
+            )
     if not listed:
         notes.leave(f"that anybody may write to {where}", "nobody may before they are let in", PAIR)
     return list(dict.fromkeys(ids))
 
 
-def _explicit(notes: ImportNotes, keys: ImportedKeys, bots: Mapping[str, Bot]) -> Iterator[dict[str, Any]]:
-    """The bindings that are written down, in their order, for each bot that they are about. They count before what an
-    agent's own bot says, as they do there."""
+def _explicit(
+    notes: ImportNotes, keys: ImportedKeys, bots: Mapping[str, Bot]
+) -> Iterator[dict[str, Any]]:
+    """The bindings that are written down, in their order, for each bot that they are about. They
+    count before what an agent's own bot says, as they do there."""
     for each in keys.config.get("bindings", ()):
         binding = dict(each)
         platform = str(binding.get("channel") or "")
         account = str(binding.pop("account", ""))
         chat = _CHAT.fullmatch(str(binding.get("chat") or ""))
-        about = [bot for agent, bot in bots.items() if bot.platform == platform and account in ("", agent)]
+        about = [
+            bot
+            for agent, bot in bots.items()
+            if bot.platform == platform and account in ("", agent)
+        ]
         if not about:
             yield binding  # of a channel that does not come in: said where it is planned
         elif binding.get("chat") and (chat is None or chat[2]):
             what = f"that {binding.get('agent')} answers in {binding['chat']} on {platform}"
-            notes.leave(what, "a binding is for a whole chat, not for one of its topics", "bind the chat in `bindings`")
+            notes.leave(
+                what,
+                "a binding is for a whole chat, not for one of its topics",
+                "bind the chat in `bindings`",
+            )
         else:
             yield from (binding | {"channel": bot.channel} for bot in about)
 
@@ -132,8 +176,8 @@ def _own(bots: Mapping[str, Bot]) -> list[dict[str, Any]]:
 
 
 def place_of(key: str, bot: Bot | None, *, any_bot: bool = False) -> tuple[Address | None, bool]:
-    """Where the chat of this name goes on, None for nowhere, and whether several people read there. `any_bot`: also
-    where the id of its bot is not known."""
+    """Where the chat of this name goes on, None for nowhere, and whether several people read there.
+    `any_bot`: also where the id of its bot is not known."""
     platform, _, rest = key.partition(":")
     group = rest.startswith("-")
     chat = _CHAT.fullmatch(rest)

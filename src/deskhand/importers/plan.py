@@ -1,4 +1,5 @@
-"""What would be taken over from a home, and what has been before: decided before anything is written."""
+"""What would be taken over from a home, and what has been before: decided before anything is
+written."""
 
 from __future__ import annotations
 
@@ -18,7 +19,17 @@ from ..store.base import Store
 from ..types.identity import Address, session_key
 from ..types.options import SYSTEM_PROMPT_CHARS, SessionOptions
 from ..types.people import OWNER_NAME, ROLE_SCOPES
-from .ledger import BEGUN, Ledger, fact_key, ledger_of, note_key, taken_up_to, talk_key, tasks_key, value_key
+from .ledger import (
+    BEGUN,
+    Ledger,
+    fact_key,
+    ledger_of,
+    note_key,
+    taken_up_to,
+    talk_key,
+    tasks_key,
+    value_key,
+)
 from .model import (
     AgentFound,
     ChangedName,
@@ -41,7 +52,8 @@ OTHERS_COULD_WRITE = "others could write that home"
 
 
 class NewPerson(msgspec.Struct, frozen=True):
-    """A user who comes in, under this name and with these roles; without roles they are there already."""
+    """A user who comes in, under this name and with these roles; without roles they are there
+    already."""
 
     person: ImportedPerson
     here: str
@@ -49,8 +61,8 @@ class NewPerson(msgspec.Struct, frozen=True):
 
 
 class NewTalk(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation, or what is new in it: its lines from `first` on, in this session. `options` is how it is held;
-    None for as usual."""
+    """A conversation, or what is new in it: its lines from `first` on, in this session. `options`
+    is how it is held; None for as usual."""
 
     talk: ImportedConversation
     key: str
@@ -61,8 +73,9 @@ class NewTalk(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImportPlan(msgspec.Struct, frozen=True):
-    """All of it. `agents` and `people` are their names there -> here. `sessions` the conversations by theirs.
-    `channels` are those that there will be. `secrets` go to `.env`. `known` counts what was taken before."""
+    """All of it. `agents` and `people` are their names there -> here. `sessions` the conversations
+    by theirs. `channels` are those that there will be. `secrets` go to `.env`. `known` counts what
+    was taken before."""
 
     found: ImportedHome
     agents: Mapping[str, str]
@@ -143,7 +156,9 @@ async def plan(found: ImportedHome, settings: Settings, store: Store, me: str = 
         known=len([moved for moved in known.values() if moved.mark != BEGUN]),
     )
     _note_changes(whole, notes)
-    return replace(whole, left=(*found.left, *notes.all_left()), changed=(*found.changed, *notes.all_changed()))
+    return replace(
+        whole, left=(*found.left, *notes.all_left()), changed=(*found.changed, *notes.all_changed())
+    )
 
 
 def _note_changes(plan: ImportPlan, notes: ImportNotes) -> None:
@@ -154,20 +169,31 @@ def _note_changes(plan: ImportPlan, notes: ImportNotes) -> None:
     for new in plan.new_people:
         if new.here not in (new.person.name, OWNER_NAME):
             notes.change(
-                f"user {new.person.name}", f"they are called {new.here}: another has that name, or it is no name"
+                f"user {new.person.name}",
+                f"they are called {new.here}: another has that name, or it is no name",
             )
     if plan.secrets and (plan.talks or plan.memories or plan.values):
         notes.change("keys that were said or noted", "the value of a key is replaced by its name")
     if not plan.found.trusted and plan.memories:
-        notes.change("memories", f"{OTHERS_COULD_WRITE}, so nobody is told them before you look: deskhand memories")
+        notes.change(
+            "memories",
+            f"{OTHERS_COULD_WRITE}, so nobody is told them before you look: deskhand memories",
+        )
     if not plan.found.trusted and plan.talks:
-        notes.change("words of people", f"{OTHERS_COULD_WRITE}, so they count as content and as nobody's word")
+        notes.change(
+            "words of people",
+            f"{OTHERS_COULD_WRITE}, so they count as content and as nobody's word",
+        )
 
 
 def agent_name(theirs: str) -> str:
     """What an agent is called here."""
     plain = re.sub(r"[^a-z0-9_-]+", "-", theirs.lower()).strip("-_")[:40]
-    return plain if plain and plain[0].isalpha() and plain not in ("list", "defaults") else f"agent-{plain or 'one'}"
+    return (
+        plain
+        if plain and plain[0].isalpha() and plain not in ("list", "defaults")
+        else f"agent-{plain or 'one'}"
+    )
 
 
 def _new(kind: str, given: Sequence[Any], key: Any, known: Ledger) -> tuple[Any, ...]:
@@ -181,7 +207,11 @@ def _is_taken(known: Ledger, kind: str, key: str) -> bool:
 
 
 def _people(
-    found: ImportedHome, settings: Settings, known: Ledger, among: tuple[str, set[str]], notes: ImportNotes
+    found: ImportedHome,
+    settings: Settings,
+    known: Ledger,
+    among: tuple[str, set[str]],
+    notes: ImportNotes,
 ) -> tuple[dict[str, str], tuple[NewPerson, ...]]:
     me, taken = among
     people: dict[str, str] = {}
@@ -192,7 +222,13 @@ def _people(
         if moved is not None and moved.mark != BEGUN:
             people[person.name] = moved.here
             continue
-        here = moved.here if moved else OWNER_NAME if me == person.name else _user_name(person.name, taken)
+        here = (
+            moved.here
+            if moved
+            else OWNER_NAME
+            if me == person.name
+            else _user_name(person.name, taken)
+        )
         people[person.name] = here
         taken.add(here)
         roles = tuple(role for role in person.roles if role in theirs) or ("member",)
@@ -202,25 +238,37 @@ def _people(
     return people, tuple(new)
 
 
-def _note_roles(person: ImportedPerson, settings: Settings, theirs: Collection[str], notes: ImportNotes) -> None:
+def _note_roles(
+    person: ImportedPerson, settings: Settings, theirs: Collection[str], notes: ImportNotes
+) -> None:
     """Note what this person may do there, and not here."""
     known_here = {*settings.config.roles, *ROLE_SCOPES} - {"member", *theirs}
     for role in person.roles:
         if role in known_here:
             why = "a file gives nobody a role that is here already"
-            notes.leave(f"that {person.name} is {role}", why, f"deskhand users add-role {person.name} {role}")
+            notes.leave(
+                f"that {person.name} is {role}",
+                why,
+                f"deskhand users add-role {person.name} {role}",
+            )
         elif role not in theirs and role != "member":
-            notes.leave(f"that {person.name} is {role}", "that home does not say what this role may do")
+            notes.leave(
+                f"that {person.name} is {role}", "that home does not say what this role may do"
+            )
     if person.owner:
         why = "nobody becomes an owner by a file"
-        notes.leave(f"that {person.name} may do everything", why, f"if that is you, say: --me {person.name}")
+        notes.leave(
+            f"that {person.name} may do everything", why, f"if that is you, say: --me {person.name}"
+        )
 
 
 def _user_name(name: str, taken: Collection[str]) -> str:
     """A name that is nobody's here: whoever is called the same there need not be the same."""
     plain = re.sub(r"[^a-z0-9.-]+", "-", name.lower()).strip(".-")[:60] or "somebody"
     every = (plain if n == 1 else f"{plain}-{n}" for n in range(1, len(taken) + len(NOBODY) + 3))
-    return next(one for one in every if one not in taken and one not in NOBODY and one != OWNER_NAME)
+    return next(
+        one for one in every if one not in taken and one not in NOBODY and one != OWNER_NAME
+    )
 
 
 # ---------------------------------------------------------------------- conversations
@@ -245,7 +293,11 @@ async def _talks(
         agent = agents.get(talk.agent) or (agent_name(talk.agent) if talk.agent else first)
         place = talk.place or _past(found, talk, key)
         session = moved.here if moved else session_key(agent, place)
-        if moved is None and talk.place and (session in sessions.values() or await store.events(session, 0, 1)):
+        if (
+            moved is None
+            and talk.place
+            and (session in sessions.values() or await store.events(session, 0, 1))
+        ):
             notes.change(talk.key, "that chat goes on here already; its past stands beside it")
             place = _past(found, talk, key)
             session = session_key(agent, place)
@@ -255,25 +307,38 @@ async def _talks(
             why = "it was written anew since it was taken; what was taken stays"
             notes.leave(f"changes in {talk.key}", why)
         elif upto < len(talk.lines) and session in going_on:
-            notes.leave(f"what is new in {talk.key}", "something is going on in it here", "import again later")
+            notes.leave(
+                f"what is new in {talk.key}",
+                "something is going on in it here",
+                "import again later",
+            )
         elif upto < len(talk.lines):
             if session.partition("/")[2].startswith("terminal:") and moved:
                 place = Address("terminal", chat=session.partition(":")[2], group=talk.group)
             options = None if upto else _options(found, talk, preset_names, notes)
-            new.append(NewTalk(talk=talk, key=key, session=session, place=place, first=upto, options=options))
+            new.append(
+                NewTalk(
+                    talk=talk, key=key, session=session, place=place, first=upto, options=options
+                )
+            )
     return tuple(new), sessions
 
 
 def _past(found: ImportedHome, talk: ImportedConversation, key: str) -> Address:
-    """Where a conversation lies that no channel leads to: the terminal and the page can go on with it."""
+    """Where a conversation lies that no channel leads to: the terminal and the page can go on with
+    it."""
     plain = re.sub(r"[^A-Za-z0-9]+", "-", talk.key).strip("-")[:40]
     return Address("terminal", chat=f"{found.system}-{plain or 'talk'}-{key[:6]}", group=talk.group)
 
 
 def _options(
-    found: ImportedHome, talk: ImportedConversation, preset_names: Collection[str], notes: ImportNotes
+    found: ImportedHome,
+    talk: ImportedConversation,
+    preset_names: Collection[str],
+    notes: ImportNotes,
 ) -> SessionOptions | None:
-    """How this conversation is held here; None for as usual. What others could have written steers nobody."""
+    """How this conversation is held here; None for as usual. What others could have written steers
+    nobody."""
     options = talk.options
     if options is None:
         return None
@@ -294,21 +359,31 @@ def _options(
 # ---------------------------------------------------------------------- files
 
 
-def _jobs(found: ImportedHome, settings: Settings, known: Ledger, notes: ImportNotes) -> tuple[JobFound, ...]:
+def _jobs(
+    found: ImportedHome, settings: Settings, known: Ledger, notes: ImportNotes
+) -> tuple[JobFound, ...]:
     new = []
     for each in found.jobs:
         moved = known.get(("job", each.job.name))
         if moved is not None and moved.mark != BEGUN:
             continue
         if moved is None and (settings.home.root / "jobs" / each.job.name).exists():
-            notes.leave(f"job {each.job.name}", "there is a job of that name already", "rename one of the two")
+            notes.leave(
+                f"job {each.job.name}",
+                "there is a job of that name already",
+                "rename one of the two",
+            )
             continue
         new.append(each)
     return tuple(new)
 
 
 def _skills(
-    found: ImportedHome, settings: Settings, agents: Mapping[str, str], known: Ledger, notes: ImportNotes
+    found: ImportedHome,
+    settings: Settings,
+    agents: Mapping[str, str],
+    known: Ledger,
+    notes: ImportNotes,
 ) -> tuple[ImportedFolder, ...]:
     new = []
     taken = {name for agent in settings.agents for name in skills_of(settings, agent).find()}
@@ -340,7 +415,9 @@ def skill_path(skill: ImportedFolder, settings: Settings, agents: Mapping[str, s
     return settings.home.workspace(agents[skill.agent]) / "memory" / "skills" / f"{skill.name}.py"
 
 
-def _presets(found: ImportedHome, settings: Settings, known: Ledger, notes: ImportNotes) -> tuple[ImportedFolder, ...]:
+def _presets(
+    found: ImportedHome, settings: Settings, known: Ledger, notes: ImportNotes
+) -> tuple[ImportedFolder, ...]:
     """The presets that come in: prompts that people choose by name."""
     new = []
     for each in found.presets:
@@ -349,13 +426,23 @@ def _presets(found: ImportedHome, settings: Settings, known: Ledger, notes: Impo
         begun = ("preset", each.name) in known
         what = f"preset {each.name}"
         if not re.fullmatch(r"[A-Za-z0-9][\w-]{0,63}", each.name):
-            notes.leave(what, "that cannot be the name of a preset", "rename it with letters, digits and -")
+            notes.leave(
+                what, "that cannot be the name of a preset", "rename it with letters, digits and -"
+            )
         elif (settings.home.root / "prompts" / each.name).exists() and not begun:
             notes.leave(what, "there is a preset of that name already", "rename one of the two")
         elif not found.trusted:
-            notes.leave(what, OTHERS_COULD_WRITE, "read it, and copy its folder to prompts/ of Deskhand's home")
+            notes.leave(
+                what,
+                OTHERS_COULD_WRITE,
+                "read it, and copy its folder to prompts/ of Deskhand's home",
+            )
         elif why := wrong_in(each):
-            notes.leave(what, why, "read it, and copy its folder to prompts/ of Deskhand's home if you trust it")
+            notes.leave(
+                what,
+                why,
+                "read it, and copy its folder to prompts/ of Deskhand's home if you trust it",
+            )
         else:
             new.append(each)
     return tuple(new)
@@ -363,10 +450,16 @@ def _presets(found: ImportedHome, settings: Settings, known: Ledger, notes: Impo
 
 def _notes(found: ImportedHome, known: Ledger, notes: ImportNotes) -> tuple[ImportNote, ...]:
     """The files that agents have written down, and that were not taken before."""
-    every = [ImportNote(each.name, path, data) for each in found.agents for path, data in each.notes.items()]
+    every = [
+        ImportNote(each.name, path, data)
+        for each in found.agents
+        for path, data in each.notes.items()
+    ]
     new = [note for note in every if ("note", note_key(note)) not in known]
     if new and not found.trusted:
         for note in new:
-            notes.leave(f"{note.path} of {note.agent}", OTHERS_COULD_WRITE, "read it, and copy it yourself")
+            notes.leave(
+                f"{note.path} of {note.agent}", OTHERS_COULD_WRITE, "read it, and copy it yourself"
+            )
         return ()
     return tuple(new)

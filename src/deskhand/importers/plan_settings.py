@@ -1,4 +1,5 @@
-"""Which keys and secrets of a home are set here: nothing that is set here is changed, and nothing is opened."""
+"""Which keys and secrets of a home are set here: nothing that is set here is changed, and nothing
+is opened."""
 
 from __future__ import annotations
 
@@ -30,9 +31,14 @@ STAYS = "it is set here already, and stays"
 
 
 def plan_secrets(found: ImportedHome, settings: Settings, notes: ImportNotes) -> dict[str, str]:
-    """The keys that are not here yet. What only this process was started with is not: the service has none of it."""
+    """The keys that are not here yet. What only this process was started with is not: the service
+    has none of it."""
     theirs = {name: value for name, value in found.secrets.items() if value}
-    ours = {name: value for name, value in settings.environment.items() if name not in settings.started_with}
+    ours = {
+        name: value
+        for name, value in settings.environment.items()
+        if name not in settings.started_with
+    }
     with suppress(FileNotFoundError):
         ours |= read_env_file(settings.home.env)
     for name, value in theirs.items():
@@ -43,8 +49,8 @@ def plan_secrets(found: ImportedHome, settings: Settings, notes: ImportNotes) ->
 
 
 class Incoming(msgspec.Struct, frozen=True, kw_only=True):
-    """What comes in, as far as settings depend on it. `agents` are the agents' names there -> here, `new` those that
-    were not taken before; `presets` are the names of all that there will be."""
+    """What comes in, as far as settings depend on it. `agents` are the agents' names there -> here,
+    `new` those that were not taken before; `presets` are the names of all that there will be."""
 
     found: ImportedHome
     agents: Mapping[str, str]
@@ -78,20 +84,25 @@ class SettingsPlan:
         own = self._found.config.get("agents", {})
         for key in base:
             if self._new and all(key in own.get(theirs, {}) for theirs in self._new):
-                self._notes.change(f"defaults.{key}", "every agent sets its own, so it is not needed")
+                self._notes.change(
+                    f"defaults.{key}", "every agent sets its own, so it is not needed"
+                )
         for theirs, here in self._agents.items():
             if theirs not in self._new:
                 self._not_offered(theirs, here)
             elif here in self._settings.config.agents:
                 why = f"there is an agent {here} already: its settings stay"
-                self._notes.leave(f"the settings of {theirs}", why, f"deskhand config set agents.{here}.KEY VALUE")
+                self._notes.leave(
+                    f"the settings of {theirs}", why, f"deskhand config set agents.{here}.KEY VALUE"
+                )
                 self._not_offered(theirs, here)
             else:
                 keys.append((("agents", here), self._of_agent(theirs, base | own.get(theirs, {}))))
         return keys
 
     def _of_agent(self, theirs: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Its settings. Skills in Python are its tools there whatever its list of tools says, so they are here."""
+        """Its settings. Skills in Python are its tools there whatever its list of tools says, so
+        they are here."""
         told = dict(settings)
         names = self._tools_of(theirs)
         if names and "*" not in told.get("tools", ("*",)):
@@ -99,7 +110,9 @@ class SettingsPlan:
         preset = told.get("preset")
         if preset and preset not in self._presets:
             told.pop("preset")
-            self._notes.leave(f"the preset {preset}", "there is no such preset here", how_to_add_a_preset(preset))
+            self._notes.leave(
+                f"the preset {preset}", "there is no such preset here", how_to_add_a_preset(preset)
+            )
         return told
 
     def _tools_of(self, theirs: str) -> list[str]:
@@ -130,13 +143,19 @@ class SettingsPlan:
                         todo = f"deskhand config set providers.{name}.base_url URL"
                         self._notes.leave(f"the address {value['base_url']} of {name}", why, todo)
                 elif name not in getattr(config, section):
-                    keys.append(((section, name), renamed_role(value, self._agents) if section == "roles" else value))
+                    keys.append(
+                        (
+                            (section, name),
+                            renamed_role(value, self._agents) if section == "roles" else value,
+                        )
+                    )
                 elif self._new:
                     self._notes.leave(f"{section}.{name}", STAYS)
         return keys
 
     def _is_used(self, provider: str) -> str:
-        """Why a file must not say where this provider is: keys and words of others would go there."""
+        """Why a file must not say where this provider is: keys and words of others would go
+        there."""
         settings = self._settings
         if provider in settings.config.providers:
             return STAYS
@@ -144,28 +163,42 @@ class SettingsPlan:
         if any(model.startswith(f"{provider}/") for model in models):
             return "agents that are here use this provider already"
         start = f"{provider.upper()}_"
-        keys = [name for name in settings.environment if name.startswith(start) and name.endswith("_KEY")]
+        keys = [
+            name
+            for name in settings.environment
+            if name.startswith(start) and name.endswith("_KEY")
+        ]
         return f"the key in {keys[0]} is here already, and would go there" if keys else ""
 
     def _policy(self) -> Keys:
-        """Its rules, for its own agents alone. They stand behind the last rule here that denies, so that they weaken
-        none; what stands before them counts first."""
+        """Its rules, for its own agents alone. They stand behind the last rule here that denies, so
+        that they weaken none; what stands before them counts first."""
         config = self._settings.config
         ours = list(config.policy)
-        place = max((number for number, rule in enumerate(ours, 1) if rule.verdict == "deny"), default=0)
+        place = max(
+            (number for number, rule in enumerate(ours, 1) if rule.verdict == "deny"), default=0
+        )
         told: list[Rule] = []
         for each in self._found.config.get("policy", ()):
             theirs = str(each["agent"])
             here = self._agents.get(theirs, "")
             rule = msgspec.convert(each | {"agent": here}, Rule)
-            what = f"that {here} has the rule: {rule.verdict} {' '.join((rule.tool, *rule.commands))}"
+            what = (
+                f"that {here} has the rule: {rule.verdict} {' '.join((rule.tool, *rule.commands))}"
+            )
             if theirs not in self._new or here in config.agents:
-                self._notes.leave(what, f"there is an agent {here} already", "put the rule into `policy`")
+                self._notes.leave(
+                    what, f"there is an agent {here} already", "put the rule into `policy`"
+                )
                 continue
             try:
                 check_rules([*ours[:place], rule])
             except ConfigError as error:
-                self._notes.leave(what, f"rules that are here count first: {error}", "change your rules in `policy`")
+                self._notes.leave(
+                    what,
+                    f"rules that are here count first: {error}",
+                    "change your rules in `policy`",
+                )
                 continue
             told.append(rule)
         if not told:
@@ -184,19 +217,35 @@ class SettingsPlan:
             if channel in theirs.get("channels", {}) and channel not in config.channels:
                 bindings.append(self._bound(each))
             else:
-                where = " ".join(str(each[key]) for key in ("channel", "account", "chat") if each.get(key))
-                what = f"that {each.get('agent')} answers {f'on {where}' if where else 'everywhere'}"
-                self._notes.leave(what, "only channels that come in with it are taken over", "add it to `bindings`")
+                where = " ".join(
+                    str(each[key]) for key in ("channel", "account", "chat") if each.get(key)
+                )
+                what = (
+                    f"that {each.get('agent')} answers {f'on {where}' if where else 'everywhere'}"
+                )
+                self._notes.leave(
+                    what,
+                    "only channels that come in with it are taken over",
+                    "add it to `bindings`",
+                )
         if bindings:
             keys.append((("bindings",), [*ours, *(each for each in bindings if each not in ours)]))
-        for section, usual in (("memory", MemoryConfig()), ("deep_work", DeepWorkConfig()), ("reflection", REFLECTION)):
+        for section, usual in (
+            ("memory", MemoryConfig()),
+            ("deep_work", DeepWorkConfig()),
+            ("reflection", REFLECTION),
+        ):
             given = theirs.get(section)
             here = getattr(config, section)
             if given and here == usual:
                 keys.append(((section,), given))
             elif given and msgspec.convert(given, type(usual)) != here:
                 self._notes.leave(f"{section} ({', '.join(given)})", STAYS)
-        for key, default in (("timezone", "UTC"), ("reject_response", "auto"), ("show_usage", False)):
+        for key, default in (
+            ("timezone", "UTC"),
+            ("reject_response", "auto"),
+            ("show_usage", False),
+        ):
             if key not in theirs or theirs[key] in (default, getattr(config, key)):
                 continue
             if getattr(config, key) == default:
@@ -216,17 +265,25 @@ def how_to_add_a_preset(name: str) -> str:
 
 
 def roles_of(found: ImportedHome, settings: Settings, agents: Mapping[str, str]) -> set[str]:
-    """The roles that come in with this home, or did before: none that means something here already."""
+    """The roles that come in with this home, or did before: none that means something here
+    already."""
     ours = settings.config.roles
     return {
         name
         for name, value in found.config.get("roles", {}).items()
         if name not in ROLE_SCOPES
-        and (name not in ours or ours[name] == msgspec.convert(renamed_role(value, agents), RoleConfig))
+        and (
+            name not in ours
+            or ours[name] == msgspec.convert(renamed_role(value, agents), RoleConfig)
+        )
     }
 
 
 def renamed_role(role: Mapping[str, Any], agents: Mapping[str, str]) -> dict[str, Any]:
     """A role as it is here: of the agents that come with it, and of no others."""
     named = role.get("agents", ())
-    return {"agents": [*agents.values()] if "*" in named else [agents[name] for name in named if name in agents]}
+    return {
+        "agents": [*agents.values()]
+        if "*" in named
+        else [agents[name] for name in named if name in agents]
+    }

@@ -1,4 +1,5 @@
-"""What a person reads of an import, before it and after it: what is taken, what is changed, what is left out.
+"""What a person reads of an import, before it and after it: what is taken, what is changed, what is
+left out.
 
 Pure; no value of a key stands in it."""
 
@@ -17,7 +18,8 @@ from .plan import ImportPlan, NewPerson
 MOST_NAMED = 12
 """So many are named in a line; `--json` lists all."""
 OFF = (
-    "switched off, so that nothing is done twice while the other system runs; to switch one on: deskhand jobs enable {}"
+    "switched off, so that nothing is done twice while the other system runs; to switch one on: "
+    "deskhand jobs enable {}"
 )
 
 
@@ -30,10 +32,15 @@ class Report(msgspec.Struct, frozen=True):
 
 
 def report_of(
-    plan: ImportPlan, zone: str = "UTC", *, start_jobs: bool = False, more_left: Sequence[LeftOut] = ()
+    plan: ImportPlan,
+    zone: str = "UTC",
+    *,
+    start_jobs: bool = False,
+    more_left: Sequence[LeftOut] = (),
 ) -> Report:
-    """The report of a plan. `zone` is for jobs where nobody said another, `more_left` what could not be taken after
-    all. Where nothing is new, what was said of the home before is not said again."""
+    """The report of a plan. `zone` is for jobs where nobody said another, `more_left` what could
+    not be taken after all. Where nothing is new, what was said of the home before is not said
+    again."""
     again = bool(plan.known) and not plan.counts()
     left = plan.left[len(plan.found.left) :] if again else plan.left
     changed = plan.changed[len(plan.found.changed) :] if again else plan.changed
@@ -41,7 +48,9 @@ def report_of(
         off = [each.job.name for each in plan.jobs if each.job.enabled]
         changed = (*changed, *(ChangedName(f"job {name}", OFF.format(off[0])) for name in off))
     taken = [(name, tuple(map(shown, values))) for name, values in _taken(plan, zone)]
-    return Report(tuple((name, values) for name, values in taken if values), changed, (*left, *more_left))
+    return Report(
+        tuple((name, values) for name, values in taken if values), changed, (*left, *more_left)
+    )
 
 
 def _taken(plan: ImportPlan, zone: str) -> Iterator[tuple[str, Iterable[str]]]:
@@ -56,7 +65,14 @@ def _taken(plan: ImportPlan, zone: str) -> Iterator[tuple[str, Iterable[str]]]:
     yield "tasks", (task.title for each in plan.tasks for task in each.tasks)
     yield "presets", (each.name for each in plan.presets)
     yield "notes", (each.path for each in plan.notes)
-    yield "files", (f"{each.name}/{name}" for each in plan.new_agents for name in (*each.own, *each.workspace))
+    yield (
+        "files",
+        (
+            f"{each.name}/{name}"
+            for each in plan.new_agents
+            for name in (*each.own, *each.workspace)
+        ),
+    )
     yield "settings", (line for path, value in plan.keys for line in _setting(path, value))
     yield "keys to .env", sorted(plan.secrets)
 
@@ -67,10 +83,17 @@ def _taken(plan: ImportPlan, zone: str) -> Iterator[tuple[str, Iterable[str]]]:
 def head(plan: ImportPlan, place: str) -> Iterator[str]:
     """What there is in a home. `place` is the home as a person writes it."""
     found = plan.found
-    yield f"{found.system}{found.version and ' '}{found.version} in {place}: {summary(counts(found)) or 'nothing'}"
+    yield (
+        f"{found.system}{found.version and ' '}{found.version} in {place}: "
+        f"{summary(counts(found)) or 'nothing'}"
+    )
     new = plan.counts()
     if plan.known:
-        yield f"  taken before: most of it; new since then: {summary(new)}" if new else "  all of it was taken before"
+        yield (
+            f"  taken before: most of it; new since then: {summary(new)}"
+            if new
+            else "  all of it was taken before"
+        )
 
 
 def lines_of(report: Report) -> Iterator[str]:
@@ -78,7 +101,10 @@ def lines_of(report: Report) -> Iterator[str]:
     if report.taken:
         yield "\nTaken:"
     for name, values in report.taken:
-        if name in ("settings", "users"):  # what gives rights, and settings: each on a line of its own
+        if name in (
+            "settings",
+            "users",
+        ):  # what gives rights, and settings: each on a line of its own
             yield f"  {name}:"
             yield from (f"    {value}" for value in values)
         else:
@@ -108,7 +134,9 @@ def summary(given: Iterable[tuple[int, str]]) -> str:
 
 def _named(whats: Sequence[str], between: str = ", ") -> str:
     more = len(whats) - MOST_NAMED
-    return between.join(whats[:MOST_NAMED]) + (f" and {more} more (--json lists all)" if more > 0 else "")
+    return between.join(whats[:MOST_NAMED]) + (
+        f" and {more} more (--json lists all)" if more > 0 else ""
+    )
 
 
 # ---------------------------------------------------------------------- what each is called
@@ -140,7 +168,9 @@ def _options(plan: ImportPlan) -> Iterator[str]:
 
 def _memories(plan: ImportPlan) -> Iterator[str]:
     """How many of whom."""
-    owners = ["all" if each.scope == "global" else f"{each.scope} {each.owner}" for each in plan.memories]
+    owners = [
+        "all" if each.scope == "global" else f"{each.scope} {each.owner}" for each in plan.memories
+    ]
     for owner in dict.fromkeys(owners):
         yield f"{owners.count(owner)} of {owner}"
 

@@ -1,4 +1,5 @@
-"""Reads the home of another system: never outside it, never without a bound, and nothing of it is changed."""
+"""Reads the home of another system: never outside it, never without a bound, and nothing of it is
+changed."""
 
 from __future__ import annotations
 
@@ -41,8 +42,8 @@ class NotTaken(Unread):
 
 
 class Tree:
-    """The files beneath one folder. `notes` says what is not taken; what is read at all is remembered, so that
-    `leave_rest` can name everything else."""
+    """The files beneath one folder. `notes` says what is not taken; what is read at all is
+    remembered, so that `leave_rest` can name everything else."""
 
     def __init__(self, root: Path) -> None:
         """Raises Unread."""
@@ -80,16 +81,20 @@ class Tree:
             self.notes.fail(inner, why)
 
     def leave_rest(self, reasons: Mapping[str, tuple[str, str]]) -> None:
-        """Note every file that was neither read nor mentioned; a folder of which nothing was read as a whole. `reasons`
-        are (why, what to do) by patterns of paths."""
+        """Note every file that was neither read nor mentioned; a folder of which nothing was read
+        as a whole. `reasons` are (why, what to do) by patterns of paths."""
         for path in self._unmentioned("."):
             plain = _plain_path(path)
-            why, todo = next((said for pattern, said in reasons.items() if fnmatchcase(plain, pattern)), ("", ""))
+            why, todo = next(
+                (said for pattern, said in reasons.items() if fnmatchcase(plain, pattern)), ("", "")
+            )
             if PurePosixPath(plain).name in PASSED_OVER:
                 why = "programs make it again"
                 todo = ""
             elif not why:
-                why, todo = self._about_link(plain) if self.kind(plain) == "link" else (UNKNOWN, KEEP)
+                why, todo = (
+                    self._about_link(plain) if self.kind(plain) == "link" else (UNKNOWN, KEEP)
+                )
             self.notes.leave(path, why, todo)
 
     def _about_link(self, inner: str) -> tuple[str, str]:
@@ -128,8 +133,8 @@ class Tree:
     # ------------------------------------------------------------------ what there is
 
     def inside(self, named: str) -> str | None:
-        """A path that a configuration names, from the home; None where it lies elsewhere. The home may be named by a
-        relative path or by a link, and the path as well."""
+        """A path that a configuration names, from the home; None where it lies elsewhere. The home
+        may be named by a relative path or by a link, and the path as well."""
         path = Path(named).expanduser()
         if path.is_absolute():
             roots = [root for root in (self.root, self._real) if path.is_relative_to(root)]
@@ -157,11 +162,13 @@ class Tree:
             return False
 
     def has_file(self, inner: str) -> bool:
-        """Whether there is such a file. Anything else of that name is noted as broken, a link out of here as left."""
+        """Whether there is such a file. Anything else of that name is noted as broken, a link out
+        of here as left."""
         return self._is(inner, "file")
 
     def has_folder(self, inner: str) -> bool:
-        """Whether there is such a folder. Anything else of that name is noted as broken, a link out of here as left."""
+        """Whether there is such a folder. Anything else of that name is noted as broken, a link out
+        of here as left."""
         return self._is(inner, "folder")
 
     def _is(self, inner: str, wanted: str) -> bool:
@@ -175,15 +182,20 @@ class Tree:
                 self.give_up(inner, _unread(inner, error))
                 return False
         if kind != wanted:
-            self.give_up(inner, Unread(f"it is a {kind if kind != 'other' else 'device or pipe'}, not a {wanted}"))
+            self.give_up(
+                inner,
+                Unread(f"it is a {kind if kind != 'other' else 'device or pipe'}, not a {wanted}"),
+            )
         return kind == wanted
 
     def names(self, inner: str = ".") -> list[Entry]:
-        """All names in a folder, also of links and of what can be no part of a home; nothing where there is none. Where
-        there are too many, that is noted."""
+        """All names in a folder, also of links and of what can be no part of a home; nothing where
+        there is none. Where there are too many, that is noted."""
         found = list(self._list(inner).values())
         if len(found) > MOST_NAMES:
-            self.notes.leave(f"all names in {inner} after the first {MOST_NAMES:,}", "there are too many", KEEP)
+            self.notes.leave(
+                f"all names in {inner} after the first {MOST_NAMES:,}", "there are too many", KEEP
+            )
         return found[:MOST_NAMES]
 
     def _list(self, inner: str) -> dict[str, Entry]:
@@ -218,8 +230,8 @@ class Tree:
     # ------------------------------------------------------------------ what it says
 
     def data(self, inner: str, most: int = TEXT_BYTES) -> bytes:
-        """A whole file. Raises Unread where it is no file; NotTaken where it leads elsewhere or is larger than
-        `most`."""
+        """A whole file. Raises Unread where it is no file; NotTaken where it leads elsewhere or is
+        larger than `most`."""
         self.pass_over(inner)
         try:
             found = self._files.read(inner, most + 1)
@@ -241,7 +253,8 @@ class Tree:
             raise Unread(f"{inner}: it is no JSON: {error}") from error
 
     def lines(self, inner: str) -> Iterator[dict[str, Any]]:
-        """The objects of a file of JSON lines. A line that is none is noted and passed over. Raises Unread."""
+        """The objects of a file of JSON lines. A line that is none is noted and passed over. Raises
+        Unread."""
         broken = 0
         for raw in utf8(self.data(inner, FILE_BYTES)).split(b"\n"):
             if not raw.strip():
@@ -258,7 +271,9 @@ class Tree:
                 broken += 1
         if broken:
             many = f"{broken} lines" if broken > 1 else "one line"
-            self.notes.leave(f"{many} of {inner}", "no JSON object, or longer than 4 MB; the rest is taken")
+            self.notes.leave(
+                f"{many} of {inner}", "no JSON object, or longer than 4 MB; the rest is taken"
+            )
 
     def folder(self, inner: str) -> ImportedFolder | None:
         """A small folder with all of its files; None, and noted, where it is too large."""
@@ -266,11 +281,17 @@ class Tree:
         try:
             for path in self._walk(inner):
                 if path.rpartition("/")[2].startswith(".env"):
-                    self.leave(path, "keys do not come along in a folder", "put them into Deskhand's own .env")
+                    self.leave(
+                        path,
+                        "keys do not come along in a folder",
+                        "put them into Deskhand's own .env",
+                    )
                     continue
                 files[path.removeprefix(f"{inner}/")] = self.data(path, FOLDER_BYTES)
                 if len(files) > MOST_FILES or sum(map(len, files.values())) > FOLDER_BYTES:
-                    raise NotTaken(f"it has more than {MOST_FILES} files or {FOLDER_BYTES // 1_000_000} MB")
+                    raise NotTaken(
+                        f"it has more than {MOST_FILES} files or {FOLDER_BYTES // 1_000_000} MB"
+                    )
         except Unread as error:
             self.give_up(inner, error)
             return None
@@ -323,8 +344,8 @@ class Tree:
 
 
 def parsed(raw: bytes | str) -> Any:
-    """What this JSON says, whatever it is encoded in, without text that nobody can write and without numbers that are
-    none. Raises ValueError, RecursionError."""
+    """What this JSON says, whatever it is encoded in, without text that nobody can write and
+    without numbers that are none. Raises ValueError, RecursionError."""
     text = raw.decode("utf-8-sig", "replace") if isinstance(raw, bytes) else raw
     found = json.loads(text, parse_constant=lambda name: None)
     return _whole(found) if "\\ud" in text or "\\uD" in text else found

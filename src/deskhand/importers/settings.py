@@ -19,22 +19,38 @@ from ..types.errors import ConfigError
 from .safe_files import Tree
 
 AGENT_KEYS = frozenset({
-    "models", "steps", "tokens", "output_tokens", "context_ratio", "thinking", "temperature", "tools", "skills",
+    "models", "steps", "tokens", "output_tokens", "context_ratio", "thinking", "temperature", "tools", "skills",  # noqa: E501
     "profile", "also_allow", "deny", "deferred_tools", "prompt", "voice", "cheap_model",
 })  # fmt: skip
-KEYS = frozenset({"roles", "bindings", "timezone", "show_usage", "reject_response", "deep_work", "reflection"})
+KEYS = frozenset(
+    {"roles", "bindings", "timezone", "show_usage", "reject_response", "deep_work", "reflection"}
+)
 MEMORY_KEYS = frozenset(
-    {"enabled", "max_memories", "inject_top_k", "inject_min_relevance", "candidate_ttl_days", "harvester", "cleaner"}
+    {
+        "enabled",
+        "max_memories",
+        "inject_top_k",
+        "inject_min_relevance",
+        "candidate_ttl_days",
+        "harvester",
+        "cleaner",
+    }
 )
 OPENS = "a file from elsewhere must not set this"
 NO_SUCH_KEY = "Deskhand has no such setting"
 OWN_MEANING = "Deskhand compares meanings on this machine"
 NOT_KEPT = {
     "workspace": ("Deskhand works in a folder of its own, so that nothing here is changed", ""),
-    "sandbox": ("commands stay in the sandbox", "to let them out: deskhand config set agents.NAME.sandbox false"),
+    "sandbox": (
+        "commands stay in the sandbox",
+        "to let them out: deskhand config set agents.NAME.sandbox false",
+    ),
     "env_file": ("its keys go to Deskhand's own .env", ""),
     "web": ("Deskhand's page has its own address", "deskhand config set web.port PORT"),
-    "memory.embed_model": (OWN_MEANING, "to use another model: deskhand config set memory.embed_model NAME"),
+    "memory.embed_model": (
+        OWN_MEANING,
+        "to use another model: deskhand config set memory.embed_model NAME",
+    ),
     "memory.embed_dimensions": (OWN_MEANING, ""),
 }
 """Our keys that are not taken over: (why, what to do)."""
@@ -47,12 +63,27 @@ REASONS = {
     "agents.*.channels.*": ("Deskhand has no such setting of a channel", "see docs/telegram.md"),
     "agents.*.computer_use": ("Deskhand does not control the desktop yet", ""),
     "agents.*.browser_use": ("Deskhand has one way to browse for all agents", ""),
-    "agents.*.streaming": ("it is set for each channel", "deskhand config set channels.NAME.streaming false"),
+    "agents.*.streaming": (
+        "it is set for each channel",
+        "deskhand config set channels.NAME.streaming false",
+    ),
     "agents.*.subagent.*": ("Deskhand has no sub-agents yet", ""),
-    "gateway.host": ("Deskhand listens on this machine alone, so that an import opens nothing", "see docs/serve.md"),
-    "sessions.max_history_tokens": ("the model's window decides", "deskhand config set defaults.context_ratio 0.5"),
-    "memory.embedding_*": (OWN_MEANING, "to use another model: deskhand config set memory.embed_model NAME"),
-    "*.deep_work.max_iterations": ("deep work is limited by tokens", "deskhand config set deep_work.tokens NUMBER"),
+    "gateway.host": (
+        "Deskhand listens on this machine alone, so that an import opens nothing",
+        "see docs/serve.md",
+    ),
+    "sessions.max_history_tokens": (
+        "the model's window decides",
+        "deskhand config set defaults.context_ratio 0.5",
+    ),
+    "memory.embedding_*": (
+        OWN_MEANING,
+        "to use another model: deskhand config set memory.embed_model NAME",
+    ),
+    "*.deep_work.max_iterations": (
+        "deep work is limited by tokens",
+        "deskhand config set deep_work.tokens NUMBER",
+    ),
     "pinchtab.*": ("Deskhand does not use PinchTab", ""),
     "DATABASE_URL": ("Deskhand keeps conversations in a database of its own", ""),
     "PROMPTS_DIR": ("its presets are in prompts/ of Deskhand's home", ""),
@@ -69,8 +100,8 @@ REASONS = {
 
 
 class ImportedKeys(msgspec.Struct):
-    """What a configuration says. `raw` is as it stands, `agents` their settings by name, in their order; `config` are
-    our keys, `secrets` variables, `env_file` where more of them lie."""
+    """What a configuration says. `raw` is as it stands, `agents` their settings by name, in their
+    order; `config` are our keys, `secrets` variables, `env_file` where more of them lie."""
 
     raw: dict[str, Any] = {}
     agents: dict[str, Any] = {}
@@ -82,9 +113,9 @@ class ImportedKeys(msgspec.Struct):
 def keys_of(
     tree: Tree, inner: str, handled: tuple[str, ...] = (), beneath: Mapping[str, Any] | None = None
 ) -> ImportedKeys:
-    """The configuration in this file; what cannot be read or is not taken is noted. `handled` are patterns of keys that
-    the reader itself looks after; a secret under one of them is not taken. `beneath` are keys that hold where the file
-    says nothing else."""
+    """The configuration in this file; what cannot be read or is not taken is noted. `handled` are
+    patterns of keys that the reader itself looks after; a secret under one of them is not taken.
+    `beneath` are keys that hold where the file says nothing else."""
     if not tree.has_file(inner) and not beneath:
         return ImportedKeys()
     try:
@@ -96,7 +127,11 @@ def keys_of(
         return ImportedKeys()
     secrets = dict(found.secrets)
     for path, value in found.translation.left:
-        variable = str(value).removeprefix(SECRET_IN).removesuffix(")") if str(value).startswith(SECRET_IN) else ""
+        variable = (
+            str(value).removeprefix(SECRET_IN).removesuffix(")")
+            if str(value).startswith(SECRET_IN)
+            else ""
+        )
         if any(fnmatchcase(snake_path(path), pattern) for pattern in handled):
             secrets.pop(variable, None)
         elif not variable and not _KEY.fullmatch(path):
@@ -133,8 +168,14 @@ def _agents(raw: Mapping[str, Any]) -> dict[str, Any]:
     agents = raw.get("agents")
     listed = agents.get("list") if isinstance(agents, Mapping) else None
     if isinstance(listed, list):
-        return {str(each.get("id") or each.get("name")): each for each in listed if isinstance(each, Mapping)}
-    return {str(name): value for name, value in agents.items()} if isinstance(agents, Mapping) else {}
+        return {
+            str(each.get("id") or each.get("name")): each
+            for each in listed
+            if isinstance(each, Mapping)
+        }
+    return (
+        {str(name): value for name, value in agents.items()} if isinstance(agents, Mapping) else {}
+    )
 
 
 def _kept(tree: Tree, config: dict[str, Any], handled: tuple[str, ...]) -> dict[str, Any]:
@@ -144,7 +185,9 @@ def _kept(tree: Tree, config: dict[str, Any], handled: tuple[str, ...]) -> dict[
         kept["defaults"] = defaults
     agents = config.get("agents")
     if isinstance(agents, Mapping) and agents:
-        kept["agents"] = {str(name): _agent(tree, f"agents.{name}", each) for name, each in agents.items()}
+        kept["agents"] = {
+            str(name): _agent(tree, f"agents.{name}", each) for name, each in agents.items()
+        }
     memory = config.get("memory")
     for key, value in memory.items() if isinstance(memory, Mapping) else ():
         if key in MEMORY_KEYS:
@@ -161,23 +204,33 @@ def _kept(tree: Tree, config: dict[str, Any], handled: tuple[str, ...]) -> dict[
                 tree.notes.leave(f"the address of {name}", "there may be a key in it", todo)
         for key, value in each.items() if isinstance(each, Mapping) else ():
             if key != "base_url":
-                tree.notes.leave(f"providers.{name}.{key}", *not_kept(f"providers.{name}.{key}", value))
+                tree.notes.leave(
+                    f"providers.{name}.{key}", *not_kept(f"providers.{name}.{key}", value)
+                )
     for key in config.keys() - {*KEYS, *handled, "defaults", "agents", "memory", "providers"}:
         inner = config[key]
-        leaves = {f"{key}.{name}": value for name, value in inner.items()} if isinstance(inner, Mapping) else {}
+        leaves = (
+            {f"{key}.{name}": value for name, value in inner.items()}
+            if isinstance(inner, Mapping)
+            else {}
+        )
         for path, value in (leaves or {key: inner}).items():
             tree.notes.leave(path, *not_kept(key if key in NOT_KEPT else path, value))
     return kept
 
 
 def not_kept(key: str, value: Any) -> tuple[str, str]:
-    """Why a key of ours is not taken over, and what to do. A text is not repeated: it may be a secret."""
+    """Why a key of ours is not taken over, and what to do. A text is not repeated: it may be a
+    secret."""
     said = msgspec.json.encode(value).decode() if isinstance(value, bool | int | float) else "VALUE"
-    return NOT_KEPT.get(key, (OPENS, f"look at it, and set it yourself: deskhand config set {key} {said}"))
+    return NOT_KEPT.get(
+        key, (OPENS, f"look at it, and set it yourself: deskhand config set {key} {said}")
+    )
 
 
 def is_plain(url: str) -> bool:
-    """Whether an address has neither a name with a password in it nor a query, in which keys are put."""
+    """Whether an address has neither a name with a password in it nor a query, in which keys are
+    put."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -195,9 +248,12 @@ def _agent(tree: Tree, where: str, settings: Any) -> dict[str, Any]:
 
 
 def _sound(tree: Tree, inner: str, config: dict[str, Any]) -> dict[str, Any]:
-    """The keys with values of their types; one with a value that cannot be is noted and left, and only it."""
+    """The keys with values of their types; one with a value that cannot be is noted and left, and
+    only it."""
     sound: dict[str, Any] = {}
-    for section, value in sorted(config.items(), key=lambda each: each[0] == "bindings"):  # these name agents
+    for section, value in sorted(
+        config.items(), key=lambda each: each[0] == "bindings"
+    ):  # these name agents
         around = {"agents": sound["agents"]} if section == "bindings" and "agents" in sound else {}
         if section in ("agents", "providers", "roles") and isinstance(value, Mapping):
             for name, each in value.items():
@@ -209,8 +265,15 @@ def _sound(tree: Tree, inner: str, config: dict[str, Any]) -> dict[str, Any]:
     return sound
 
 
-def _checked(tree: Tree, inner: str, path: tuple[str, ...], value: Any, around: Mapping[str, Any] | None = None) -> Any:
-    """The value at this path as it is converted; of a map without the keys that cannot be. None for nothing."""
+def _checked(
+    tree: Tree,
+    inner: str,
+    path: tuple[str, ...],
+    value: Any,
+    around: Mapping[str, Any] | None = None,
+) -> Any:
+    """The value at this path as it is converted; of a map without the keys that cannot be. None for
+    nothing."""
     around = around or {}
     try:
         return _converted(inner, path, value, around)
@@ -249,7 +312,8 @@ _KEY = re.compile(r"(?!DESKHAND_)[A-Z][A-Z0-9_]*_(?:KEY|TOKEN|SECRET|PASSWORD)")
 
 
 def variables(tree: Tree, env_file: str) -> dict[str, str]:
-    """The keys in `.env`, and in the file that the configuration names, where that lies in the home."""
+    """The keys in `.env`, and in the file that the configuration names, where that lies in the
+    home."""
     return keys_of_env(tree, all_variables(tree, env_file))
 
 
@@ -278,5 +342,9 @@ def all_variables(tree: Tree, env_file: str) -> dict[str, str]:
             except ConfigError as error:
                 tree.give_up(path, error)
         elif inner and inner != ".env":
-            tree.notes.leave(f"env_file {inner}", "it does not lie in this home", "copy its keys into Deskhand's .env")
+            tree.notes.leave(
+                f"env_file {inner}",
+                "it does not lie in this home",
+                "copy its keys into Deskhand's .env",
+            )
     return found

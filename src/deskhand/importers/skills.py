@@ -24,11 +24,13 @@ def _front(skill: ImportedFolder) -> dict[str, str]:
 
 
 def wrong_in(skill: ImportedFolder) -> str:
-    """Why a skill stays behind: what skills have been used for against people, in any of its files; '' for nothing."""
+    """Why a skill stays behind: what skills have been used for against people, in any of its files;
+    '' for nothing."""
     texts = [_text_in(data) for data in skill.files.values()]
     if sum(map(len, texts)) > MOST_TEXT:
         return (
-            f"it has more text than is looked through ({MOST_TEXT // 1000} kB): read it, and copy its folder yourself"
+            f"it has more text than is looked through ({MOST_TEXT // 1000} kB): read it, and "
+            "copy its folder yourself"
         )
     front = _front(skill)
     found = scan_files(f"{front.get('name', '')}\n{front.get('description', '')}", texts)

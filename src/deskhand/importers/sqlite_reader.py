@@ -1,8 +1,9 @@
-"""Reads a database of another system without a trace: neither the file nor what lies beside it is written.
+"""Reads a database of another system without a trace: neither the file nor what lies beside it is
+written.
 
-SQLite may write to a database that it only reads: it makes or changes the files `-wal` and `-shm`. So one that nobody
-has open is opened as immutable; one with a log beside it, or with the journal of a change that was cut off, which may
-be in use, is copied first, with that.
+SQLite may write to a database that it only reads: it makes or changes the files `-wal` and `-shm`.
+So one that nobody has open is opened as immutable; one with a log beside it, or with the journal of
+a change that was cut off, which may be in use, is copied first, with that.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ MOST_ROWS = 2_000_000
 VALUE_BYTES = 50_000_000
 STEPS = 1_000_000
 MOST_CALLS = 3_000
-"""A query that takes more steps of SQLite's machine than these make is a trap (a view that never ends)."""
+"""A query that takes more steps of SQLite's machine than these make is a trap (a view that never
+ends)."""
 _BLOCK = 1 << 20
 _OWN_TABLES = """SELECT name FROM sqlite_master AS own WHERE type = 'table' AND name NOT LIKE 'sqlite_%'
 AND sql NOT LIKE 'CREATE VIRTUAL%' AND NOT EXISTS (SELECT 1 FROM sqlite_master AS search
 WHERE search.sql LIKE 'CREATE VIRTUAL%' AND substr(own.name, 1, length(search.name) + 1) = search.name || '_')
-ORDER BY name"""
+ORDER BY name"""  # noqa: E501
 _TRIES = 5
 
 
@@ -37,7 +39,9 @@ class SqliteRows:
     def __init__(self, tree: Tree, inner: str) -> None:
         self.inner = inner
         self._used: dict[str, set[str]] = {}
-        self._folder = tempfile.TemporaryDirectory(prefix="deskhand-moving-", ignore_cleanup_errors=True)
+        self._folder = tempfile.TemporaryDirectory(
+            prefix="deskhand-moving-", ignore_cleanup_errors=True
+        )
         try:
             self._db = _open(tree, inner, Path(self._folder.name))
         except BaseException:
@@ -50,31 +54,43 @@ class SqliteRows:
 
     def columns(self, table: str) -> set[str]:
         """The columns of a table; none where there is no such table. Views do not count."""
-        if not self._rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)):
+        if not self._rows(
+            "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)
+        ):
             return set()
-        return {str(row[0]) for row in self._rows("SELECT name FROM pragma_table_info(?)", (table,))}
+        return {
+            str(row[0]) for row in self._rows("SELECT name FROM pragma_table_info(?)", (table,))
+        }
 
-    def read(self, table: str, columns: Sequence[str], order: str = "") -> Iterator[tuple[Any, ...]]:
+    def read(
+        self, table: str, columns: Sequence[str], order: str = ""
+    ) -> Iterator[tuple[Any, ...]]:
         """These columns of all rows; one that the table does not have is None. Raises Unread."""
         there = self.columns(table)
         self._used.setdefault(table, set()).update(columns)
         if not there:
             return
         if missing := [each for each in columns[:2] if each not in there]:
-            raise Unread(f"{self.inner}: the table {table} has no column {missing[0]!r}: a version that is not known")
+            raise Unread(
+                f"{self.inner}: the table {table} has no column {missing[0]!r}: a version "
+                "that is not known"
+            )
         wanted = ", ".join(f'"{each}"' if each in there else "NULL" for each in columns)
         by = f' ORDER BY "{order}"' if order in there else ""
         try:
             for number, row in enumerate(self._db.execute(f'SELECT {wanted} FROM "{table}"{by}')):
                 if number >= MOST_ROWS:
-                    raise Unread(f"{self.inner}: the table {table} has more than {MOST_ROWS:,} rows")
+                    raise Unread(
+                        f"{self.inner}: the table {table} has more than {MOST_ROWS:,} rows"
+                    )
                 yield row
         except apsw.Error as error:
             raise Unread(f"{self.inner}, table {table}: {error}") from error
 
     def unused(self) -> Iterator[tuple[str, str, int]]:
-        """(table, column, number of rows) of what holds something and was not read; the column is '' for a whole table.
-        Tables of SQLite's own and of its search indexes are passed over, and the numbers of rows."""
+        """(table, column, number of rows) of what holds something and was not read; the column is
+        '' for a whole table. Tables of SQLite's own and of its search indexes are passed over, and
+        the numbers of rows."""
         tables = [str(name) for (name,) in self._rows(_OWN_TABLES, ())]
         for table in tables:
             used = self._used.get(table)
@@ -87,7 +103,11 @@ class SqliteRows:
                     yield table, column, number
 
     def _count(self, table: str, column: str = "") -> int:
-        says_something = f" WHERE \"{column}\" IS NOT NULL AND \"{column}\" NOT IN ('', '{{}}', '[]')" if column else ""
+        says_something = (
+            f" WHERE \"{column}\" IS NOT NULL AND \"{column}\" NOT IN ('', '{{}}', '[]')"
+            if column
+            else ""
+        )
         try:
             return int(self._rows(f'SELECT count(*) FROM "{table}"{says_something}', ())[0][0])
         except Unread:  # a virtual table whose module is not here
@@ -118,7 +138,9 @@ def _open(tree: Tree, inner: str, folder: Path) -> apsw.Connection:
                 apsw.SQLITE_OPEN_READWRITE if path.parent == folder else apsw.SQLITE_OPEN_READONLY
             )
             db = apsw.Connection(uri, flags=flags)
-            db.execute("PRAGMA trusted_schema = OFF; PRAGMA query_only = ON; PRAGMA cell_size_check = ON")
+            db.execute(
+                "PRAGMA trusted_schema = OFF; PRAGMA query_only = ON; PRAGMA cell_size_check = ON"
+            )
             db.execute("SELECT count(*) FROM sqlite_master").fetchall()
             _check(db, inner)
         except apsw.Error as error:
@@ -132,7 +154,8 @@ def _open(tree: Tree, inner: str, folder: Path) -> apsw.Connection:
 
 
 def _check(db: apsw.Connection, inner: str) -> None:
-    """Raises Unread where its pages do not fit together: half of it would be taken, and nobody would know."""
+    """Raises Unread where its pages do not fit together: half of it would be taken, and nobody
+    would know."""
     try:
         found = db.execute("PRAGMA quick_check(1)").fetchall()
     except apsw.SQLError:  # a search index whose module is not here cannot be checked
@@ -142,21 +165,26 @@ def _check(db: apsw.Connection, inner: str) -> None:
 
 
 def _beside(tree: Tree, inner: str) -> tuple[str, ...]:
-    """What lies beside it that belongs to what it holds: a log with rows, a journal of a change that was cut off."""
+    """What lies beside it that belongs to what it holds: a log with rows, a journal of a change
+    that was cut off."""
     folder, _, name = inner.rpartition("/")
     there = {each.name for each in tree.entries(folder or ".") if each.size_bytes}
     return tuple(suffix for suffix in ("-wal", "-journal") if f"{name}{suffix}" in there)
 
 
 def _copied(tree: Tree, inner: str, suffixes: Sequence[str], folder: Path) -> Path:
-    """The database and what belongs to it, as they were at one moment, for SQLite to put together. Raises Unread."""
+    """The database and what belongs to it, as they were at one moment, for SQLite to put together.
+    Raises Unread."""
     for _ in range(_TRIES):
         before = _looks(tree, inner, suffixes)
         for suffix in suffixes:
             _copy(tree, f"{inner}{suffix}", folder / f"copy.db{suffix}")
         if _looks(tree, inner, suffixes) == before:
             return folder / "copy.db"
-    raise Unread(f"{inner} is being written to all the time: stop the system that it belongs to, and try again")
+    raise Unread(
+        f"{inner} is being written to all the time: stop the system that it belongs to, and "
+        "try again"
+    )
 
 
 def _looks(tree: Tree, inner: str, suffixes: Sequence[str]) -> tuple[tuple[int, int], ...]:

@@ -20,8 +20,8 @@ MOST_AT_ONCE = 5
 
 
 class JobFailure(msgspec.Struct, frozen=True):
-    """A run that failed. `key` names it; `said` is why. `said_as` is the key of the message that told its chat of it,
-    '' where none did."""
+    """A run that failed. `key` names it; `said` is why. `said_as` is the key of the message that
+    told its chat of it, '' where none did."""
 
     key: str
     said: str
@@ -29,7 +29,9 @@ class JobFailure(msgspec.Struct, frozen=True):
     said_as: str = ""
 
 
-async def after_failure(ground: Host, job: Job, state: JobRecord, failure: JobFailure) -> list[Change]:
+async def after_failure(
+    ground: Host, job: Job, state: JobRecord, failure: JobFailure
+) -> list[Change]:
     """Count it, and tell the owners unless they heard of it just now, or of many others."""
     now = failure.at
     state, ago = replace(state, failures=state.failures + 1), now - state.alerted_at
@@ -51,8 +53,8 @@ async def after_failure(ground: Host, job: Job, state: JobRecord, failure: JobFa
 
 
 async def after_success(ground: Host, job: Job, state: JobRecord, key: str) -> list[Change]:
-    """Who was told that it fails is told that it does no more. How much they heard is remembered: one that fails every
-    other time is told no more often than one that always does."""
+    """Who was told that it fails is told that it does no more. How much they heard is remembered:
+    one that fails every other time is told no more often than one that always does."""
     if not state.failures:
         return []
     row = alerted(replace(state, failures=0, alerts=-abs(state.alerts)))

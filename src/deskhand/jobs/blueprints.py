@@ -1,4 +1,5 @@
-"""Jobs that are ready but for a few blanks. One schema of them gives the page's form, the command and the prompt."""
+"""Jobs that are ready but for a few blanks. One schema of them gives the page's form, the command
+and the prompt."""
 
 from __future__ import annotations
 
@@ -20,7 +21,13 @@ DAYS = {
     "every day": "*",
     "weekdays": "1-5",
     "weekends": "6,0",
-    **dict(zip(("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"), "1234560", strict=True)),
+    **dict(
+        zip(
+            ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
+            "1234560",
+            strict=True,
+        )
+    ),
 }
 """What a person may say -> the last field of a cron line."""
 _TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
@@ -40,9 +47,9 @@ class BlueprintSlot(msgspec.Struct, frozen=True):
 
 
 class Blueprint(msgspec.Struct, frozen=True):
-    """`schedule`, `on` and `prompt` have `{slot}` where a blank is filled in; `{time:cron}` is a time as the first two
-    fields of a cron line, `{days:cron}` the last one. `deliver`: the prompt itself is what is said, and no model is
-    asked. `once`: the job is gone when it has run."""
+    """`schedule`, `on` and `prompt` have `{slot}` where a blank is filled in; `{time:cron}` is a
+    time as the first two fields of a cron line, `{days:cron}` the last one. `deliver`: the prompt
+    itself is what is said, and no model is asked. `once`: the job is gone when it has run."""
 
     name: str
     title: str
@@ -80,27 +87,38 @@ BLUEPRINTS: tuple[Blueprint, ...] = (
             _TIME_SLOT,
             _DAYS_SLOT,
             BlueprintSlot(
-                "about", "What should it look at?", default="my open tasks, today's notes and what is still unanswered"
+                "about",
+                "What should it look at?",
+                default="my open tasks, today's notes and what is still unanswered",
             ),
         ),
         "Write this person's morning brief, at most 150 words.\n\nLook at: {about}.\n\n"
-        "First what must happen today, then what is new, then what can wait. Say what you could not look at. "
+        "First what must happen today, then what is new, then what can wait. Say what you "
+        "could not look at. "
         f"Use only what you have looked at just now. {_QUIET}",
         "{time:cron} * * {days:cron}",
     ),
     Blueprint(
         "inbox-triage",
         "Inbox triage",
-        "Sorts what has come in: what needs an answer, what can wait, what is noise. It answers nobody by itself.",
         (
-            BlueprintSlot("inbox", "Where is the inbox?", required=True, example="the folder inbox"),
+            "Sorts what has come in: what needs an answer, what can wait, what is noise. It "
+            "answers nobody by itself."
+        ),
+        (
+            BlueprintSlot(
+                "inbox", "Where is the inbox?", required=True, example="the folder inbox"
+            ),
             BlueprintSlot("every", "How often?", "every", "1h", "1h"),
             BlueprintSlot(
-                "urgent", "What is urgent?", default="a person who waits for me, a date within two days, money"
+                "urgent",
+                "What is urgent?",
+                default="a person who waits for me, a date within two days, money",
             ),
         ),
         "Sort what has come into this inbox since the last time: {inbox}.\n\n"
-        "Urgent is: {urgent}.\n\nKeep in the key-value `triaged` what you have seen, and look only at what is new. "
+        "Urgent is: {urgent}.\n\nKeep in the key-value `triaged` what you have seen, and "
+        "look only at what is new. "
         "For each urgent one: who, what, until when, and a draft of an answer. Count the others. "
         f"Send nothing to anybody. {_OUTSIDE} {_QUIET}",
         "every {every}",
@@ -110,9 +128,15 @@ BLUEPRINTS: tuple[Blueprint, ...] = (
         "Watch a page",
         "Looks at a page by itself, and asks the model only when the page has changed.",
         (
-            BlueprintSlot("url", "Which page?", "url", required=True, example="https://example.org/news"),
+            BlueprintSlot(
+                "url", "Which page?", "url", required=True, example="https://example.org/news"
+            ),
             BlueprintSlot("every", "How often is it looked at?", "every", "1h", "1h"),
-            BlueprintSlot("matters", "What matters about it?", default="anything that a reader would call news"),
+            BlueprintSlot(
+                "matters",
+                "What matters about it?",
+                default="anything that a reader would call news",
+            ),
         ),
         "A page has changed: {url}\n\nWhat matters: {matters}.\n\nIts new words stand below. "
         f"Say in at most five lines what is new, if it matters. {_OUTSIDE} {_QUIET}",
@@ -124,14 +148,21 @@ BLUEPRINTS: tuple[Blueprint, ...] = (
         "Sees whether there is a fresh backup, and says so when there is none.",
         (
             BlueprintSlot(
-                "folder", "Where do the backups lie, in the workspace?", "path", required=True, example="backups"
+                "folder",
+                "Where do the backups lie, in the workspace?",
+                "path",
+                required=True,
+                example="backups",
             ),
             BlueprintSlot("hours", "How old may the newest be, in hours?", "number", "26", "26"),
             BlueprintSlot("time", "At what time is it checked?", "time", "09:00", "09:00"),
         ),
-        "Check the backups in the folder {folder}.\n\nThe newest file must be at most {hours} hours old, and not much "
-        "smaller than the one before it. Change nothing. Answer with one line if all is well; else begin with "
-        '"BACKUP MISSING" or "BACKUP TOO SMALL", and say which file you looked at, its age and its size.',
+        "Check the backups in the folder {folder}.\n\nThe newest file must be at most "
+        "{hours} hours old, and not much "
+        "smaller than the one before it. Change nothing. Answer with one line if all is "
+        "well; else begin with "
+        '"BACKUP MISSING" or "BACKUP TOO SMALL", and say which file you looked at, its age '
+        "and its size.",
         "{time:cron} * * *",
     ),
     Blueprint(
@@ -142,11 +173,15 @@ BLUEPRINTS: tuple[Blueprint, ...] = (
             BlueprintSlot("days", "On which day?", "days", "friday", "friday"),
             BlueprintSlot("time", "At what time?", "time", "16:00", "16:00"),
             BlueprintSlot(
-                "about", "What should it look at?", default="our conversations, my tasks and the files that changed"
+                "about",
+                "What should it look at?",
+                default="our conversations, my tasks and the files that changed",
             ),
         ),
-        "Write this person's review of the last seven days, at most 300 words.\n\nLook at: {about}.\n\n"
-        "What was done, what is open and since when, what keeps coming back, and three proposals for the coming week. "
+        "Write this person's review of the last seven days, at most 300 words.\n\nLook at: "
+        "{about}.\n\n"
+        "What was done, what is open and since when, what keeps coming back, and three "
+        "proposals for the coming week. "
         "Name where each point comes from.",
         "{time:cron} * * {days:cron}",
     ),
@@ -155,7 +190,9 @@ BLUEPRINTS: tuple[Blueprint, ...] = (
         "Reminder",
         "Says one thing to you, once or again and again. It asks no model and costs nothing.",
         (
-            BlueprintSlot("text", "What should I remind you of?", required=True, example="call Ann"),
+            BlueprintSlot(
+                "text", "What should I remind you of?", required=True, example="call Ann"
+            ),
             BlueprintSlot(
                 "when",
                 "When?",
@@ -176,22 +213,31 @@ def blueprint(name: str) -> Blueprint:
     """Raises JobInvalid that names those that there are."""
     found = next((each for each in BLUEPRINTS if each.name == name), None)
     if found is None:
-        raise JobInvalid(f"there is no blueprint {name!r}; there are: {', '.join(each.name for each in BLUEPRINTS)}")
+        raise JobInvalid(
+            f"there is no blueprint {name!r}; there are: "
+            f"{', '.join(each.name for each in BLUEPRINTS)}"
+        )
     return found
 
 
 def fill(of: Blueprint, given: Mapping[str, str]) -> Filled:
-    """The blueprint with its blanks filled in. Raises JobInvalid that names the blank and what would be right."""
+    """The blueprint with its blanks filled in. Raises JobInvalid that names the blank and what
+    would be right."""
     known = {slot.name for slot in of.slots}
     if strange := [name for name in given if name not in known]:
-        raise JobInvalid(f"{of.name} has no blank {strange[0]!r}; it has: {', '.join(slot.name for slot in of.slots)}")
+        raise JobInvalid(
+            f"{of.name} has no blank {strange[0]!r}; it has: "
+            f"{', '.join(slot.name for slot in of.slots)}"
+        )
     values = {slot.name: checked(slot, given.get(slot.name, "")) for slot in of.slots}
 
     def put(template: str) -> str:
         return _BLANK.sub(lambda match: _shown(values[match[1]], match[2] or ""), template)
 
     schedule = put(of.schedule)
-    once = of.once and (schedule.startswith("at ") or _AT.fullmatch(values.get("when", "")) is not None)
+    once = of.once and (
+        schedule.startswith("at ") or _AT.fullmatch(values.get("when", "")) is not None
+    )
     about = next((values[slot.name] for slot in of.slots if slot.required), "")
     description = f"{of.title}{about and ': '}{' '.join(about.split())[:120]}"
     return Filled(description, schedule, tuple(map(put, of.on)), put(of.prompt), of.deliver, once)
@@ -214,16 +260,27 @@ def checked(slot: BlueprintSlot, given: str) -> str:
     value = clean(given).strip() or slot.default
     hint = f"; write one such as {slot.example}" if slot.example else ""
     if not value:
-        raise JobInvalid(f"{slot.name!r} is missing: {slot.asks}" + (f" (such as {slot.example})" if hint else ""))
+        raise JobInvalid(
+            f"{slot.name!r} is missing: {slot.asks}"
+            + (f" (such as {slot.example})" if hint else "")
+        )
     if len(value) > LONGEST:
         raise JobInvalid(f"{slot.name!r} is too long: at most {LONGEST:,} characters")
     if slot.kind != "text" and "\n" in value:
         raise JobInvalid(f"{slot.name!r} must be one line{hint}")
     if why := _CHECKS.get(slot.kind, _any)(value):
-        raise JobInvalid(f"{slot.name!r} ({slot.asks.lower().rstrip('?')}) cannot be {value[:80]!r}: {why}{hint}")
+        raise JobInvalid(
+            f"{slot.name!r} ({slot.asks.lower().rstrip('?')}) cannot be {value[:80]!r}: {why}{hint}"
+        )
     if slot.kind == "time":
         value = value.zfill(5)
-    return value.lower() if slot.kind == "days" else value.replace(" ", "") if slot.kind == "every" else value
+    return (
+        value.lower()
+        if slot.kind == "days"
+        else value.replace(" ", "")
+        if slot.kind == "every"
+        else value
+    )
 
 
 def _any(value: str) -> str:
@@ -237,12 +294,20 @@ def _url(value: str) -> str:
         return "that is no address"
     if parts.scheme not in ("http", "https") or not parts.hostname or re.search(r"\s", value):
         return "that is no address of a page"
-    return "an address with a password in it is kept nowhere" if parts.username or parts.password else ""
+    return (
+        "an address with a password in it is kept nowhere"
+        if parts.username or parts.password
+        else ""
+    )
 
 
 def _path(value: str) -> str:
     parts = value.split("/")
-    return "it must be a path in the workspace" if value.startswith(("/", "~")) or ".." in parts else ""
+    return (
+        "it must be a path in the workspace"
+        if value.startswith(("/", "~")) or ".." in parts
+        else ""
+    )
 
 
 def _when(value: str) -> str:
@@ -268,15 +333,25 @@ _CHECKS: dict[str, Callable[[str], str]] = {
 
 
 def form(of: Blueprint) -> dict[str, Any]:
-    """A JSON schema of the blanks, in the order in which they are asked: a page draws its form from it, a model calls
-    by it."""
+    """A JSON schema of the blanks, in the order in which they are asked: a page draws its form from
+    it, a model calls by it."""
     fields = {slot.name: _field(slot) for slot in of.slots}
     required = [slot.name for slot in of.slots if slot.required]
-    return {"type": "object", "properties": fields, "required": required, "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": fields,
+        "required": required,
+        "additionalProperties": False,
+    }
 
 
 def _field(slot: BlueprintSlot) -> dict[str, Any]:
-    field: dict[str, Any] = {"type": "string", "title": slot.asks, "format": slot.kind, "maxLength": LONGEST}
+    field: dict[str, Any] = {
+        "type": "string",
+        "title": slot.asks,
+        "format": slot.kind,
+        "maxLength": LONGEST,
+    }
     if slot.kind == "days":
         field["enum"] = list(DAYS)
     if slot.default:
@@ -287,7 +362,8 @@ def _field(slot: BlueprintSlot) -> dict[str, Any]:
 
 
 def command(of: Blueprint, given: Mapping[str, str] | None = None, to: str = "") -> str:
-    """What a person types to make it; blanks that must be filled stand in capitals where nothing is given."""
+    """What a person types to make it; blanks that must be filled stand in capitals where nothing is
+    given."""
     words = ["deskhand", "jobs", "add", "--blueprint", of.name]
     for slot in of.slots:
         value = (given or {}).get(slot.name, "" if not slot.required else slot.name.upper())
@@ -302,6 +378,12 @@ def told(of: Blueprint) -> str:
     """The blueprint for a model that is to fill it in a conversation."""
     lines = [f"{of.name}: {of.about}"]
     for slot in of.slots:
-        more = f" (usually {slot.default})" if slot.default else f" (such as {slot.example})" if slot.example else ""
+        more = (
+            f" (usually {slot.default})"
+            if slot.default
+            else f" (such as {slot.example})"
+            if slot.example
+            else ""
+        )
         lines.append(f"  {slot.name}{'' if slot.required else '?'}: {slot.asks}{more}")
     return "\n".join(lines)

@@ -18,7 +18,9 @@ from .text import state as state_of
 
 LISTED = 30
 PROMPT_CHARS = 2_000
-NOT_HERE = "Others read here too, so your jobs are not shown: write /jobs where you are alone with me."
+NOT_HERE = (
+    "Others read here too, so your jobs are not shown: write /jobs where you are alone with me."
+)
 
 
 class JobsCommand:
@@ -37,22 +39,35 @@ class JobsCommand:
         if wanted:
             return self._one(wanted, views)
         if not views:
-            return "You have no jobs yet. Ask me for one, such as: every morning at 8, tell me what is on today."
+            return (
+                "You have no jobs yet. Ask me for one, such as: every morning at 8, tell me "
+                "what is on today."
+            )
         paused = self._ground.store.look("job_pause_get")
         lines = [f"No job runs now: {paused[0][0]}"] if paused else []
-        lines += [f"{view.name} ({state_of(view)}): {self._when(view)}" for view in list(views.values())[:LISTED]]
+        lines += [
+            f"{view.name} ({state_of(view)}): {self._when(view)}"
+            for view in list(views.values())[:LISTED]
+        ]
         lines += [f"… and {len(views) - LISTED} more: deskhand jobs"] * (len(views) > LISTED)
         return "\n".join([*lines, "Write /jobs NAME to see one."])
 
     def _views(self, principal: Principal) -> list[JobView]:
-        found = (JobView(each.name, each.job, each.problem, each.notes) for each in self._files().values())
-        return sorted((view for view in found if may_see(view, principal)), key=lambda view: view.name)
+        found = (
+            JobView(each.name, each.job, each.problem, each.notes)
+            for each in self._files().values()
+        )
+        return sorted(
+            (view for view in found if may_see(view, principal)), key=lambda view: view.name
+        )
 
     def _one(self, name: str, views: Mapping[str, JobView]) -> str:
         view = views.get(name)
         if view is None:
             near = get_close_matches(name[:64], views, 1)
-            return f"You have no job {name[:80]!r}." + (f" Did you mean {near[0]!r}?" if near else "")
+            return f"You have no job {name[:80]!r}." + (
+                f" Did you mean {near[0]!r}?" if near else ""
+            )
         lines = [f"{view.name} ({state_of(view)})", self._when(view)]
         if view.job is not None:
             lines += filter(None, (view.job.description, view.job.prompt[:PROMPT_CHARS]))
@@ -67,4 +82,6 @@ class JobsCommand:
         except JobInvalid as error:
             return str(error)
         at = next_after(schedule, self._ground.clock.now()) if schedule is not None else None
-        return when(view.job, zone) + (f"; next: {moment(at, view.job.timezone or zone)}" if at is not None else "")
+        return when(view.job, zone) + (
+            f"; next: {moment(at, view.job.timezone or zone)}" if at is not None else ""
+        )

@@ -48,12 +48,19 @@ class CronArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 _MEANING = {
     "job_id": "which one, for remove and update: its name in the list",
     "name": "a short name for a new one",
-    "schedule_expr": "at: once, 2027-01-31T17:00 or `in 20m`; every: 30m, 2h or 1d; cron: five fields, as 0 9 * * 1-5",
+    "schedule_expr": (
+        "at: once, 2027-01-31T17:00 or `in 20m`; every: 30m, 2h or 1d; cron: five fields, as 0 "
+        "9 * * 1-5"
+    ),
     "schedule_interval_ms": "every: milliseconds, instead of schedule_expr",
     "schedule_tz": "time zone such as Europe/Berlin; the person's own where it is not said",
-    "message": "what is said then, or what you are to do then, with all that you must know for it: you do not see this "
+    "message": "what is said then, or what you are to do then, with all that you must know for it: you "  # noqa: E501
+    "do not see this "
     "conversation then",
-    "deliver": "true: the message is said as it is, and nobody thinks; false: you are asked to do it, and answer here",
+    "deliver": (
+        "true: the message is said as it is, and nobody thinks; false: you are asked to do it, "
+        "and answer here"
+    ),
     "channel": "another channel for the answer, with chat_id",
     "chat_id": "another chat for the answer; it goes here where that is not said",
     "delete_after_run": "gone when it has run; usual for `at`",
@@ -89,7 +96,9 @@ class CronTool:
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         given = decode_arguments(arguments, CronArguments, NAME)
         if self._using is None:
-            raise ToolError("jobs are kept where Deskhand runs: start it with `deskhand serve` or `deskhand`")
+            raise ToolError(
+                "jobs are kept where Deskhand runs: start it with `deskhand serve` or `deskhand`"
+            )
         try:
             return await self._do(given, context, self._using)
         except (ConfigError, Refused) as error:
@@ -108,13 +117,20 @@ class CronTool:
                 name = _which(given)
                 await own.remove(who, name)
                 return done(
-                    f"ok, {name} is removed; a person brings it back with `deskhand jobs undo {name}`",
+                    (
+                        f"ok, {name} is removed; a person brings it back with `deskhand jobs "
+                        f"undo {name}`"
+                    ),
                     own_label(context),
                 )
             case "add":
-                view = await own.create(who, await self._new(given, context, using), context.address)
+                view = await own.create(
+                    who, await self._new(given, context, using), context.address
+                )
             case "update":
-                view = await own.change(who, await self._changed(given, context, own, zone), context.address)
+                view = await own.change(
+                    who, await self._changed(given, context, own, zone), context.address
+                )
         return done(await self._told(view, using), join((own_label(context), view.label)))
 
     async def _new(self, given: CronArguments, context: Context, using: Using) -> Job:
@@ -122,7 +138,9 @@ class CronTool:
         if not message:
             raise ToolError("say in `message` what is to be said or done")
         if not given.schedule_expr.strip() and given.schedule_interval_ms is None:
-            raise ToolError(f"say when: schedule_mode and schedule_expr ({_MEANING['schedule_expr']})")
+            raise ToolError(
+                f"say when: schedule_mode and schedule_expr ({_MEANING['schedule_expr']})"
+            )
         zone = checked_zone(given.schedule_tz.strip()) if given.schedule_tz.strip() else ""
         schedule = _schedule(given, context.clock.now())
         once = schedule.startswith("at ")
@@ -141,7 +159,9 @@ class CronTool:
         )
         return _to_come(job, using.zone(), context.clock.now())
 
-    async def _changed(self, given: CronArguments, context: Context, own: OwnJobs, zone: str) -> Job:
+    async def _changed(
+        self, given: CronArguments, context: Context, own: OwnJobs, zone: str
+    ) -> Job:
         view = await own.found(context.principal, _which(given))
         if view.job is None:
             raise ToolError(f"{view.name!r} cannot be changed: {view.problem}", view.label)
@@ -163,7 +183,9 @@ class CronTool:
             if (value := getattr(given, key)) is not None:
                 changes[key] = value
         if not changes:
-            raise ToolError("say what is to be changed: the schedule, the message, deliver, or where it goes")
+            raise ToolError(
+                "say what is to be changed: the schedule, the message, deliver, or where it goes"
+            )
         job = replace(view.job, **changes)
         return _to_come(job, zone, context.clock.now()) if "schedule" in changes else job
 
@@ -172,10 +194,16 @@ class CronTool:
         zone = using.zone()
         if job is None:
             return f"{view.name} is written, and cannot run: {view.problem}"
-        come = view.next_at if view.next_at is not None else next(iter(first_times(job, zone, using.now(), 1)), None)
+        come = (
+            view.next_at
+            if view.next_at is not None
+            else next(iter(first_times(job, zone, using.now(), 1)), None)
+        )
         local = job.timezone or zone
         following = f"next: {moment(come, local)} ({local})" if job.enabled else "it is off"
-        return f"ok, {view.name}: {when(job, zone)}; {following}. {(await using.forecast(job)).said}"
+        return (
+            f"ok, {view.name}: {when(job, zone)}; {following}. {(await using.forecast(job)).said}"
+        )
 
 
 def _which(given: CronArguments) -> str:
@@ -197,8 +225,9 @@ def _to(given: CronArguments, here: Address) -> Address:
 
 
 def _session(to: Address) -> str:
-    """Each run is a conversation of its own, whose answer is sent to that chat. Where people read answers from the log
-    of their conversation nothing is sent, so there it is that conversation which goes on."""
+    """Each run is a conversation of its own, whose answer is sent to that chat. Where people read
+    answers from the log of their conversation nothing is sent, so there it is that conversation
+    which goes on."""
     return CHAT if to.channel in OWN_SURFACES else ISOLATED
 
 
@@ -206,13 +235,17 @@ def _schedule(given: CronArguments, now: float) -> str:
     """In our words. Raises ToolError."""
     expr = given.schedule_expr.strip()
     ms = given.schedule_interval_ms
-    mode = given.schedule_mode or ("every" if ms is not None else "at" if expr.lower().startswith("in ") else "")
+    mode = given.schedule_mode or (
+        "every" if ms is not None else "at" if expr.lower().startswith("in ") else ""
+    )
     after = span_s(re.sub(r"^(in|every)\s+", "", expr, flags=re.IGNORECASE).replace(" ", ""))
     match mode:
         case "every":
             seconds = ms / 1000 if ms is not None else after
             if seconds is None or not 1 <= seconds <= 366 * 86_400:
-                raise ToolError("say how often: schedule_interval_ms, or schedule_expr such as 30m, 2h or 1d")
+                raise ToolError(
+                    "say how often: schedule_interval_ms, or schedule_expr such as 30m, 2h or 1d"
+                )
             return f"every {seconds * 1000:.0f}ms from {_stamp(now)}"
         case "at":
             if ms is not None or after is not None:
@@ -228,7 +261,13 @@ def _stamp(at: float) -> str:
 
 def _to_come(job: Job, zone: str, now: float) -> Job:
     """Raises ToolError where it would never run."""
-    if job.when(zone) is not None and job.schedule != "startup" and not first_times(job, zone, now, 1):
+    if (
+        job.when(zone) is not None
+        and job.schedule != "startup"
+        and not first_times(job, zone, now, 1)
+    ):
         here = job.timezone or zone
-        raise ToolError(f"that time has passed: {job.schedule!r}; it is {moment(now, here)} ({here}) now")
+        raise ToolError(
+            f"that time has passed: {job.schedule!r}; it is {moment(now, here)} ({here}) now"
+        )
     return job

@@ -10,7 +10,8 @@ from ..types.schedules import Schedule, count_due, last_due, next_after
 ON_TIME_S = 60.0
 """What comes so late counts as on time: a restart takes a moment."""
 ASTRAY_S = 25 * 3600.0
-"""Where the clock was further ahead than this, it was wrong then; where it went back by less, nothing comes again."""
+"""Where the clock was further ahead than this, it was wrong then; where it went back by less,
+nothing comes again."""
 COUNTED = 1_000
 """So far is counted what was not run."""
 FIRST_S = 3600.0
@@ -18,8 +19,9 @@ FIRST_S = 3600.0
 
 
 class Due(msgspec.Struct, frozen=True):
-    """`fire` are the times to be run now, the oldest first, `missed` is the latest that is not, and `lost` how many
-    were not (COUNTED: that many or more). All up to `seen_at` is decided. `next_at` is when to ask again."""
+    """`fire` are the times to be run now, the oldest first, `missed` is the latest that is not, and
+    `lost` how many were not (COUNTED: that many or more). All up to `seen_at` is decided. `next_at`
+    is when to ask again."""
 
     fire: tuple[float, ...] = ()
     missed: float | None = None
@@ -31,7 +33,8 @@ class Due(msgspec.Struct, frozen=True):
 def due(schedule: Schedule, seen_at: float, now: float, misfire: Misfire, grace_s: float) -> Due:
     """What is to be done about all times after `seen_at`."""
     if now < seen_at:
-        # The clock went back. All that it shows again is decided, unless it was far ahead by mistake.
+        # The clock went back. All that it shows again is decided, unless it was far ahead by
+        # mistake.
         seen_at = seen_at if seen_at - now <= ASTRAY_S else now
         return Due((), None, 0, seen_at, next_after(schedule, max(seen_at, now)))
     came = last_due(schedule, seen_at, now, MOST_AT_ONCE + 1)
@@ -59,6 +62,6 @@ def _wanted(came: list[float], now: float, misfire: Misfire, grace_s: float) -> 
 
 
 def first_seen(written_at: float, now: float) -> float:
-    """From when on a job counts that was not known before, or whose plan was changed: from when its file was written,
-    as far as that can be believed."""
+    """From when on a job counts that was not known before, or whose plan was changed: from when its
+    file was written, as far as that can be believed."""
     return min(max(written_at, now - FIRST_S), now)

@@ -1,4 +1,5 @@
-"""The folder of jobs: a folder for each, with JOB.md in it. A file is parsed again when it has changed."""
+"""The folder of jobs: a folder for each, with JOB.md in it. A file is parsed again when it has
+changed."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ MOST = 1000
 
 
 class JobFile(msgspec.Struct, frozen=True):
-    """A job's file. `job` is None where it cannot be used, and `problem` says why; `at` is when it was written, 0 for
-    what is `builtin` and has no file."""
+    """A job's file. `job` is None where it cannot be used, and `problem` says why; `at` is when it
+    was written, 0 for what is `builtin` and has no file."""
 
     name: str
     job: Job | None
@@ -36,10 +37,14 @@ class JobFile(msgspec.Struct, frozen=True):
 
 
 class Folder:
-    """Its methods block, each for a moment. `zone` gives that of the configuration, `builtins` our own jobs."""
+    """Its methods block, each for a moment. `zone` gives that of the configuration, `builtins` our
+    own jobs."""
 
     def __init__(
-        self, root: Path, zone: Callable[[], str], builtins: Sequence[Callable[[], Iterable[Job]]] = ()
+        self,
+        root: Path,
+        zone: Callable[[], str],
+        builtins: Sequence[Callable[[], Iterable[Job]]] = (),
     ) -> None:
         self.root = root
         self._zone = zone
@@ -75,7 +80,11 @@ class Folder:
             names = []
         except OSError as error:
             if not self._out_of_reach:
-                log.warning("the jobs in %s cannot be read (%s): those that are known go on", self.root, error.strerror)
+                log.warning(
+                    "the jobs in %s cannot be read (%s): those that are known go on",
+                    self.root,
+                    error.strerror,
+                )
             self._out_of_reach = True
             return {one.name: one for _, one in self._known.values()}
         self._out_of_reach = False
@@ -125,7 +134,8 @@ class Folder:
         write_private(path, self._switched(text, name, enabled))
 
     def _switched(self, text: str, name: str, enabled: bool) -> str:
-        """Its text with that one line changed; written anew where a line would not do, as where all are indented."""
+        """Its text with that one line changed; written anew where a line would not do, as where all
+        are indented."""
         changed = with_enabled(text, enabled)
         try:
             before = parse_job(text, name, self.zone).job
@@ -139,8 +149,8 @@ class Folder:
         return written(replace(before, enabled=enabled))
 
     def remove(self, name: str, *, scripts: bool = True) -> None:
-        """Remove the job; with `scripts` all that lies beside it too, and that can be undone. Raises JobInvalid,
-        OSError."""
+        """Remove the job; with `scripts` all that lies beside it too, and that can be undone.
+        Raises JobInvalid, OSError."""
         folder = self.of(named(name))
         if not (folder / FILE_NAME).exists():
             raise no_such(name)
@@ -154,7 +164,8 @@ class Folder:
 
 
 def _may_hold_a_job(entry: os.DirEntry[str]) -> bool:
-    """Whether it is a folder, or a link to one. A link that leads nowhere, or round in a circle, is none."""
+    """Whether it is a folder, or a link to one. A link that leads nowhere, or round in a circle, is
+    none."""
     try:
         return not entry.name.startswith(".") and entry.is_dir()
     except OSError:

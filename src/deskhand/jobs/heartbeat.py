@@ -1,7 +1,9 @@
-"""The heartbeat: what stands in HEARTBEAT.md is looked after now and then, and no model is asked while nothing is new.
+"""The heartbeat: what stands in HEARTBEAT.md is looked after now and then, and no model is asked
+while nothing is new.
 
-A line is due when something has changed since the last time: the file itself, the workspace, or what people said. One
-that begins with a time (`daily 09:00: …`, `every 6h: …`) is due then, and only then.
+A line is due when something has changed since the last time: the file itself, the workspace, or
+what people said. One that begins with a time (`daily 09:00: …`, `every 6h: …`) is due then, and
+only then.
 """
 
 from __future__ import annotations
@@ -36,10 +38,12 @@ PROMPT = """Heartbeat. Nobody wrote: look after what is due of {file}.
 {items}
 
 {why} Do only what these lines ask for. Where nothing needs a person, answer with one short line; else say in at most
-five lines what they must know."""
+five lines what they must know."""  # noqa: E501
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _IDLE = re.compile(r"#.*|[-*_=\s]*|[-*+]\s*+(?:\[[ xX]?\]\s*+)?|[-*+]\s*\[[xX]\].*|```.*")
-_TIMED = re.compile(r"(?:[-*+]\s+)?(?:\[ ?\]\s+)?((?:every|daily|hourly|at)(?:\s[^:]*(?::\d\d)?)?):\s+(.+)")
+_TIMED = re.compile(
+    r"(?:[-*+]\s+)?(?:\[ ?\]\s+)?((?:every|daily|hourly|at)(?:\s[^:]*(?::\d\d)?)?):\s+(.+)"
+)
 
 
 class HeartbeatItem(msgspec.Struct, frozen=True):
@@ -57,9 +61,10 @@ class HeartbeatFile(msgspec.Struct, frozen=True):
 
 
 class HeartbeatBody(msgspec.Struct, frozen=True):
-    """What it stands on. `folder` is the workspace of an agent, `held` whether the words of others went into a file of
-    it that was read there, `zone` that of the configuration. `ask` puts a prompt to the agent of a job, in a
-    conversation of its own, and writes these rows in the same transaction."""
+    """What it stands on. `folder` is the workspace of an agent, `held` whether the words of others
+    went into a file of it that was read there, `zone` that of the configuration. `ask` puts a
+    prompt to the agent of a job, in a conversation of its own, and writes these rows in the same
+    transaction."""
 
     store: Store
     clock: Clock
@@ -82,7 +87,11 @@ def items_of(text: str, zone: str) -> list[HeartbeatItem]:
         except JobInvalid:
             schedule = None
             timed = None
-        found.append(HeartbeatItem(timed[2] if timed else re.sub(r"^[-*+]\s+(\[ ?\]\s+)?", "", plain), schedule))
+        found.append(
+            HeartbeatItem(
+                timed[2] if timed else re.sub(r"^[-*+]\s+(\[ ?\]\s+)?", "", plain), schedule
+            )
+        )
     return found
 
 
@@ -93,14 +102,16 @@ def due_of(
     changed = known is None or known.state != state
     since = known.at if known is not None else now
     due = [
-        item for item in items if (changed if item.schedule is None else bool(last_due(item.schedule, since, now, 1)))
+        item
+        for item in items
+        if (changed if item.schedule is None else bool(last_due(item.schedule, since, now, 1)))
     ]
     return due, changed and any(item.schedule is None for item in due)
 
 
 class Heartbeat:
-    """One for a process. `beat` is a chore of its job; `run` keeps what it did itself from counting as news, and
-    `settled` says that it has."""
+    """One for a process. `beat` is a chore of its job; `run` keeps what it did itself from counting
+    as news, and `settled` says that it has."""
 
     def __init__(self, body: HeartbeatBody) -> None:
         self._body = body
@@ -119,7 +130,10 @@ class Heartbeat:
         if not items:
             return ""
         if await body.held(agent, place):
-            return f"{FILE} holds words that are not an owner's and is left alone: look at it, then save it yourself"
+            return (
+                f"{FILE} holds words that are not an owner's and is left alone: look at it, "
+                "then save it yourself"
+            )
         known = await self._known(agent)
         state = await self._state(agent, text)
         due, changed = due_of(items, known, state, now)
@@ -129,7 +143,9 @@ class Heartbeat:
         why = "Something has changed since the last time." if changed else "Their time has come."
         shown = "\n".join(f"- {item.text}" for item in due)
         self._agent = agent
-        rows = (self._seen(agent, HeartbeatFile(state, now)),)  # a crash neither forgets it nor does it twice
+        rows = (
+            self._seen(agent, HeartbeatFile(state, now)),
+        )  # a crash neither forgets it nor does it twice
         self._session = await body.ask(job, PROMPT.format(file=FILE, items=shown, why=why), rows)
         return f"asked about {len(due)} of {len(items)} lines"
 
@@ -145,16 +161,22 @@ class Heartbeat:
             await self._over.wait()
             self._over = anyio.Event()
             known = await self._known(self._agent)
-            text, _ = await anyio.to_thread.run_sync(_read, f"{self._body.folder(self._agent)}/{FILE}")
+            text, _ = await anyio.to_thread.run_sync(
+                _read, f"{self._body.folder(self._agent)}/{FILE}"
+            )
             if known is not None:
-                await self._remember(self._agent, HeartbeatFile(await self._state(self._agent, text), known.at))
+                await self._remember(
+                    self._agent, HeartbeatFile(await self._state(self._agent, text), known.at)
+                )
             self.settled = not self._over.is_set()
 
     async def _state(self, agent: str, text: str) -> str:
         """One word for all that may be news."""
         folder = self._body.folder(agent)
         files = await anyio.to_thread.run_sync(look, folder, "")
-        mine = {path: seen for path, seen in files.items() if not path.startswith(OWN) and path != FILE}
+        mine = {
+            path: seen for path, seen in files.items() if not path.startswith(OWN) and path != FILE
+        }
         ((said_at,),) = await self._body.store.rows("session_latest", (agent,))
         return sha256(f"{text}\0{digest(mine)}\0{said_at}".encode(errors="replace")).hexdigest()
 
@@ -166,11 +188,15 @@ class Heartbeat:
         await self._body.store.change((self._seen(agent, known),))
 
     def _seen(self, agent: str, known: HeartbeatFile) -> Change:
-        return Change("trigger_saw", (NAME, agent, msgspec.json.encode(known).decode(), self._body.clock.now()))
+        return Change(
+            "trigger_saw",
+            (NAME, agent, msgspec.json.encode(known).decode(), self._body.clock.now()),
+        )
 
 
 def _read(path: str) -> tuple[str, Place]:
-    """The beginning of a file and where it was read, '' where there is none. Never by way of a link."""
+    """The beginning of a file and where it was read, '' where there is none. Never by way of a
+    link."""
     nothing = "", Place(path, path)
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -183,4 +209,6 @@ def _read(path: str) -> tuple[str, Place]:
         except OSError:  # a folder
             return nothing
         place = place_of(fd, path)
-    return (written_out(data.decode("utf-8-sig", "replace")), place) if place is not None else nothing
+    return (
+        (written_out(data.decode("utf-8-sig", "replace")), place) if place is not None else nothing
+    )

@@ -1,9 +1,11 @@
-"""What the files of jobs were before somebody changed or removed one: the way back, by one command of a person.
+"""What the files of jobs were before somebody changed or removed one: the way back, by one command
+of a person.
 
-Beside the folders of jobs lies `.kept`, with a folder for each name and two stacks in it: `back` is what undo puts
-back, the latest first, `again` what redo does. An entry is a folder: in it lies the whole job that was removed
-(`whole`), or the one file that was changed (`file`), or nothing (`none`), where there was no job of that name. One
-that holds none of these was cut off while it was made, and is no step.
+Beside the folders of jobs lies `.kept`, with a folder for each name and two stacks in it: `back` is
+what undo puts back, the latest first, `again` what redo does. An entry is a folder: in it lies the
+whole job that was removed (`whole`), or the one file that was changed (`file`), or nothing
+(`none`), where there was no job of that name. One that holds none of these was cut off while it was
+made, and is no step.
 """
 
 from __future__ import annotations
@@ -46,15 +48,23 @@ class JobHistory:
 
     def latest(self) -> str:
         """The job that was changed last. Raises NoSuchJob."""
-        names = sorted(self._kept.glob("*/back"), key=lambda each: each.stat().st_mtime, reverse=True)
-        found = next((each.parent.name for each in names if self._top(each.parent.name, "back") is not None), "")
+        names = sorted(
+            self._kept.glob("*/back"), key=lambda each: each.stat().st_mtime, reverse=True
+        )
+        found = next(
+            (each.parent.name for each in names if self._top(each.parent.name, "back") is not None),
+            "",
+        )
         if not found:
-            raise NoSuchJob("no job was changed by an agent, on the page or in a terminal: there is nothing to undo")
+            raise NoSuchJob(
+                "no job was changed by an agent, on the page or in a terminal: there is "
+                "nothing to undo"
+            )
         return found
 
     def text(self, name: str, stack: Stack = "back") -> str | None:
-        """The JOB.md that the next step puts back, None where it takes the job away. Raises JobInvalid where there is
-        no step."""
+        """The JOB.md that the next step puts back, None where it takes the job away. Raises
+        JobInvalid where there is no step."""
         place = self._next(name, stack)
         whole = place / "whole"
         if whole.is_symlink():  # a relative one leads there only from where it was
@@ -65,7 +75,8 @@ class JobHistory:
         return None if (place / "none").exists() else ""
 
     def step(self, name: str, stack: Stack = "back") -> None:
-        """Go back, or forth again. Raises JobInvalid where there is nothing, or something is in the way."""
+        """Go back, or forth again. Raises JobInvalid where there is nothing, or something is in the
+        way."""
         place = self._next(name, stack)
         folder = self._root / name
         whole = place / "whole"
@@ -75,7 +86,9 @@ class JobHistory:
         if os.path.lexists(whole):
             self._push(name, _OTHER[stack], self._now)
             _move(whole, folder)
-            with suppress(OSError):  # it counts from now on: what passed while it was gone is not made up for
+            with suppress(
+                OSError
+            ):  # it counts from now on: what passed while it was gone is not made up for
                 os.utime(folder / FILE_NAME)
         elif (place / "file").exists():
             self._push(name, _OTHER[stack], self._now)

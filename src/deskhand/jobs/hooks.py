@@ -1,4 +1,5 @@
-"""The scripts of a job, in the sandbox: what decides beforehand, and what is done with the answer."""
+"""The scripts of a job, in the sandbox: what decides beforehand, and what is done with the
+answer."""
 
 from __future__ import annotations
 
@@ -42,9 +43,10 @@ class Hook(msgspec.Struct, frozen=True):
 
 
 class Ran(msgspec.Struct, frozen=True):
-    """How a hook ended. `stdout` is what it printed, shortened, without what it printed to stderr; `said` is how it
-    ended, for people, with whose word that is; `rows` are what it did to the workspace, to be written with whatever
-    follows. `label` is that of all that it has read, and so of what it keeps."""
+    """How a hook ended. `stdout` is what it printed, shortened, without what it printed to stderr;
+    `said` is how it ended, for people, with whose word that is; `rows` are what it did to the
+    workspace, to be written with whatever follows. `label` is that of all that it has read, and so
+    of what it keeps."""
 
     ok: bool
     stdout: str
@@ -70,12 +72,15 @@ class _Printed:
         if self.size <= HEAD_BYTES + len(self.tail):
             return clean(bytes(self.head + self.tail).decode(errors="replace"))
         head = bytes(self.head[: whole(bytes(self.head), HEAD_BYTES)])
-        return ends(head, bytes(self.tail), self.size, "").replace("; read_output(handle='', offset=", " (from ", 1)
+        return ends(head, bytes(self.tail), self.size, "").replace(
+            "; read_output(handle='', offset=", " (from ", 1
+        )
 
 
 async def run_hook(hook: Hook, context: Context) -> Ran:
-    """Run it to its end, at most `timeout_s`, with the job's folder to read, the workspace and `state/` to write, and
-    no secrets. Raises JobInvalid where the script is not there, ToolError where nothing can be run safely."""
+    """Run it to its end, at most `timeout_s`, with the job's folder to read, the workspace and
+    `state/` to write, and no secrets. Raises JobInvalid where the script is not there, ToolError
+    where nothing can be run safely."""
     argv = await anyio.to_thread.run_sync(_prepared, hook)
     folder = str(hook.folder.resolve())
     mounts = (*mounts_of(context), Mount(folder), Mount(f"{folder}/{STATE}", write=True))
@@ -106,20 +111,26 @@ async def _confined(
 
     if not sandbox.connects:
         return await sandbox.run(command, output), Way()
-    traveller = Traveller(context.session, context.agent, context.principal, context.label, read=watch.read)
+    traveller = Traveller(
+        context.session, context.agent, context.principal, context.label, read=watch.read
+    )
     async with context.reach.ways(traveller) as way:
         return await sandbox.run(replace(command, egress=way.path), output), way
 
 
 def _prepared(hook: Hook) -> tuple[str, ...]:
-    """What is run: the script itself, or, where it may not be executed, what its first line names."""
+    """What is run: the script itself, or, where it may not be executed, what its first line
+    names."""
     folder = hook.folder.resolve()
     path = folder / hook.script
     if not inside(hook.script) or not path.resolve().is_relative_to(folder):
-        raise JobInvalid(f"the hook {hook.script!r} does not lie in the folder of the job; move it there")
+        raise JobInvalid(
+            f"the hook {hook.script!r} does not lie in the folder of the job; move it there"
+        )
     if not path.is_file():
         raise JobInvalid(
-            f"there is no hook {hook.script!r} in the folder of the job; put it there, or take it out of JOB.md"
+            f"there is no hook {hook.script!r} in the folder of the job; put it there, or "
+            "take it out of JOB.md"
         )
     (folder / STATE).mkdir(mode=0o700, exist_ok=True)
     if os.access(path, os.X_OK):
@@ -127,11 +138,17 @@ def _prepared(hook: Hook) -> tuple[str, ...]:
     with path.open("rb") as file:
         first = file.readline(200)
     try:
-        runner = shlex.split(first.removeprefix(b"#!").decode(errors="replace")) if first.startswith(b"#!") else []
+        runner = (
+            shlex.split(first.removeprefix(b"#!").decode(errors="replace"))
+            if first.startswith(b"#!")
+            else []
+        )
     except ValueError:  # a quote without its other one
         runner = []
     if not runner:
-        raise JobInvalid(f"the hook {hook.script!r} cannot be run: it needs a first line such as #!/bin/sh")
+        raise JobInvalid(
+            f"the hook {hook.script!r} cannot be run: it needs a first line such as #!/bin/sh"
+        )
     return (*runner, str(path))
 
 

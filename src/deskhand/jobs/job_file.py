@@ -1,4 +1,5 @@
-"""JOB.md: the form in which a job is written and edited. Front matter in YAML, and below it what is to be done.
+"""JOB.md: the form in which a job is written and edited. Front matter in YAML, and below it what is
+to be done.
 
 The front matter of operator-ai is understood as it stands.
 """
@@ -54,8 +55,8 @@ class Parsed(msgspec.Struct, frozen=True):
 
 
 def parse_job(text: str, name: str, zone: str = "UTC") -> Parsed:
-    """The job that this file describes, in the folder of that name. Raises JobInvalid with what is wrong and what would
-    be right."""
+    """The job that this file describes, in the folder of that name. Raises JobInvalid with what is
+    wrong and what would be right."""
     front, body = split(text)
     if front is None:
         raise JobInvalid(f"it has no front matter; it must begin so:\n{_EXAMPLE}")
@@ -63,7 +64,11 @@ def parse_job(text: str, name: str, zone: str = "UTC") -> Parsed:
         data = parse_front(front)
     except ConfigError as error:
         star = re.search(r"^[^\S\n]*[\w-]+:\s*\*", front, re.MULTILINE)
-        hint = '; a value that begins with * needs quotes, as in schedule: "*/30 * * * *"' if star else ""
+        hint = (
+            '; a value that begins with * needs quotes, as in schedule: "*/30 * * * *"'
+            if star
+            else ""
+        )
         raise JobInvalid(f"its front matter cannot be read: {error}{hint}") from error
     job = checked(job_of(data, body, name), zone)
     return Parsed(job, tuple(_odd(data, job)))
@@ -75,7 +80,11 @@ def split(text: str) -> tuple[str | None, str]:
     if lines[0].rstrip() != "---":
         return None, text
     end = next((i for i, line in enumerate(lines) if i and line.rstrip() == "---"), None)
-    return (None, text) if end is None else ("\n".join(lines[1:end]), "\n".join(lines[end + 1 :]).strip())
+    return (
+        (None, text)
+        if end is None
+        else ("\n".join(lines[1:end]), "\n".join(lines[end + 1 :]).strip())
+    )
 
 
 def parse_front(front: str) -> dict[str, Any]:
@@ -89,8 +98,8 @@ def parse_front(front: str) -> dict[str, Any]:
 
 
 def job_of(front: Mapping[str, Any], body: str, name: str) -> Job:
-    """The job that these keys and this text make. Nothing is checked but that each key can be what it says. Raises
-    JobInvalid."""
+    """The job that these keys and this text make. Nothing is checked but that each key can be what
+    it says. Raises JobInvalid."""
     known: dict[str, Any] = {}
     more: dict[str, Any] = {}
     for key, value in front.items():
@@ -105,7 +114,8 @@ def job_of(front: Mapping[str, Any], body: str, name: str) -> Job:
             more[str(key)] = value
         elif known.setdefault(ours, value) != value:
             raise JobInvalid(
-                f"`{key}` says again, and differently, what {_WRITTEN.get(ours, ours)!r} is; leave one of them"
+                f"`{key}` says again, and differently, what {_WRITTEN.get(ours, ours)!r} "
+                "is; leave one of them"
             )
     try:
         for key in known:
@@ -116,7 +126,16 @@ def job_of(front: Mapping[str, Any], body: str, name: str) -> Job:
     return replace(job, prompt=body, more=more)
 
 
-_SWITCHES = {"on": True, "yes": True, "true": True, "1": True, "off": False, "no": False, "false": False, "0": False}
+_SWITCHES = {
+    "on": True,
+    "yes": True,
+    "true": True,
+    "1": True,
+    "off": False,
+    "no": False,
+    "false": False,
+    "0": False,
+}
 
 
 def _converted(key: str, value: Any) -> Any:
@@ -129,7 +148,9 @@ def _converted(key: str, value: Any) -> Any:
     if key in ("timeout_s", "grace_s"):
         found = _DURATION.fullmatch(str(value).strip())
         if found is None:
-            raise ValueError(f"`{_WRITTEN[key]}: {value}` is no duration; write one such as 90s, 5m or 2h")
+            raise ValueError(
+                f"`{_WRITTEN[key]}: {value}` is no duration; write one such as 90s, 5m or 2h"
+            )
         return float(found[1]) * _SECONDS[found[2] or ""]
     if key in _LISTS:
         listed = value if isinstance(value, list | tuple) else [value]
@@ -138,10 +159,19 @@ def _converted(key: str, value: Any) -> Any:
     if key == "to" and isinstance(value, str):
         channel, colon, chat = value.partition(":")
         if not colon or not chat:
-            raise ValueError(f"`to: {value}` names no chat; write channel:chat, as in telegram:12345")
+            raise ValueError(
+                f"`to: {value}` names no chat; write channel:chat, as in telegram:12345"
+            )
         return {"channel": channel, "chat": chat}
-    if key == "to" and isinstance(value, Mapping) and (wrong := {*value} - {*Address.__struct_fields__}):
-        raise ValueError(f"`to` has no {sorted(map(str, wrong))[0]!r}; it has channel, account, chat, thread and group")
+    if (
+        key == "to"
+        and isinstance(value, Mapping)
+        and (wrong := {*value} - {*Address.__struct_fields__})
+    ):
+        raise ValueError(
+            f"`to` has no {sorted(map(str, wrong))[0]!r}; it has channel, account, chat, "
+            "thread and group"
+        )
     return value
 
 
@@ -173,14 +203,18 @@ def _plainly(error: Exception) -> str:
         wanted = wanted if wanted != given else "another kind of value"
         return f"`{_WRITTEN.get(found[3], found[3])}` must be {wanted}, and is {given}"
     if found := re.search(r"contains unknown field `([^`]*)` - at `\$\.?([^`]*)`$", text):
-        return f"`{found[2]}` has no {found[1]!r}" + ("; it has prerun and postrun" if found[2] == "hooks" else "")
+        return f"`{found[2]}` has no {found[1]!r}" + (
+            "; it has prerun and postrun" if found[2] == "hooks" else ""
+        )
     return text
 
 
 def _odd(front: Mapping[str, Any], job: Job) -> Iterator[str]:
     for key in job.more:
         near = get_close_matches(snake(key[:64]), (*_KEYS, *_OTHER_NAMES, "every", "at"), 1)
-        yield f"the key {key!r} means nothing here" + (f"; did you mean {near[0]!r}?" if near else "")
+        yield f"the key {key!r} means nothing here" + (
+            f"; did you mean {near[0]!r}?" if near else ""
+        )
     if (called := front.get("name", job.name)) != job.name:
         yield f"it is called like its folder, {job.name!r}, and not {called!r}"
     if not job.schedule.strip() and not job.on:
@@ -188,7 +222,8 @@ def _odd(front: Mapping[str, Any], job: Job) -> Iterator[str]:
 
 
 def written(job: Job) -> str:
-    """The file of a job: what differs from the usual, and what stood there and means nothing to us."""
+    """The file of a job: what differs from the usual, and what stood there and means nothing to
+    us."""
     front: dict[str, Any] = {"name": job.name}
     usual = Job(job.name)
     for key in _KEYS:
@@ -225,4 +260,8 @@ def with_enabled(text: str, enabled: bool) -> str:
     else:
         changed = f"{front}\n{line}" if front.strip() else line
     head = text.removeprefix("\ufeff").replace("\r\n", "\n")
-    return head.replace(f"---\n{front}", f"---\n{changed}", 1) if front else head.replace("---\n", f"---\n{line}\n", 1)
+    return (
+        head.replace(f"---\n{front}", f"---\n{changed}", 1)
+        if front
+        else head.replace("---\n", f"---\n{line}\n", 1)
+    )

@@ -1,7 +1,8 @@
 """The clock: what is due becomes a message to an agent, once, whatever dies in between.
 
-JOB.md files say what a job is. The rows of `jobs.sql` say what was due and what became of it; a time is decided once,
-by a row of its name that is written in the transaction that also hands the message in.
+JOB.md files say what a job is. The rows of `jobs.sql` say what was due and what became of it; a
+time is decided once, by a row of its name that is written in the transaction that also hands the
+message in.
 """
 
 from __future__ import annotations
@@ -49,14 +50,16 @@ FORECAST_MOST = 20_000
 
 
 class Forecast(msgspec.Struct, frozen=True):
-    """How often it comes in the next seven days, and the most tokens that one run may use (None: what a turn may)."""
+    """How often it comes in the next seven days, and the most tokens that one run may use (None:
+    what a turn may)."""
 
     runs_in_a_week: int
     tokens_per_run: int | None
 
 
 class Jobs:
-    """All jobs of this home. Whoever drives calls `run`; everything else may be asked of any process."""
+    """All jobs of this home. Whoever drives calls `run`; everything else may be asked of any
+    process."""
 
     def __init__(self, ground: Host, waker: InboundInjector) -> None:
         self._ground = ground
@@ -65,7 +68,9 @@ class Jobs:
         zone = lambda: ground.settings().config.timezone  # noqa: E731 -- beside its neighbours
         self._folder = Folder(ground.settings().home.root / "jobs", zone, self.builtins)
         self.chores: dict[str, Chore] = {}
-        port = Port(ground, waker, self._ledger, self._folder.of, self._who, self._chore, self._over)
+        port = Port(
+            ground, waker, self._ledger, self._folder.of, self._who, self._chore, self._over
+        )
         self.runs_now = Runs(port)
         self.clock = JobClock(ground, self._ledger, self._folder, self.runs_now)
         self.run = self.clock.run
@@ -78,7 +83,8 @@ class Jobs:
         return self._folder.scan()
 
     async def all(self) -> list[JobView]:
-        """Every job with what is known of it, also those that are broken, and those without a file."""
+        """Every job with what is known of it, also those that are broken, and those without a
+        file."""
         found = await anyio.to_thread.run_sync(self._folder.everything)
         states = await self._ledger.states()
         last = await self._ledger.last()
@@ -93,22 +99,38 @@ class Jobs:
         return [
             replace(
                 view,
-                label=people[view.job.person] if view.job is not None else Label(source=f"the job {view.name}"),
+                label=people[view.job.person]
+                if view.job is not None
+                else Label(source=f"the job {view.name}"),
                 said=said.get(view.name, LOCAL),
             )
             for view in views
         ]
 
     def _view(
-        self, one: JobFile, states: Mapping[str, JobRecord], last: Mapping[str, Run], here: tuple[str, float]
+        self,
+        one: JobFile,
+        states: Mapping[str, JobRecord],
+        last: Mapping[str, Run],
+        here: tuple[str, float],
     ) -> JobView:
         (paused, now), name, state = here, one.name, states.get(one.name)
-        schedule = one.job.when(self._folder.zone) if one.job is not None and one.job.enabled else None
+        schedule = (
+            one.job.when(self._folder.zone) if one.job is not None and one.job.enabled else None
+        )
         problem = one.problem or (self._agent_problem(one.job) if one.job is not None else "")
-        next_at = next_after(schedule, max(now, state.seen_at if state else 0.0)) if schedule is not None else None
-        view = JobView(name, one.job, problem, one.notes, paused, next_at=next_at, last=last.get(name))
+        next_at = (
+            next_after(schedule, max(now, state.seen_at if state else 0.0))
+            if schedule is not None
+            else None
+        )
+        view = JobView(
+            name, one.job, problem, one.notes, paused, next_at=next_at, last=last.get(name)
+        )
         counters = state.counters if state is not None else view.counters
-        return replace(view, last_result=as_result(last, name), counters=counters, builtin=one.builtin)
+        return replace(
+            view, last_result=as_result(last, name), counters=counters, builtin=one.builtin
+        )
 
     async def get(self, name: str) -> JobView:
         """One of them. Raises JobInvalid where there is none."""
@@ -118,13 +140,19 @@ class Jobs:
         return view
 
     async def put(self, job: Job, by: Principal) -> Path:
-        """Write its file; it holds from the next look on, which is at once where this process drives. Raises JobInvalid
-        with what is wrong, OSError."""
+        """Write its file; it holds from the next look on, which is at once where this process
+        drives. Raises JobInvalid with what is wrong, OSError."""
         if wrong := self._agent_problem(checked(job, self._folder.zone)):
             raise JobInvalid(wrong)
         schedule = job.when(self._folder.zone)
-        if schedule is not None and next_after(schedule, self._ground.clock.now()) is None and schedule != Startup():
-            raise JobInvalid(f"{job.schedule!r} is in the past; choose a time that is still to come")
+        if (
+            schedule is not None
+            and next_after(schedule, self._ground.clock.now()) is None
+            and schedule != Startup()
+        ):
+            raise JobInvalid(
+                f"{job.schedule!r} is in the past; choose a time that is still to come"
+            )
         path = await anyio.to_thread.run_sync(self._folder.put, job)
         log.info("the job %r was written by %s", job.name, by.id)
         self.clock.look_again()
@@ -143,8 +171,8 @@ class Jobs:
         await self._ground.store.change([drop, Change("job_state_forget", (name,))])
 
     async def earlier(self, name: str, *, again: bool = False) -> tuple[str, Job | None]:
-        """What an undo would bring back of this job ('' is the one that was changed last), with `again` a redo: its
-        name, and None where it would be gone. Raises JobInvalid."""
+        """What an undo would bring back of this job ('' is the one that was changed last), with
+        `again` a redo: its name, and None where it would be gone. Raises JobInvalid."""
         kept = self._folder.kept
         name = name or await anyio.to_thread.run_sync(kept.latest)
         text = await anyio.to_thread.run_sync(kept.text, name, "again" if again else "back")
@@ -156,9 +184,15 @@ class Jobs:
             return name, Job(name, person=OWNER_NAME)
 
     async def undo(self, name: str, by: Principal, *, again: bool = False) -> None:
-        """Put back what its file was before it was changed or removed last. Raises JobInvalid, OSError."""
+        """Put back what its file was before it was changed or removed last. Raises JobInvalid,
+        OSError."""
         await anyio.to_thread.run_sync(self._folder.kept.step, name, "again" if again else "back")
-        log.info("the last change of the job %r was %s by %s", name, "made again" if again else "undone", by.id)
+        log.info(
+            "the last change of the job %r was %s by %s",
+            name,
+            "made again" if again else "undone",
+            by.id,
+        )
         if not await anyio.to_thread.run_sync((self._folder.of(name) / FILE_NAME).exists):
             await self._forget(name)
         self.clock.look_again()
@@ -170,27 +204,33 @@ class Jobs:
         self.clock.look_again()
 
     async def run_now(self, name: str, by: Principal) -> str:
-        """Run it once, now, or behind the run that goes on; one may wait. Returns the slot. Raises JobInvalid."""
+        """Run it once, now, or behind the run that goes on; one may wait. Returns the slot. Raises
+        JobInvalid."""
         job = await self._usable(name)
         await self._check_not_paused()
-        if any(each.run.job == name and each.run.state == "waiting" for each in await self._ledger.open()):
+        if any(
+            each.run.job == name and each.run.state == "waiting"
+            for each in await self._ledger.open()
+        ):
             raise JobInvalid(f"{name!r} waits to be run already; see `deskhand jobs runs {name}`")
         slot = f"{self._ground.ids.new('run')} by {by.id}"
-        await self._ground.store.change([added(run_of(job, slot, self._ground.clock.now()), "waiting")])
+        await self._ground.store.change(
+            [added(run_of(job, slot, self._ground.clock.now()), "waiting")]
+        )
         self.clock.poke()
         return slot
 
     async def to_run_here(self, name: str, by: Principal) -> RunEntry:
-        """A run of this job for `carry_out`. Whoever starts it sees how it ends, so nobody is alerted. Raises
-        JobInvalid."""
+        """A run of this job for `carry_out`. Whoever starts it sees how it ends, so nobody is
+        alerted. Raises JobInvalid."""
         job = replace(await self._usable(name), alert=False)
         await self._check_not_paused()
         entry = run_of(job, f"{self._ground.ids.new('run')} by {by.id}", self._ground.clock.now())
         return replace(entry, run=replace(entry.run, session=session_of(self._ground, entry)))
 
     async def carry_out(self, entry: RunEntry) -> Run:
-        """Run it here and now, from its beginning to its end; only for a process that drives, and looks after no other
-        jobs. Returns how it ended. Raises StoreUnavailable."""
+        """Run it here and now, from its beginning to its end; only for a process that drives, and
+        looks after no other jobs. Returns how it ended. Raises StoreUnavailable."""
         if entry.run.session:
             self._ground.dispatch.adopt(entry.run.session)
         await self.clock.carry_out(entry)
@@ -199,12 +239,16 @@ class Jobs:
 
     async def _check_not_paused(self) -> None:
         if why := await self.clock.why_paused():
-            hint = f"; `{RESUME}` lets them go on" if self._ground.settings().config.jobs.enabled else ""
+            hint = (
+                f"; `{RESUME}` lets them go on"
+                if self._ground.settings().config.jobs.enabled
+                else ""
+            )
             raise JobInvalid(f"no job runs now: {why}{hint}")
 
     async def trigger(self, name: str, slot: str, payload: Text) -> bool:
-        """An event starts it: once for each `slot`, which names the event for ever. False where that was here before,
-        or another run goes on and none may wait. Raises JobInvalid."""
+        """An event starts it: once for each `slot`, which names the event for ever. False where
+        that was here before, or another run goes on and none may wait. Raises JobInvalid."""
         async with self._setting_off:
             return await self._triggered(await self._usable(name), slot, payload)
 
@@ -216,10 +260,14 @@ class Jobs:
         entry = replace(run_of(job, slot, now), payload=payload)
         if await self._is_full(job):
             said = "the run before it was still going on"
-            await self._ground.store.change([added(entry, "skipped", now, said), counted(name, skips=1)])
+            await self._ground.store.change(
+                [added(entry, "skipped", now, said), counted(name, skips=1)]
+            )
             return False
         if why := await self._ground.rounds.begin(f"the job {name}"):
-            await self._ground.store.change([added(entry, "skipped", now, why), counted(name, skips=1)])
+            await self._ground.store.change(
+                [added(entry, "skipped", now, why), counted(name, skips=1)]
+            )
             return False
         wrote = await self._ground.store.change([added(entry, "waiting")])
         self.clock.poke()
@@ -234,7 +282,9 @@ class Jobs:
         schedule = job.when(self._folder.zone)
         now = self._ground.clock.now()
         times = 0
-        for times, _ in enumerate(due_within(schedule, now, now + WEEK_S) if schedule is not None else (), 1):
+        for times, _ in enumerate(
+            due_within(schedule, now, now + WEEK_S) if schedule is not None else (), 1
+        ):
             if times >= FORECAST_MOST:
                 break
         return Forecast(times, job.tokens)
@@ -246,8 +296,8 @@ class Jobs:
         self.clock.poke()
 
     async def resume(self) -> str:
-        """Let them go on. Returns why they were paused, '' where they were not. The crashes before do not count any
-        more; should the process that runs now crash, that does."""
+        """Let them go on. Returns why they were paused, '' where they were not. The crashes before
+        do not count any more; should the process that runs now crash, that does."""
         why = await self.clock.why_paused()
         runs_now = holder_of(self._ground.settings().home.lock) is not None
         forget = Change("job_boot_forget", (int(runs_now),))
@@ -267,7 +317,11 @@ class Jobs:
         if not self._ground.settings().config.jobs.enabled:
             return [HealthFact("jobs", "ok", "switched off (jobs.enabled)")]
         why = await self.clock.why_paused()
-        return [HealthFact("jobs", "degraded", f"paused: {why}", last_error=f"To resume: {RESUME}")] if why else []
+        return (
+            [HealthFact("jobs", "degraded", f"paused: {why}", last_error=f"To resume: {RESUME}")]
+            if why
+            else []
+        )
 
     async def _usable(self, name: str) -> Job:
         view = await self.get(name)
@@ -284,7 +338,8 @@ class Jobs:
     # ------------------------------------------------------------------ what a run may do
 
     def driving(self, session: str, agent: Agent) -> Agent:
-        """The agent as it is in this conversation: in one that a job has for itself, as the job says."""
+        """The agent as it is in this conversation: in one that a job has for itself, as the job
+        says."""
         if not job_of_session(session):
             return agent
         rows = self._ground.store.look("job_run_of", (session,))
@@ -294,7 +349,9 @@ class Jobs:
         limits = agent.limits
         if job.models and agent.fit is not None:
             limits = agent.fit(job.models[0])
-        limits = replace(limits, steps=job.steps or limits.steps, tokens=job.tokens or limits.tokens)
+        limits = replace(
+            limits, steps=job.steps or limits.steps, tokens=job.tokens or limits.tokens
+        )
         tools = agent.tools
         if job.tools is not None:
             tools = narrowed(tools, [name for name in tools if _listed(name, job.tools)])
@@ -303,7 +360,9 @@ class Jobs:
     def see(self, recorded: Recorded) -> None:
         """An event passes: it may be the beginning of a run, or the end of one."""
         event = recorded.event
-        if isinstance(event, TurnEnded | ApprovalAsked) and self.runs_now.session_of(recorded.session):
+        if isinstance(event, TurnEnded | ApprovalAsked) and self.runs_now.session_of(
+            recorded.session
+        ):
             self.clock.settle(recorded.session)
         elif isinstance(event, MessageReceived):
             for live in self.runs_now.session_of(recorded.session):
@@ -315,14 +374,19 @@ class Jobs:
         person = job.person or OWNER_NAME
         rows = await self._ground.store.rows("job_person", (person,))
         if not rows:
-            raise JobInvalid(f"`for: {person}` names nobody who is known here; see `deskhand users list`")
+            raise JobInvalid(
+                f"`for: {person}` names nobody who is known here; see `deskhand users list`"
+            )
         roles = tuple(role for (role,) in rows if role)
         custom = {name: role.agents for name, role in self._ground.settings().config.roles.items()}
         agent = job.agent or self._ground.settings().agents[0]
         if wrong := self._agent_problem(job):
             raise JobInvalid(wrong)
         if not may_talk(Principal(person, roles), agent, custom):
-            raise JobInvalid(f"{person} may not talk to the agent {agent!r}; choose another in `agent:` or `for:`")
+            raise JobInvalid(
+                f"{person} may not talk to the agent {agent!r}; choose another in `agent:` "
+                "or `for:`"
+            )
         return Principal(f"job:{job.name}", roles, "clock", person)
 
     def _agent_problem(self, job: Job) -> str:
@@ -330,7 +394,10 @@ class Jobs:
         if job.agent and job.agent not in agents:
             return f"there is no agent {job.agent!r}; there are: {', '.join(agents)}"
         if "/" in job.session and job.session.partition("/")[0] != (job.agent or agents[0]):
-            return f"the session {job.session!r} belongs to another agent; name it {job.agent or agents[0]}/…"
+            return (
+                f"the session {job.session!r} belongs to another agent; name it "
+                f"{job.agent or agents[0]}/…"
+            )
         return ""
 
     def _chore(self, name: str) -> Chore | None:
@@ -340,7 +407,9 @@ class Jobs:
         """A run is over: the next one may begin."""
         if entry.job.delete_after_run and state not in ("skipped", "missed", "interrupted"):
             try:
-                await anyio.to_thread.run_sync(partial(self._folder.remove, entry.job.name, scripts=False))
+                await anyio.to_thread.run_sync(
+                    partial(self._folder.remove, entry.job.name, scripts=False)
+                )
             except (ConfigError, OSError) as error:
                 log.warning("the job %r stays, though it is done: %s", entry.job.name, error)
             self.clock.look_again()

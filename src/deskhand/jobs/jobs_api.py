@@ -13,7 +13,16 @@ from ..types.errors import ConfigError, JobInvalid
 from ..types.identity import Address, Principal, acts_for
 from ..types.jobs import CHAT, FILE_NAME, Job, Run
 from ..types.jobs import JobView as Known
-from ..web.job_views import BlueprintView, JobDetail, JobDraft, JobRowView, JobUndone, Preview, RunView, Scheduler
+from ..web.job_views import (
+    BlueprintView,
+    JobDetail,
+    JobDraft,
+    JobRowView,
+    JobUndone,
+    Preview,
+    RunView,
+    Scheduler,
+)
 from ..web.names import CHANNEL, name_of
 from ..web.ports import JobDesk
 from .blueprints import BLUEPRINTS, blueprint, command, form
@@ -31,7 +40,8 @@ NO_SECRET = "the webhook is closed: it has no secret. Make one with `deskhand jo
 
 
 class JobsApi:
-    """`folder` is where the folders of jobs lie, `agent` the one that answers where none is named."""
+    """`folder` is where the folders of jobs lie, `agent` the one that answers where none is
+    named."""
 
     def __init__(self, using: Using, triggering: Triggering, folder: Path) -> None:
         self._using = using
@@ -50,16 +60,23 @@ class JobsApi:
         hook = f"{HOOKS}{name}" if job is not None and "webhook" in job.on else ""
         prompt = job.prompt if job is not None else ""
         trouble = [*view.notes, *self.trouble(view)]
-        return JobDetail(self._row(view), text, prompt, trouble, told, hook, self._runs(principal, view, ran))
+        return JobDetail(
+            self._row(view), text, prompt, trouble, told, hook, self._runs(principal, view, ran)
+        )
 
     def blueprints(self) -> list[BlueprintView]:
-        return [BlueprintView(each.name, each.title, each.about, form(each), command(each)) for each in BLUEPRINTS]
+        return [
+            BlueprintView(each.name, each.title, each.about, form(each), command(each))
+            for each in BLUEPRINTS
+        ]
 
     async def preview(self, principal: Principal, draft: JobDraft) -> Preview:
         job = await self._drafted(principal, draft)
         zone = self._using.zone()
         job = await self._using.own.checked(principal, job)
-        typed = command(blueprint(draft.blueprint), draft.slots, draft.to) if draft.blueprint else ""
+        typed = (
+            command(blueprint(draft.blueprint), draft.slots, draft.to) if draft.blueprint else ""
+        )
         said = (await self._using.forecast(job)).said
         times = first_times(job, zone, self._using.now())
         return Preview(job.name, when(job, zone), times, job.prompt, written(job), said, typed)
@@ -108,7 +125,9 @@ class JobsApi:
         good, wrong = triggers_of(view.job)
         keys = [(view.name, str(each)) for each in good]
         found = [f"{key[1]}: {why}" for key in keys if (why := self._triggering.trouble.get(key))]
-        if any(each.kind == "webhook" for each in good) and not self._triggering.secret(secret_name(view.name)):
+        if any(each.kind == "webhook" for each in good) and not self._triggering.secret(
+            secret_name(view.name)
+        ):
             found.append(NO_SECRET.format(name=view.name))
         return [*wrong, *found]
 
@@ -117,7 +136,9 @@ class JobsApi:
         own = self._using.own
         to = self._address(principal, draft.to)
         if bool(draft.text.strip()) == bool(draft.blueprint):
-            raise JobInvalid("send either `text`, which is a whole JOB.md, or a `blueprint` with its `slots`")
+            raise JobInvalid(
+                "send either `text`, which is a whole JOB.md, or a `blueprint` with its `slots`"
+            )
         if draft.blueprint:
             job = filled_job(blueprint(draft.blueprint), draft.slots, "", to)
             return replace(job, name=draft.name.strip() or await own.free_name(draft.blueprint))
@@ -131,8 +152,15 @@ class JobsApi:
         if not written.strip():
             return None
         if not colon or not chat.strip():
-            raise JobInvalid(f"`to` must be channel:chat, as in telegram:12345 or web:jobs, and not {written[:80]!r}")
-        return Address(CHANNEL, acts_for(principal), chat) if channel == CHANNEL else Address(channel, "", chat)
+            raise JobInvalid(
+                "`to` must be channel:chat, as in telegram:12345 or web:jobs, and not "
+                f"{written[:80]!r}"
+            )
+        return (
+            Address(CHANNEL, acts_for(principal), chat)
+            if channel == CHANNEL
+            else Address(channel, "", chat)
+        )
 
     def _text(self, view: Known) -> str:
         """Its file as it stands, also where it is broken."""

@@ -20,12 +20,13 @@ _text = msgspec.json.Decoder(Text).decode
 _label = msgspec.json.Decoder(Label).decode
 KEPT_S = 30 * 24 * 3600.0
 FULL_S = 24 * 3600.0
-"""For so long is kept what became of each time; of a job that comes all the time, the last ten thousand and a day."""
+"""For so long is kept what became of each time; of a job that comes all the time, the last ten
+thousand and a day."""
 
 
 class RunEntry(msgspec.Struct, frozen=True):
-    """A run with the job as it was then, what an event brought along, the last event of its conversation before it, and
-    who looks after it."""
+    """A run with the job as it was then, what an event brought along, the last event of its
+    conversation before it, and who looks after it."""
 
     run: Run
     job: Job
@@ -40,8 +41,8 @@ class RunEntry(msgspec.Struct, frozen=True):
 
 
 class JobRecord(msgspec.Struct, frozen=True):
-    """What is known of a job beside its file: see the table. `alerts` is below zero while the owner was told nothing of
-    the failures that go on now, but was of earlier ones."""
+    """What is known of a job beside its file: see the table. `alerts` is below zero while the owner
+    was told nothing of the failures that go on now, but was of earlier ones."""
 
     job: str
     seen_at: float
@@ -85,7 +86,9 @@ class RunLedger(msgspec.Struct, frozen=True):
         """Forget what is old."""
         while old := await self.store.rows("job_run_old", (now - KEPT_S, now - FULL_S)):
             which = (msgspec.json.encode(old).decode(),)
-            await self.store.change([Change("job_run_forget", which), Change("job_run_slim", which)])
+            await self.store.change(
+                [Change("job_run_forget", which), Change("job_run_slim", which)]
+            )
 
     async def kept(self, job: str) -> Label:
         """Whose word it may be what its hooks have kept for the next time."""
@@ -93,22 +96,27 @@ class RunLedger(msgspec.Struct, frozen=True):
         return _label(rows[0][0]) if rows else LOCAL
 
     async def said(self) -> dict[str, Label]:
-        """Whose word it is what the last run of each job came to, where it is not this house's own."""
-        return {str(job): _label(label) for job, label in await self.store.rows("job_label_said", ())}
+        """Whose word it is what the last run of each job came to, where it is not this house's
+        own."""
+        return {
+            str(job): _label(label) for job, label in await self.store.rows("job_label_said", ())
+        }
 
     def claim(self, entry: RunEntry, state: RunState, now: float, lease_s: float) -> Change:
         """It is begun: written before anything is done."""
         run = entry.run
         head = (run.job, run.slot, state, run.due_at, _encode(entry.job), _payload(entry.payload))
-        return Change("job_run_claim", (*head, run.session, entry.after_n, self.holder, now + lease_s, now))
+        return Change(
+            "job_run_claim", (*head, run.session, entry.after_n, self.holder, now + lease_s, now)
+        )
 
     def hold(self, entry: RunEntry, until: float) -> Change:
         return Change("job_run_hold", (self.holder, until, entry.run.job, entry.run.slot))
 
 
 def added(entry: RunEntry, state: RunState, at: float | None = None, said: str = "") -> Change:
-    """A run that waits, or, with the time `at`, one that is over without having begun: of that one only the name is
-    kept, lest what comes all the time and is never run fills the disk."""
+    """A run that waits, or, with the time `at`, one that is over without having begun: of that one
+    only the name is kept, lest what comes all the time and is never run fills the disk."""
     run = entry.run
     job, payload = (entry.job, entry.payload) if at is None else (Job(run.job), None)
     row = (run.job, run.slot, state, run.due_at, _encode(job), _payload(payload))
@@ -158,7 +166,9 @@ def alerted(state: JobRecord) -> Change:
 
 def _state(row: tuple[Any, ...]) -> JobRecord:
     job, seen_at, plan, runs, errors, gates, skips, failures, alerts, alerted_at = row
-    return JobRecord(job, seen_at, plan, Counters(runs, errors, gates, skips), failures, alerts, alerted_at)
+    return JobRecord(
+        job, seen_at, plan, Counters(runs, errors, gates, skips), failures, alerts, alerted_at
+    )
 
 
 def _payload(payload: Text | None) -> bytes | None:
@@ -176,4 +186,6 @@ def as_result(runs: Mapping[str, Run], job: str) -> str:
     run = runs.get(job)
     if run is None:
         return ""
-    return {"done": "success", "interrupted": "error", "missed": "skipped"}.get(run.state, run.state)
+    return {"done": "success", "interrupted": "error", "missed": "skipped"}.get(
+        run.state, run.state
+    )

@@ -1,4 +1,5 @@
-"""The tool `manage_job`: jobs as their files describe them, and those that are ready but for a few blanks."""
+"""The tool `manage_job`: jobs as their files describe them, and those that are ready but for a few
+blanks."""
 
 from __future__ import annotations
 
@@ -47,10 +48,14 @@ _MEANING = {
     "action": "blueprints: lists those that are ready but for a few blanks",
     "name": "the job: letters, digits, - and _",
     "config": (
-        "for create and update: the whole JOB.md. Front matter between lines of ---: schedule (a cron line, `every "
-        "30m`, `daily 09:00`, `at 2027-01-31 17:00`), on (events: `file inbox`, `page URL 1h`, `webhook`, `mqtt "
-        "TOPIC`, `session-end`), description, agent, model, hooks (prerun, postrun), to (channel:chat), tokens, "
-        "enabled. Below it: what is to be done. Without `to` the answer goes nowhere, unless you send it"
+        "for create and update: the whole JOB.md. Front matter between lines of ---: "
+        "schedule (a cron line, `every "
+        "30m`, `daily 09:00`, `at 2027-01-31 17:00`), on (events: `file inbox`, `page URL "
+        "1h`, `webhook`, `mqtt "
+        "TOPIC`, `session-end`), description, agent, model, hooks (prerun, postrun), to "
+        "(channel:chat), tokens, "
+        "enabled. Below it: what is to be done. Without `to` the answer goes nowhere, "
+        "unless you send it"
     ),
     "blueprint": "for create, instead of config: the name of a blueprint",
     "slots": "its blanks: name and value",
@@ -68,7 +73,8 @@ class ManageJob:
         for name, meaning in _MEANING.items():
             described["properties"][name]["description"] = meaning
         description = (
-            "Manage jobs: what is done on a schedule, or when something happens, without anybody asking. A job acts in "
+            "Manage jobs: what is done on a schedule, or when something happens, without "
+            "anybody asking. A job acts in "
             "the name of the person who asks for it. For a plain reminder use `cron`."
         )
         self.spec = Spec(NAME, description, described, "local_write", "never")
@@ -78,7 +84,11 @@ class ManageJob:
             given = decode_arguments(arguments, ManageJobArguments, NAME)
             if given.action in LOOKING:
                 return "none"
-            to = _parsed(given, "UTC").to if given.action in ("create", "update") and given.config else None
+            to = (
+                _parsed(given, "UTC").to
+                if given.action in ("create", "update") and given.config
+                else None
+            )
         except (ToolError, ConfigError):
             return "local_write"
         return "local_write" if to is None or to == address else "send_other"
@@ -86,7 +96,9 @@ class ManageJob:
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         given = decode_arguments(arguments, ManageJobArguments, NAME)
         if self._using is None:
-            raise ToolError("jobs are kept where Deskhand runs: start it with `deskhand serve` or `deskhand`")
+            raise ToolError(
+                "jobs are kept where Deskhand runs: start it with `deskhand serve` or `deskhand`"
+            )
         try:
             return await self._do(given, context, self._using)
         except (ConfigError, Refused) as error:
@@ -101,26 +113,41 @@ class ManageJob:
                 found = await own.listed(who)
                 more = f"\n… and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
                 shown = "\n".join(lines(view, using.zone()) for view in found[:SHOWN])
-                return done(f"{shown}{more}" or "There are no jobs.", label_of_lines(found[:SHOWN], context))
+                return done(
+                    f"{shown}{more}" or "There are no jobs.", label_of_lines(found[:SHOWN], context)
+                )
             case "blueprints":
                 return done("\n".join(map(told, BLUEPRINTS)), own_label(context))
             case "create":
-                job = from_blueprint(given, context) if given.blueprint else _parsed(given, using.zone())
+                job = (
+                    from_blueprint(given, context)
+                    if given.blueprint
+                    else _parsed(given, using.zone())
+                )
                 free = job.name or await own.free_name(given.blueprint)
-                view = await own.create(who, replace(job, name=free, agent=job.agent or context.agent), context.address)
+                view = await own.create(
+                    who, replace(job, name=free, agent=job.agent or context.agent), context.address
+                )
             case "update":
                 view = await own.change(who, _parsed(given, using.zone()), context.address)
             case "delete":
                 await own.remove(who, _named(name))
                 return done(
-                    f"ok, {name} is removed; a person brings it back with `deskhand jobs undo {name}`",
+                    (
+                        f"ok, {name} is removed; a person brings it back with `deskhand jobs "
+                        f"undo {name}`"
+                    ),
                     own_label(context),
                 )
             case "enable" | "disable":
                 view = await own.enable(who, _named(name), given.action == "enable")
         if given.action in ("create", "update") and view.job is not None:
-            scripts = await anyio.to_thread.run_sync(place_hooks, self._folder / view.name, view.job)
-            return done(f"{await told_of(view, using)}{scripts}", join((own_label(context), view.label)))
+            scripts = await anyio.to_thread.run_sync(
+                place_hooks, self._folder / view.name, view.job
+            )
+            return done(
+                f"{await told_of(view, using)}{scripts}", join((own_label(context), view.label))
+            )
         return done(await told_of(view, using), join((own_label(context), view.label)))
 
 
@@ -149,11 +176,14 @@ def from_blueprint(given: ManageJobArguments, context: Context) -> Job:
 
 
 def filled_job(of: Blueprint, slots: Mapping[str, str], name: str, to: Address | None) -> Job:
-    """The job that a blueprint with these blanks makes; it still needs a name where none is given. Raises
-    JobInvalid."""
+    """The job that a blueprint with these blanks makes; it still needs a name where none is given.
+    Raises JobInvalid."""
     filled = fill(of, slots)
     if filled.deliver and to is None:
-        raise JobInvalid("say where it is said: `--to telegram:12345`, or make it on the page or in the chat itself")
+        raise JobInvalid(
+            "say where it is said: `--to telegram:12345`, or make it on the page or in the "
+            "chat itself"
+        )
     return Job(
         name,
         filled.prompt,
@@ -175,17 +205,32 @@ async def told_of(view: JobView, using: Using) -> str:
     if job is None:
         return f"{view.name} is written, and cannot run: {view.problem}"
     local = job.timezone or zone
-    come = view.next_at if view.next_at is not None else next(iter(first_times(job, zone, using.now(), 1)), None)
-    following = "it is off" if not job.enabled else f"next: {moment(come, local)} ({local})" if come is not None else ""
+    come = (
+        view.next_at
+        if view.next_at is not None
+        else next(iter(first_times(job, zone, using.now(), 1)), None)
+    )
+    following = (
+        "it is off"
+        if not job.enabled
+        else f"next: {moment(come, local)} ({local})"
+        if come is not None
+        else ""
+    )
     said = "; ".join(filter(None, (f"{view.name}: {when(job, zone)}", following)))
     return f"ok, {said}. {(await using.forecast(job)).said}"
 
 
 def place_hooks(folder: Path, job: Job) -> str:
-    """Write a script that says yes for each hook that has none yet. Never over a file, and never through a link."""
+    """Write a script that says yes for each hook that has none yet. Never over a file, and never
+    through a link."""
     hooks = (job.hooks.prerun, job.hooks.postrun)
     made = [path for path in hooks if path and inside(path) and _place(folder, path)]
-    return f" Made {' and '.join(made)}, which does nothing so far: a person fills it in." if made else ""
+    return (
+        f" Made {' and '.join(made)}, which does nothing so far: a person fills it in."
+        if made
+        else ""
+    )
 
 
 def _place(folder: Path, path: str) -> bool:
@@ -199,7 +244,9 @@ def _place(folder: Path, path: str) -> bool:
             at, before = os.open(part, os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at), at
             os.close(before)
         try:
-            file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o700, dir_fd=at)
+            file = os.open(
+                name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o700, dir_fd=at
+            )
         except FileExistsError:
             return False
         with os.fdopen(file, "w") as script:

@@ -26,9 +26,10 @@ class Overdue:
         self._fail = fail
 
     async def expire(self) -> None:
-        """What takes longer than it may is stopped; what does not even stop is given up. Who waits for a person's yes
-        is left alone: the question has an end of its own. So is what waits behind somebody else's turn in the same
-        chat: its time has not begun, and that turn is not ours to stop."""
+        """What takes longer than it may is stopped; what does not even stop is given up. Who waits
+        for a person's yes is left alone: the question has an end of its own. So is what waits
+        behind somebody else's turn in the same chat: its time has not begun, and that turn is not
+        ours to stop."""
         now = self._ground.clock.monotonic()
         for live in [each for each in self._leased() if each.until <= now]:
             left = await self._left(live)
@@ -61,9 +62,13 @@ class Overdue:
             return 0.0
         if await self._ground.store.rows("job_asks", (session,)):
             return STOPPING_S
-        if live.begun is None and not is_taken_in(await self._ground.store.events(session, entry.after_n), entry.key):
+        if live.begun is None and not is_taken_in(
+            await self._ground.store.events(session, entry.after_n), entry.key
+        ):
             return STOPPING_S
-        if live.stopping or live.begun is None:  # an earlier process began it: it has had all of its time here
+        if (
+            live.stopping or live.begun is None
+        ):  # an earlier process began it: it has had all of its time here
             return 0.0
         return max(0.0, live.begun + entry.job.timeout_s - self._ground.clock.monotonic())
 
@@ -71,7 +76,9 @@ class Overdue:
         entry = live.entry
         stop = Command("stop", TURN)
         at = (address_of(entry.job), live.principal.id, self._ground.clock.now())
-        await self._port.waker.hand_in(Inbound(f"{entry.key}:stop", *at, stop, entry.run.session), live.principal)
+        await self._port.waker.hand_in(
+            Inbound(f"{entry.key}:stop", *at, stop, entry.run.session), live.principal
+        )
         if self._ground.dispatch.drives(entry.run.session):
             self._ground.dispatch.wake(entry.run.session, cut=True)
 

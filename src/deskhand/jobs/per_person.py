@@ -1,4 +1,5 @@
-"""The jobs of a person: each sees and changes their own, an owner those of everybody. Every surface goes this way."""
+"""The jobs of a person: each sees and changes their own, an owner those of everybody. Every surface
+goes this way."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ MOST_LINES = 20
 
 
 class Book(Protocol):
-    """All jobs, whosever they are. `by` is written down with what is changed. All raise JobInvalid."""
+    """All jobs, whosever they are. `by` is written down with what is changed. All raise
+    JobInvalid."""
 
     async def all(self) -> list[JobView]: ...
 
@@ -64,8 +66,9 @@ class Book(Protocol):
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """What bounds a person: the agents that there are and those to whom they may talk, the models that are configured,
-    whether somebody takes part in a conversation, and the zone of the configuration. `redact` takes secrets out."""
+    """What bounds a person: the agents that there are and those to whom they may talk, the models
+    that are configured, whether somebody takes part in a conversation, and the zone of the
+    configuration. `redact` takes secrets out."""
 
     agents: Callable[[], Sequence[str]]
     may_talk: Callable[[Principal, str], bool]
@@ -81,21 +84,28 @@ def is_owner(principal: Principal) -> bool:
 
 def belongs_to(job: Job, principal: Principal) -> bool:
     """Whether it is theirs. What names nobody is the owner's."""
-    return job.person == acts_for(principal) or (job.person in ("", OWNER_NAME) and is_owner(principal))
+    return job.person == acts_for(principal) or (
+        job.person in ("", OWNER_NAME) and is_owner(principal)
+    )
 
 
 class OwnJobs:
     """`book` holds the jobs. `changed` is called when one is not any more as it was."""
 
-    def __init__(self, book: Book, rules: Rules, changed: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, book: Book, rules: Rules, changed: Callable[[], None] = lambda: None
+    ) -> None:
         self._book = book
         self._rules = rules
         self._changed = changed
         self._changing = anyio.Lock()
 
     async def listed(self, principal: Principal) -> list[JobView]:
-        """Those that this person may see, by name. One whose file cannot be read is an owner's to mend."""
-        return sorted((v for v in await self._book.all() if may_see(v, principal)), key=lambda view: view.name)
+        """Those that this person may see, by name. One whose file cannot be read is an owner's to
+        mend."""
+        return sorted(
+            (v for v in await self._book.all() if may_see(v, principal)), key=lambda view: view.name
+        )
 
     async def found(self, principal: Principal, name: str) -> JobView:
         """Raises NoSuchJob, in the same words where there is none and where it is not theirs."""
@@ -111,9 +121,16 @@ class OwnJobs:
         async with self._changing:
             there = await self._book.all()
             if any(each.name.casefold() == job.name.casefold() for each in there):
-                raise Refused(f"there is a job {job.name!r} already; choose another name, or change that one")
-            if sum(1 for each in there if each.job is not None and belongs_to(each.job, principal)) >= most:
-                raise Refused(f"you have {most} jobs already; remove one that is not needed any more")
+                raise Refused(
+                    f"there is a job {job.name!r} already; choose another name, or change that one"
+                )
+            if (
+                sum(1 for each in there if each.job is not None and belongs_to(each.job, principal))
+                >= most
+            ):
+                raise Refused(
+                    f"you have {most} jobs already; remove one that is not needed any more"
+                )
             await self._book.put(job, principal)
         self._changed()
         return await self.found(principal, job.name)
@@ -122,15 +139,22 @@ class OwnJobs:
         """This name, or the first like it that no job has."""
         taken = {view.name for view in await self._book.all()}
         base = re.sub(r"[^a-z0-9]+", "-", wanted.lower()).strip("-")[:40].strip("-") or "job"
-        return next(name for i in count(1) if (name := base if i == 1 else f"{base}-{i}") not in taken)
+        return next(
+            name for i in count(1) if (name := base if i == 1 else f"{base}-{i}") not in taken
+        )
 
     async def change(self, principal: Principal, job: Job, here: Address | None = None) -> JobView:
         """Write it anew. Raises JobInvalid, Refused."""
         before = await self.found(principal, job.name)
         if before.builtin:
-            raise Refused(f"{job.name!r} is part of Deskhand: it is set in the configuration, see `deskhand config`")
+            raise Refused(
+                f"{job.name!r} is part of Deskhand: it is set in the configuration, see "
+                "`deskhand config`"
+            )
         person = job.person or (before.job.person if before.job is not None else "")
-        await self._book.put(await self._theirs(principal, replace(job, person=person), here), principal)
+        await self._book.put(
+            await self._theirs(principal, replace(job, person=person), here), principal
+        )
         self._changed()
         return await self.found(principal, job.name)
 
@@ -144,14 +168,20 @@ class OwnJobs:
     async def enable(self, principal: Principal, name: str, on: bool) -> JobView:
         """Raises Refused."""
         if (await self.found(principal, name)).builtin:
-            raise Refused(f"{name!r} is part of Deskhand: switch it in the configuration, see `deskhand config`")
+            raise Refused(
+                f"{name!r} is part of Deskhand: switch it in the configuration, see "
+                "`deskhand config`"
+            )
         await self._book.enable(name, on, principal)
         self._changed()
         return await self.found(principal, name)
 
-    async def undo(self, principal: Principal, name: str, *, again: bool = False) -> tuple[str, JobView | None]:
-        """Take back the last change of a job (for an owner '' is that of any), with `again` the last undo. Returns its
-        name and how it is now, None where it is gone. Raises JobInvalid, Refused."""
+    async def undo(
+        self, principal: Principal, name: str, *, again: bool = False
+    ) -> tuple[str, JobView | None]:
+        """Take back the last change of a job (for an owner '' is that of any), with `again` the
+        last undo. Returns its name and how it is now, None where it is gone. Raises JobInvalid,
+        Refused."""
         owner = is_owner(principal)
         not_theirs = NoSuchJob(f"there is no job {name[:80]!r} of yours")
         view = next((each for each in await self._book.all() if each.name == name), None)
@@ -207,11 +237,15 @@ class OwnJobs:
         checked(job, rules.zone())
         refuse_secrets("the job", msgspec.json.encode(job).decode(), rules.redact)
         if len(job.on) > MOST_LINES:
-            raise JobInvalid(f"it has {len(job.on)} lines under `on`: at most {MOST_LINES}; make another job")
+            raise JobInvalid(
+                f"it has {len(job.on)} lines under `on`: at most {MOST_LINES}; make another job"
+            )
         for line in job.on:
             parse_trigger(line)
         if len(job.prompt) > PROMPT_CHARS:
-            raise JobInvalid(f"its text is too long: at most {PROMPT_CHARS:,} characters; put it into a file")
+            raise JobInvalid(
+                f"its text is too long: at most {PROMPT_CHARS:,} characters; put it into a file"
+            )
         agent = job.agent or rules.agents()[0]
         if agent not in rules.agents():
             raise JobInvalid(f"there is no agent {agent!r}; there are: {', '.join(rules.agents())}")
@@ -221,16 +255,28 @@ class OwnJobs:
             await self._bounded(principal, job, agent, here)
         return job
 
-    async def _bounded(self, principal: Principal, job: Job, agent: str, here: Address | None) -> None:
+    async def _bounded(
+        self, principal: Principal, job: Job, agent: str, here: Address | None
+    ) -> None:
         """Raises where this is for owners alone."""
         if job.kind == "chore":
             raise Refused("only an owner may have Deskhand's own work done by a job")
         if strange := [model for model in job.models if model not in self._rules.models()]:
             raise Refused(f"only an owner may use a model that is not configured: {strange[0]!r}")
         schedule = job.when(self._rules.zone())
-        if isinstance(schedule, Every) and job.kind == "prompt" and schedule.every_ms < SHORTEST_S * 1000:
-            raise Refused(f"at most once in {SHORTEST_S:.0f} seconds may a job of yours ask a model")
-        if job.to is not None and job.to != here and not await self._theirs_too(principal, agent, job.to):
+        if (
+            isinstance(schedule, Every)
+            and job.kind == "prompt"
+            and schedule.every_ms < SHORTEST_S * 1000
+        ):
+            raise Refused(
+                f"at most once in {SHORTEST_S:.0f} seconds may a job of yours ask a model"
+            )
+        if (
+            job.to is not None
+            and job.to != here
+            and not await self._theirs_too(principal, agent, job.to)
+        ):
             raise Refused("its answers may go only to conversations in which you take part")
         if job.session not in (ISOLATED, CHAT):
             raise Refused("`session` must be `isolated`, or `chat` for one of yours")
@@ -242,7 +288,9 @@ class OwnJobs:
 
 
 def may_see(view: JobView, principal: Principal) -> bool:
-    return is_owner(principal) or (view.job is not None and not view.builtin and belongs_to(view.job, principal))
+    return is_owner(principal) or (
+        view.job is not None and not view.builtin and belongs_to(view.job, principal)
+    )
 
 
 def first_times(job: Job, zone: str, now: float, most: int = 3) -> list[float]:

@@ -17,8 +17,9 @@ Chore = Callable[[Job], Awaitable[str]]
 
 
 class Port(msgspec.Struct, frozen=True):
-    """What runs need of the house. `who` is in whose name a job acts, with the roles they have now; raises JobInvalid.
-    `chore` gives a chore by its name, None for an unknown one. `over` hears of each end."""
+    """What runs need of the house. `who` is in whose name a job acts, with the roles they have now;
+    raises JobInvalid. `chore` gives a chore by its name, None for an unknown one. `over` hears of
+    each end."""
 
     ground: Host
     waker: InboundInjector
@@ -30,8 +31,8 @@ class Port(msgspec.Struct, frozen=True):
 
 
 class LiveRun(msgspec.Struct):
-    """A run that this process looks after, with times on the monotonic clock: at `until` it is taken for hung, at
-    `begun` its turn began, as far as this process saw that."""
+    """A run that this process looks after, with times on the monotonic clock: at `until` it is
+    taken for hung, at `begun` its turn began, as far as this process saw that."""
 
     entry: RunEntry
     principal: Principal

@@ -1,4 +1,5 @@
-"""One run of a job, from its slot to its end. Whatever dies in between, the rows say how far it came."""
+"""One run of a job, from its slot to its end. Whatever dies in between, the rows say how far it
+came."""
 
 from __future__ import annotations
 
@@ -56,7 +57,8 @@ class Runs:
         return [live for live in self.live.values() if live.entry.run.session == session]
 
     async def begin(self, entry: RunEntry, rows: Sequence[Change] = ()) -> None:
-        """Begin a run, with these rows. Raises StoreUnavailable, and then nothing of it has happened."""
+        """Begin a run, with these rows. Raises StoreUnavailable, and then nothing of it has
+        happened."""
         job = entry.job
         try:
             principal = await self._port.who(job)
@@ -78,7 +80,8 @@ class Runs:
             await self.end(entry, "error", Text(str(error), LOCAL), errors=0, rows=(claim, *rows))
 
     async def resume(self, entry: RunEntry) -> None:
-        """Go on with what an earlier process had begun; what it was in the middle of is decided by the policy."""
+        """Go on with what an earlier process had begun; what it was in the middle of is decided by
+        the policy."""
         state = entry.run.state
         if state == "finishing":
             said = "a restart cut off its postrun; it may or may not have finished"
@@ -105,14 +108,21 @@ class Runs:
     # Its stages
 
     async def _claim(
-        self, entry: RunEntry, principal: Principal, state: RunState, lease_s: float, rows: Sequence[Change]
+        self,
+        entry: RunEntry,
+        principal: Principal,
+        state: RunState,
+        lease_s: float,
+        rows: Sequence[Change],
     ) -> None:
         claim = self._port.ledger.claim(entry, state, self._now(), lease_s)
         count = [counted(entry.job.name, runs=1)] if state == "running" else []
         await self._ground.store.change([claim, *count, *rows])
         self._look_after(entry, state, principal, lease_s)
 
-    def _look_after(self, entry: RunEntry, state: RunState, principal: Principal, lease_s: float) -> None:
+    def _look_after(
+        self, entry: RunEntry, state: RunState, principal: Principal, lease_s: float
+    ) -> None:
         entry = replace(entry, run=replace(entry.run, state=state))
         self.live[entry.key] = LiveRun(entry, principal, self._ground.clock.monotonic() + lease_s)
 
@@ -143,9 +153,15 @@ class Runs:
         payload = (entry.payload,) if entry.payload is not None else ()
         parts = (Text(f"{heading(entry)}\n\n{job.prompt}", ours), *more, *payload)
         body = Said(Message("user", parts))
-        inbound = Inbound(entry.key, address_of(entry.job), principal.id, now, body, session, when="queue")
+        inbound = Inbound(
+            entry.key, address_of(entry.job), principal.id, now, body, session, when="queue"
+        )
         claim = self._port.ledger.claim(entry, "running", now, job.timeout_s)
-        members = [Change("session_join", (session, principal.on_behalf_of))] if "owner" not in principal.roles else []
+        members = (
+            [Change("session_join", (session, principal.on_behalf_of))]
+            if "owner" not in principal.roles
+            else []
+        )
         counts = counted(job.name, runs=1)
         self._look_after(entry, "running", principal, job.timeout_s)
         try:
@@ -164,7 +180,10 @@ class Runs:
         claim = self._port.ledger.claim(entry, "running", now, 0.0)
         done = ended(entry.run, "done", now, "")
         known = await self._port.ledger.state(job.name)
-        more = (counted(job.name, runs=1), *await after_success(self._ground, job, known, entry.key))
+        more = (
+            counted(job.name, runs=1),
+            *await after_success(self._ground, job, known, entry.key),
+        )
         await self._port.waker.hand_in(inbound, by, (claim, done, *rows, *more))
         await self._port.over(entry, "done")
 
@@ -198,7 +217,12 @@ class Runs:
             if stopped:
                 why = too_long(entry.job)
             said = await self._ground.store.rows("job_said", (entry.run.session, found.n))
-            await self.end(entry, "error", Text(why, await self._label(entry)), said_as=said[-1][0] if said else "")
+            await self.end(
+                entry,
+                "error",
+                Text(why, await self._label(entry)),
+                said_as=said[-1][0] if said else "",
+            )
         elif not entry.job.hooks.postrun:
             await self.end(entry, "done", Text(answer, await self._label(entry)))
         elif live.entry.run.state != "finishing":
@@ -272,13 +296,15 @@ class Runs:
         errors: int | None = None,
         said_as: str = "",
     ) -> None:
-        """Write how it ended, with all that follows from it, in one transaction. `said_as` is the key of the message
-        that told its chat of a failure."""
+        """Write how it ended, with all that follows from it, in one transaction. `said_as` is the
+        key of the message that told its chat of a failure."""
         job = entry.job
         now = self._now()
         words = " ".join(self._ground.redact(said.text).split())[:SAID_CHARS]
         failed = state in FAILED
-        counts = counted(job.name, gates=int(state == "gated"), errors=int(failed) if errors is None else errors)
+        counts = counted(
+            job.name, gates=int(state == "gated"), errors=int(failed) if errors is None else errors
+        )
         known = await self._port.ledger.state(job.name)
         key = f"{entry.key}:{state}"
         if failed:
@@ -299,7 +325,12 @@ class Runs:
         last = await self._port.ledger.last()
         for one in found:
             run = last.get(one.name)
-            if one.job is None or not one.job.delete_after_run or run is None or (run.ended_at or 0.0) < one.at:
+            if (
+                one.job is None
+                or not one.job.delete_after_run
+                or run is None
+                or (run.ended_at or 0.0) < one.at
+            ):
                 continue
             if run.state in ("done", "error", "gated"):
                 await self._port.over(RunEntry(run, one.job), run.state)

@@ -43,7 +43,8 @@ class Planned(msgspec.Struct, frozen=True):
 
 
 class JobClock:
-    """One for each process; only who drives may `run` it. `looks` counts how often it looked at anything."""
+    """One for each process; only who drives may `run` it. `looks` counts how often it looked at
+    anything."""
 
     def __init__(self, ground: Host, ledger: RunLedger, folder: Folder, runs: Runs) -> None:
         self._ground = ground
@@ -82,7 +83,9 @@ class JobClock:
     @property
     def next_at(self) -> float | None:
         """When the next job is due, as far as is known now; seconds since the epoch."""
-        return min((at for plan, at in self._next.values() if at is not None and plan), default=None)
+        return min(
+            (at for plan, at in self._next.values() if at is not None and plan), default=None
+        )
 
     async def run(self) -> None:
         """For ever. Only for who drives; where that sees to no jobs, it rests."""
@@ -108,8 +111,8 @@ class JobClock:
         return f"{self._ground.settings().agents[0]}/job:"
 
     async def note_start(self) -> None:
-        """This process begins to drive: until it ends in good order, it counts as one that crashed. Raises
-        StoreError."""
+        """This process begins to drive: until it ends in good order, it counts as one that crashed.
+        Raises StoreError."""
         store = self._ground.store
         now = self._ground.clock.now()
         since = now - 60.0 * self._ground.settings().config.jobs.storm_minutes
@@ -119,7 +122,8 @@ class JobClock:
         self._began_at = now
 
     async def leave(self) -> None:
-        """This process ends because somebody wants it to: that is no crash, however long the end takes."""
+        """This process ends because somebody wants it to: that is no crash, however long the end
+        takes."""
         if self._began_at is None or self._has_left:
             return
         self._has_left = True
@@ -144,8 +148,8 @@ class JobClock:
             return AGAIN_S
 
     async def _rest(self, seconds: float) -> None:
-        """Until so long has passed, somebody pokes, or another process has written something. What passed while the
-        computer slept counts: its clock on the wall went on."""
+        """Until so long has passed, somebody pokes, or another process has written something. What
+        passed while the computer slept counts: its clock on the wall went on."""
         give_up = anyio.current_time() + seconds
         until = self._ground.clock.now() + seconds
         while not self._poke.is_set() and (left := give_up - anyio.current_time()) > 0:
@@ -155,8 +159,8 @@ class JobClock:
                 return
 
     async def carry_out(self, entry: RunEntry) -> None:
-        """Run this once, from its beginning to its end, in a process that looks after no other jobs. Its conversation
-        must be one that this process drives. Raises StoreUnavailable."""
+        """Run this once, from its beginning to its end, in a process that looks after no other
+        jobs. Its conversation must be one that this process drives. Raises StoreUnavailable."""
         try:
             async with anyio.create_task_group() as self._runs.tasks:
                 await self._runs.begin(entry)
@@ -180,8 +184,14 @@ class JobClock:
             await self._count_crashes(now)
         self._paused = await self.why_paused()
         for entry in await self._ledger.open():
-            goes_on = entry.run.state == "finishing" or (entry.run.state == "running" and entry.job.kind == "prompt")
-            if entry.run.state != "waiting" and entry.key not in self._runs.live and (goes_on or not self._paused):
+            goes_on = entry.run.state == "finishing" or (
+                entry.run.state == "running" and entry.job.kind == "prompt"
+            )
+            if (
+                entry.run.state != "waiting"
+                and entry.key not in self._runs.live
+                and (goes_on or not self._paused)
+            ):
                 await self._runs.resume(entry)
         await self._runs.drop_done([plan.found for plan in self._plans.values()])
         if self._paused:
@@ -192,9 +202,11 @@ class JobClock:
                 await self._fire_at_start(plan.job, now)
 
     async def _count_crashes(self, now: float) -> None:
-        """Pause all jobs where this process crashed too often in a short time: one of them may be the cause.
+        """Pause all jobs where this process crashed too often in a short time: one of them may be
+        the cause.
 
-        Each process leaves a row, and takes it away when it ends in good order; so what is there is what crashed.
+        Each process leaves a row, and takes it away when it ends in good order; so what is there is
+        what crashed.
         """
         if self._began_at is None:
             await self.note_start()
@@ -202,24 +214,38 @@ class JobClock:
         store = self._ground.store
         crashes = self._crashes
         has_jobs = any(plan.plan and plan.found.at for plan in self._plans.values())
-        if not config.storm_starts or crashes < config.storm_starts or not has_jobs or await self.why_paused():
+        if (
+            not config.storm_starts
+            or crashes < config.storm_starts
+            or not has_jobs
+            or await self.why_paused()
+        ):
             return
-        why = f"Deskhand crashed {crashes} times within {config.storm_minutes:g} minutes, and a job may be the cause"
+        why = (
+            f"Deskhand crashed {crashes} times within {config.storm_minutes:g} minutes, and a "
+            "job may be the cause"
+        )
         text = f"All jobs are paused: {why}. See `deskhand jobs`. To resume: `{RESUME}`"
         rows = await self._ground.alerts.tell(f"storm:{self._ledger.holder}", text)
         await store.change([Change("job_pause_set", (why, now)), *rows])
 
     async def _fire_at_start(self, job: Job, now: float) -> None:
-        """Run a job of the schedule `startup`, unless so many of its runs were followed by a start at once that it may
-        be what has Deskhand started again and again. Starts that come later were asked for by somebody else."""
+        """Run a job of the schedule `startup`, unless so many of its runs were followed by a start
+        at once that it may be what has Deskhand started again and again. Starts that come later
+        were asked for by somebody else."""
         config = self._ground.settings().config.jobs
         since = now - 60.0 * config.storm_minutes
         slot = f"startup {self._ledger.holder}"
-        ((runs,),) = await self._ground.store.rows("job_run_at_start", (job.name, since, now, AT_ONCE_S))
+        ((runs,),) = await self._ground.store.rows(
+            "job_run_at_start", (job.name, since, now, AT_ONCE_S)
+        )
         if not config.storm_starts or runs < config.storm_starts:
             await self._fire(job, slot, now, ())
             return
-        said = f"after {runs} of its runs within {config.storm_minutes:g} minutes Deskhand was started again at once"
+        said = (
+            f"after {runs} of its runs within {config.storm_minutes:g} minutes Deskhand was "
+            "started again at once"
+        )
         log.warning("The job %r is skipped: %s.", job.name, said)
         skipped = added(run_of(job, slot, now), "skipped", now, said)
         await self._ground.store.change([skipped, counted(job.name, skips=1)])
@@ -232,10 +258,13 @@ class JobClock:
         return str(rows[0][0]) if rows else ""
 
     async def tick(self) -> float:
-        """Do all that is due. Returns for how many seconds nothing is. Raises StoreUnavailable: call it again."""
+        """Do all that is due. Returns for how many seconds nothing is. Raises StoreUnavailable:
+        call it again."""
         self._poke, now = anyio.Event(), self._ground.clock.now()
         self.looks += 1
-        version = self._ground.store.version()  # read once: what is written from here on is seen at the next look
+        version = (
+            self._ground.store.version()
+        )  # read once: what is written from here on is seen at the next look
         changed = version != self._version
         self._version = version
         if self._scanned_at is None or not 0 <= now - self._scanned_at < SCAN_S:
@@ -248,7 +277,11 @@ class JobClock:
             await self._plan(now)
         await self._settled()
         await self._runs.overdue.expire()
-        waiting = [each for each in await self._ledger.open() if each.run.state == "waiting"] if changed else []
+        waiting = (
+            [each for each in await self._ledger.open() if each.run.state == "waiting"]
+            if changed
+            else []
+        )
         if not self._paused:
             waits = set[str]()
             for entry in waiting:
@@ -287,7 +320,11 @@ class JobClock:
         if plan.schedule is None or not plan.plan or state is None or state.plan != plan.plan:
             return
         known = self._next.get(job.name)
-        if known is not None and known[0] == plan.plan and (known[1] is None or state.seen_at <= now < known[1]):
+        if (
+            known is not None
+            and known[0] == plan.plan
+            and (known[1] is None or state.seen_at <= now < known[1])
+        ):
             return
         found = due(plan.schedule, state.seen_at, now, job.misfire, job.grace_s)
         rows = list(_missed(job, found, now))
@@ -305,11 +342,15 @@ class JobClock:
         self._states[job.name] = replace(state, seen_at=found.seen_at)
         self._next[job.name] = (plan.plan, found.next_at)
 
-    async def _fire(self, job: Job, slot: str, at: float, rows: Sequence[Change], *, waits: bool = False) -> None:
+    async def _fire(
+        self, job: Job, slot: str, at: float, rows: Sequence[Change], *, waits: bool = False
+    ) -> None:
         """A time has come."""
         entry = run_of(job, slot, at)
         now = self._ground.clock.now()
-        if await self._ledger.get(job.name, slot) is not None:  # it was decided before the clock went back
+        if (
+            await self._ledger.get(job.name, slot) is not None
+        ):  # it was decided before the clock went back
             await self._ground.store.change(rows)
         elif not self._runs.busy(job.name) and not waits:
             await self._runs.begin(entry, rows)
@@ -335,8 +376,8 @@ class JobClock:
         self._next = {name: each for name, each in self._next.items() if name in self._plans}
 
     async def _plan(self, now: float) -> None:
-        """From when on the times of new jobs, and of those whose plan has changed, are looked at. One that is gone has
-        no plan: if there is one of its name again, that begins then."""
+        """From when on the times of new jobs, and of those whose plan has changed, are looked at.
+        One that is gone has no plan: if there is one of its name again, that begins then."""
         rows = []
         for name, known in self._states.items():
             if known.plan and name not in self._plans and name not in self._broken:
@@ -350,7 +391,9 @@ class JobClock:
             if state is not None and plan.found.at <= state.seen_at:
                 at = now
             rows.append(planned(name, at, plan.plan))
-            self._states[name] = replace(state or JobRecord(name, at, ""), seen_at=at, plan=plan.plan)
+            self._states[name] = replace(
+                state or JobRecord(name, at, ""), seen_at=at, plan=plan.plan
+            )
             self._next.pop(name, None)
         if rows:
             await self._ground.store.change(rows)
@@ -360,5 +403,7 @@ def _missed(job: Job, found: Due, now: float) -> Iterable[Change]:
     if found.missed is not None:
         plus = " or more" if found.lost >= COUNTED else ""
         more = f"; {found.lost - 1}{plus} earlier ones too" if found.lost > 1 else ""
-        said = f"it was not run at that time, and `misfire: {job.misfire}` makes up for no more{more}"
+        said = (
+            f"it was not run at that time, and `misfire: {job.misfire}` makes up for no more{more}"
+        )
         yield added(run_of(job, slot_of(found.missed), found.missed), "missed", now, said)

@@ -18,7 +18,8 @@ from ..types.people import OWNER_NAME
 from .ledger import RunEntry
 
 CLOCK = JOBS
-"""The channel of conversations that a job has for itself: nobody reads there, the log holds them."""
+"""The channel of conversations that a job has for itself: nobody reads there, the log holds
+them."""
 
 
 def agent_of(ground: Host, job: Job) -> str:
@@ -37,10 +38,12 @@ def session_of(ground: Host, entry: RunEntry) -> str:
         epoch = f"{int(run.due_at)}"
         if run.slot[:1].isdigit():
             return f"{agent}/job:{job.name}:{epoch}"
-        return f"{agent}/job:{job.name}:{epoch}-{blake2b(run.slot.encode(), digest_size=3).hexdigest()}"
+        return f"{agent}/job:{job.name}:{epoch}-{blake2b(run.slot.encode(), digest_size=3).hexdigest()}"  # noqa: E501
     if job.to is not None and (job.session == CHAT or job.kind == "deliver"):
         own = session_key(agent, job.to)
-        return Places(ground.store).now(own, Inbound("", job.to, "", 0.0, Said(Message("user", ()))))
+        return Places(ground.store).now(
+            own, Inbound("", job.to, "", 0.0, Said(Message("user", ())))
+        )
     if "/" in job.session:
         return job.session
     return session_key(agent, _own_place(job))
@@ -62,7 +65,10 @@ def heading(entry: RunEntry) -> str:
     job = entry.job
     run = entry.run
     if job.to is None and job.session == ISOLATED:
-        where = "Nobody reads along, and your answer is only kept in the log: to tell somebody, use send_message."
+        where = (
+            "Nobody reads along, and your answer is only kept in the log: to tell somebody, use "
+            "send_message."
+        )
     elif job.to is not None and job.to.channel not in OWN_SURFACES:
         where = f"Your answer is sent to {job.to.channel}."
     else:

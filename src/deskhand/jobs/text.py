@@ -1,4 +1,5 @@
-"""Jobs in words, for people and models: when they are due, what became of them, what they will cost. Pure."""
+"""Jobs in words, for people and models: when they are due, what became of them, what they will
+cost. Pure."""
 
 from __future__ import annotations
 
@@ -31,8 +32,8 @@ STATES: dict[RunState, str] = {
 
 
 class JobForecast(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a job will come to within `days`. `runs` is None where only events set it off; `tokens` is what one run
-    takes, None where nobody knows; `because` says how either is known."""
+    """What a job will come to within `days`. `runs` is None where only events set it off; `tokens`
+    is what one run takes, None where nobody knows; `because` says how either is known."""
 
     days: int
     runs: int | None
@@ -55,7 +56,11 @@ class JobForecast(msgspec.Struct, frozen=True, omit_defaults=True):
     def _each(self) -> str:
         if self.tokens is None:
             return self.because
-        return f"{short(self.tokens)} tokens each, {self.because}" if self.tokens else f"no tokens: {self.because}"
+        return (
+            f"{short(self.tokens)} tokens each, {self.because}"
+            if self.tokens
+            else f"no tokens: {self.because}"
+        )
 
 
 def short(number: int) -> str:
@@ -89,7 +94,12 @@ def forecast(job: Job, used: Sequence[int], zone: str, now: float) -> JobForecas
 
 def _tokens(job: Job, used: Sequence[int]) -> tuple[int | None, str]:
     if job.kind != "prompt":
-        return 0, "it asks no model" if job.kind == "deliver" else "it asks only where there is something to do"
+        return (
+            0,
+            "it asks no model"
+            if job.kind == "deliver"
+            else "it asks only where there is something to do",
+        )
     if used:
         middle = sorted(used)[len(used) // 2]
         return middle, f"as its last {len(used)} did" if len(used) > 1 else "as its last one did"
@@ -114,7 +124,9 @@ def when(job: Job, zone: str) -> str:
         if (schedule := job.when(zone)) is not None:
             shown = described(schedule)
             at = schedule.at if isinstance(schedule, At) else None
-            found.insert(0, f"once, at {moment(at, job.timezone or zone)}" if at is not None else shown)
+            found.insert(
+                0, f"once, at {moment(at, job.timezone or zone)}" if at is not None else shown
+            )
     except JobInvalid:
         found.insert(0, job.schedule)
     return " · ".join(found) or "only when somebody runs it"
@@ -146,7 +158,9 @@ def lines(view: JobView, zone: str) -> str:
     shown = [head, f"  when: {when(job, zone)}"]
     if view.next_at is not None:
         shown.append(f"  next: {moment(view.next_at, job.timezone or zone)}")
-    shown.append(f"  last: {moment(view.last.due_at, zone) + ', ' if view.last else ''}{became(view.last)}")
+    shown.append(
+        f"  last: {moment(view.last.due_at, zone) + ', ' if view.last else ''}{became(view.last)}"
+    )
     text = job.description or job.prompt
     if text:
         shown.append(f"  what: {' '.join(text.split())[:160]}")

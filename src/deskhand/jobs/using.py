@@ -12,8 +12,8 @@ from .text import JobForecast
 
 
 class Using(msgspec.Struct, frozen=True):
-    """`own` is the way to them, `zone` that of the configuration, `agent` the one that answers where none is named,
-    `forecast` what a job will come to."""
+    """`own` is the way to them, `zone` that of the configuration, `agent` the one that answers
+    where none is named, `forecast` what a job will come to."""
 
     own: OwnJobs
     zone: Callable[[], str]

@@ -63,7 +63,9 @@ class TriggerWiring:
         if (now := self._ground.clock.monotonic()) - self._at >= LOOK_S:
             self._at = now
             files = await anyio.to_thread.run_sync(self._jobs.files)
-            found = tuple(each.job for each in files.values() if each.job is not None and each.job.on)
+            found = tuple(
+                each.job for each in files.values() if each.job is not None and each.job.on
+            )
             if found != self._found:
                 self._found = found
         return self._found
@@ -85,13 +87,19 @@ class Automation:
         self._jobs = jobs
         self._waker = waker
         folder = ground.settings().home.root / "jobs"
-        rules = Rules(self._agents, self._may_talk, self._models, self._takes_part, self._zone, ground.redact)
+        rules = Rules(
+            self._agents, self._may_talk, self._models, self._takes_part, self._zone, ground.redact
+        )
         shelf = TriggerWiring(ground, jobs)
         own = OwnJobs(jobs, rules, shelf.forget)
-        self.using = Using(own, self._zone, ground.clock.now, lambda: self._agents()[0], self._forecast)
+        self.using = Using(
+            own, self._zone, ground.clock.now, lambda: self._agents()[0], self._forecast
+        )
         looks = Looks(self._workspace, self._page, self._secret, self._agent, self._labels)
         self.triggering = Triggering(ground.store, ground.clock, shelf, looks)
-        body = HeartbeatBody(ground.store, ground.clock, self._folder, self._held, self._zone, self._beat)
+        body = HeartbeatBody(
+            ground.store, ground.clock, self._folder, self._held, self._zone, self._beat
+        )
         self.heartbeat = Heartbeat(body)
         jobs.chores[HEARTBEAT] = self.heartbeat.beat
         jobs.builtins.append(self._builtin)
@@ -152,7 +160,9 @@ class Automation:
         except JobInvalid as error:
             log.warning("heartbeat.every: %s", error)
             every = f"every {HeartbeatConfig().every}"
-        job = Job(HEARTBEAT, "", about, every, agent=agent, kind="chore", chore=HEARTBEAT, misfire="skip")
+        job = Job(
+            HEARTBEAT, "", about, every, agent=agent, kind="chore", chore=HEARTBEAT, misfire="skip"
+        )
         yield replace(job, enabled=config.enabled)
 
     def _folder(self, agent: str) -> str:
@@ -162,12 +172,16 @@ class Automation:
         """Whose word each of these files of the job's workspace is, and its name."""
         if not paths:
             return ()
-        marks = await marks_in(await self._ground.agent_of(f"{job.agent or self._agents()[0]}/").reach())
-        return await anyio.to_thread.run_sync(lambda: [marks.told_by_name((path,)) for path in paths])
+        marks = await marks_in(
+            await self._ground.agent_of(f"{job.agent or self._agents()[0]}/").reach()
+        )
+        return await anyio.to_thread.run_sync(
+            lambda: [marks.told_by_name((path,)) for path in paths]
+        )
 
     async def _held(self, agent: str, place: Place) -> bool:
-        """Whether untrusted words went into what was read there, or those of somebody who is no owner, or it was
-        changed since it was approved."""
+        """Whether untrusted words went into what was read there, or those of somebody who is no
+        owner, or it was changed since it was approved."""
         marks = await marks_in(await self._ground.agent_of(f"{agent}/").reach())
         path = place.real
         approved = await self._ground.store.rows("approved_files", ())
@@ -178,7 +192,8 @@ class Automation:
         return label.integrity == "untrusted" or bool(label.by)
 
     async def _beat(self, job: Job, prompt: str, rows: Sequence[Change]) -> str:
-        """Put it to the agent, in a conversation of its own, and write these rows with it. Returns its name."""
+        """Put it to the agent, in a conversation of its own, and write these rows with it. Returns
+        its name."""
         ground = self._ground
         now = self._ground.clock.now()
         who = await ground.as_now(Principal(OWNER_NAME, ("owner",)))
@@ -233,7 +248,9 @@ class Automation:
         if rows:
             return str(rows[0][0])
         name = self._ground.ids.new("deskhand")
-        await self._ground.store.change((Change("trigger_saw", ("", "mqtt", name, self._ground.clock.now())),))
+        await self._ground.store.change(
+            (Change("trigger_saw", ("", "mqtt", name, self._ground.clock.now())),)
+        )
         return name
 
 

@@ -1,4 +1,5 @@
-"""Learns from what was said: gathers facts, tidies them, looks back at conversations. Nothing new costs nothing."""
+"""Learns from what was said: gathers facts, tidies them, looks back at conversations. Nothing new
+costs nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +26,14 @@ from ..memory.settings import MemoryConfig
 from ..models.side_completion import Aside, cheapest
 from ..types.budget import Charge
 from ..types.commit import Change
-from ..types.errors import BudgetSpent, ConfigError, DeskhandError, MalformedReply, ModelError, ModelTooSmall
+from ..types.errors import (
+    BudgetSpent,
+    ConfigError,
+    DeskhandError,
+    MalformedReply,
+    ModelError,
+    ModelTooSmall,
+)
 from ..types.labels import Label
 from .transcript import Transcript, heard
 
@@ -39,8 +47,8 @@ BIGGER = "{} wait: {}; name a bigger one as cheap_model, or under memory and ref
 
 
 class Gatherer:
-    """Gathers facts from conversations, and tidies them. What was read is noted in the very commit that holds what came
-    of it; where a model fails nothing is noted, and it is read again later."""
+    """Gathers facts from conversations, and tidies them. What was read is noted in the very commit
+    that holds what came of it; where a model fails nothing is noted, and it is read again later."""
 
     def __init__(self, ground: Host, thinking: SideQueries, memory: Memory) -> None:
         self.ground = ground
@@ -51,13 +59,16 @@ class Gatherer:
     # Facts from conversations
 
     async def harvest(self) -> str:
-        """Read what is new in conversations, one question for each. Returns what came of it, '' for nothing new.
-        Raises DeskhandError where some of them could not be read."""
+        """Read what is new in conversations, one question for each. Returns what came of it, '' for
+        nothing new. Raises DeskhandError where some of them could not be read."""
         async with self.lock:
             now = self.ground.clock.now()
-            rows = await self.ground.store.rows("gathered_new", ("harvest", now, now, SESSIONS_AT_ONCE))
+            rows = await self.ground.store.rows(
+                "gathered_new", ("harvest", now, now, SESSIONS_AT_ONCE)
+            )
             return await self.each(
-                "harvest", [(row[0], partial(self._harvest, row[0], row[1], row[2])) for row in rows]
+                "harvest",
+                [(row[0], partial(self._harvest, row[0], row[1], row[2])) for row in rows],
             )
 
     async def _harvest(self, session: str, agent: str, after: int) -> int:
@@ -72,9 +83,15 @@ class Gatherer:
             said_at = {line.n: line.at for line in shown.new}
             asked = harvest.question(shown, known, await self.let_go(scope, owner))
             answer = await self.ask(agent, asked, self._memory.harvester.models, "harvest")
-            told = await self.ground.store.rows("fact_get", (msgspec.json.encode(talk.told).decode(),))
-            gone = await self.let_go(scope, owner)  # also what was forgotten while the model thought
-            found = harvest.answered(answer, shown, known, [fact_of(row).text for row in told], gone)
+            told = await self.ground.store.rows(
+                "fact_get", (msgspec.json.encode(talk.told).decode(),)
+            )
+            gone = await self.let_go(
+                scope, owner
+            )  # also what was forgotten while the model thought
+            found = harvest.answered(
+                answer, shown, known, [fact_of(row).text for row in told], gone
+            )
             if found.left:
                 log.info("%d facts that a model found in %s could not be used", found.left, session)
             facts = [
@@ -103,8 +120,8 @@ class Gatherer:
         return len(fresh)
 
     async def _correcting(self, fact: NewFact, said_at: float) -> NewFact:
-        """This fact, in place of what cannot hold any more since it was said. What is held, and what somebody has
-        pinned, stays for a person to decide."""
+        """This fact, in place of what cannot hold any more since it was said. What is held, and
+        what somebody has pinned, stays for a person to decide."""
         if fact.held:
             return fact
         known = await self.memory.contradicted(fact.text, fact.scope, fact.owner)
@@ -112,7 +129,8 @@ class Gatherer:
         return replace(fact, replaces=tuple(dict.fromkeys((*fact.replaces, *wrong))))
 
     async def _fresh(self, facts: Sequence[NewFact]) -> tuple[list[NewFact], list[Change]]:
-        """Those that nobody has written down in other words. What turns out to last is no candidate any more."""
+        """Those that nobody has written down in other words. What turns out to last is no candidate
+        any more."""
         fresh = list[NewFact]()
         changes = list[Change]()
         for fact in facts:
@@ -128,8 +146,9 @@ class Gatherer:
     # Facts among themselves
 
     async def clean(self) -> str:
-        """Let go of candidates that are too old, and tidy the facts of everybody who has new ones. Returns what came of
-        it, '' for nothing. Raises DeskhandError where a plan could not be carried out: then nothing of it was."""
+        """Let go of candidates that are too old, and tidy the facts of everybody who has new ones.
+        Returns what came of it, '' for nothing. Raises DeskhandError where a plan could not be
+        carried out: then nothing of it was."""
         async with self.lock:
             store = self.ground.store
             now = self.ground.clock.now()
@@ -138,7 +157,9 @@ class Gatherer:
             if expired:
                 await store.change((Change("fact_expire", (now,)),))
             rows = await store.rows("fact_owners", (now,))
-            work = [(f"{row[0]}:{row[1]}", partial(self._clean, row[0], row[1], row[2])) for row in rows]
+            work = [
+                (f"{row[0]}:{row[1]}", partial(self._clean, row[0], row[1], row[2])) for row in rows
+            ]
             told = await self.each("clean", work)
             return "; ".join(filter(None, (done, told)))
 
@@ -147,7 +168,9 @@ class Gatherer:
         gone = 0
         subject = f"{scope}:{owner}"
         for _ in range(BATCHES_AT_ONCE):
-            rows = await self.ground.store.rows("fact_after", (scope, owner, after, clean.BATCH // 2))
+            rows = await self.ground.store.rows(
+                "fact_after", (scope, owner, after, clean.BATCH // 2)
+            )
             if not (new := [fact_of(row) for row in rows]):
                 break
             batch = await self._batch(new, scope, owner)
@@ -158,7 +181,9 @@ class Gatherer:
                 continue
             days = [(stored(fact), _day(fact.at)) for fact in batch.values()]
             agent = owner if scope == "agent" else self.ground.settings().agents[0]
-            answer = await self.ask(agent, clean.question(days), self._memory.cleaner.models, "clean")
+            answer = await self.ask(
+                agent, clean.question(days), self._memory.cleaner.models, "clean"
+            )
             plan = clean.checked(answer, [each for each, _ in days])
             await self._unchanged(batch, plan)
             await self.ground.store.change((*self._carried_out(plan, batch), mark))
@@ -169,22 +194,35 @@ class Gatherer:
         """What is looked at together: new facts, and those that are like them."""
         batch = {fact.id: fact for fact in new}
         for fact in new:
-            for found in await self.memory.search(fact.text, seer(scope, owner), clean.NEIGHBOURS + 1, scope):
+            for found in await self.memory.search(
+                fact.text, seer(scope, owner), clean.NEIGHBOURS + 1, scope
+            ):
                 if len(batch) < clean.BATCH and not found.fact.held:
                     batch.setdefault(found.fact.id, found.fact)
         return batch
 
     async def _unchanged(self, batch: dict[int, Fact], plan: CleanupPlan) -> None:
         """Raises MalformedReply where somebody changed what the plan is about while it was made."""
-        touched = [*(each.id for each in plan.delete), *(each.by for each in plan.delete if each.by)]
+        touched = [
+            *(each.id for each in plan.delete),
+            *(each.by for each in plan.delete if each.by),
+        ]
         rows = await self.ground.store.rows("fact_get", (msgspec.json.encode(touched).decode(),))
         if len(rows) < len(set(touched)):
-            raise MalformedReply("the plan to tidy memory was not carried out: a fact was erased meanwhile")
+            raise MalformedReply(
+                "the plan to tidy memory was not carried out: a fact was erased meanwhile"
+            )
         for row in rows:
             fact = fact_of(row)
             before = batch[fact.id]
-            if (fact.valid_to, fact.pinned, fact.held) != (before.valid_to, before.pinned, before.held):
-                raise MalformedReply(f"the plan to tidy memory was not carried out: fact {fact.id} changed meanwhile")
+            if (fact.valid_to, fact.pinned, fact.held) != (
+                before.valid_to,
+                before.pinned,
+                before.held,
+            ):
+                raise MalformedReply(
+                    f"the plan to tidy memory was not carried out: fact {fact.id} changed meanwhile"
+                )
 
     def _carried_out(self, plan: CleanupPlan, batch: dict[int, Fact]) -> list[Change]:
         now = self.ground.clock.now()
@@ -225,9 +263,12 @@ class Gatherer:
     def _memory(self) -> MemoryConfig:
         return self.ground.settings().config.memory
 
-    async def each(self, kind: str, work: Sequence[tuple[str, Callable[[], Awaitable[int]]]]) -> str:
-        """Do all of this, each for itself. Returns how much came of how many; raises DeskhandError for those that
-        failed. Where a budget is spent nothing more is asked; what needs a bigger model than there is waits."""
+    async def each(
+        self, kind: str, work: Sequence[tuple[str, Callable[[], Awaitable[int]]]]
+    ) -> str:
+        """Do all of this, each for itself. Returns how much came of how many; raises DeskhandError
+        for those that failed. Where a budget is spent nothing more is asked; what needs a bigger
+        model than there is waits."""
         found = 0
         failed = list[str]()
         waiting = list[str]()
@@ -239,7 +280,9 @@ class Gatherer:
             except (ModelError, ConfigError) as error:
                 now = self.ground.clock.now()
                 why = self.ground.redact(str(error))[:500]
-                await self.ground.store.change((Change("gathered_failed", (kind, subject, now, why)),))
+                await self.ground.store.change(
+                    (Change("gathered_failed", (kind, subject, now, why)),)
+                )
                 log.warning("%s of %s failed, and is tried again: %s", kind, subject, why)
                 failed.append(f"{subject}: {why}")
                 if isinstance(error, BudgetSpent):
@@ -249,7 +292,9 @@ class Gatherer:
         if waiting:
             said = "; ".join(filter(None, (said, BIGGER.format(len(waiting), waiting[0]))))
         if failed:
-            raise DeskhandError(f"{f'{said}; ' if said else ''}{kind} failed for {'; '.join(failed)}")
+            raise DeskhandError(
+                f"{f'{said}; ' if said else ''}{kind} failed for {'; '.join(failed)}"
+            )
         return said
 
     async def talk(self, session: str, after: int) -> Transcript:
@@ -261,7 +306,10 @@ class Gatherer:
 
     async def known(self, text: str, scope: Scope, owner: str) -> list[Stored]:
         """What is known of what stands in this text."""
-        return [stored(found.fact) for found in await self.memory.search(text, seer(scope, owner), KNOWN, scope)]
+        return [
+            stored(found.fact)
+            for found in await self.memory.search(text, seer(scope, owner), KNOWN, scope)
+        ]
 
     async def let_go(self, scope: Scope, owner: str) -> list[LetGo]:
         """What of this owner's a person had forgotten lately."""
@@ -269,15 +317,20 @@ class Gatherer:
         return [LetGo(text, at, bool(held)) for text, at, held in rows]
 
     async def ask(self, agent: str, aside: Aside, models: Sequence[str], job: str) -> str:
-        """What a model says to this; this job pays. Small ones are asked only where they were named for it: what is
-        worth keeping they cannot tell. Raises ModelTooSmall, ModelError, ConfigError."""
+        """What a model says to this; this job pays. Small ones are asked only where they were named
+        for it: what is worth keeping they cannot tell. Raises ModelTooSmall, ModelError,
+        ConfigError."""
         here = self.thinking.agent(agent)
         settings = self.ground.settings()
-        if not models and all(is_small(settings, one) for one in cheapest(here.cheap_model, here.models)):
+        if not models and all(
+            is_small(settings, one) for one in cheapest(here.cheap_model, here.models)
+        ):
             raise ModelTooSmall(f"the model of {agent} is too small to {job}")
         return (await self.thinking.ask(agent, aside, models, Charge("", "", agent, job))).text
 
-    def noted(self, kind: str, subject: str, n: int, status: str = "processed", note: str = "") -> Change:
+    def noted(
+        self, kind: str, subject: str, n: int, status: str = "processed", note: str = ""
+    ) -> Change:
         """The row that says up to where something was read."""
         return Change("gathered_set", (kind, subject, n, n, self.ground.clock.now(), status, note))
 
@@ -285,18 +338,24 @@ class Gatherer:
         """Write these facts, and that they were read, together or not at all."""
         now = self.ground.clock.now()
         keeping = self._memory.keeping
-        await self.ground.store.change([*(each for fact in facts for each in added(fact, now, keeping)), *more])
+        await self.ground.store.change(
+            [*(each for fact in facts for each in added(fact, now, keeping)), *more]
+        )
 
 
 def whose(talk: Transcript, agent: str) -> tuple[Scope, str]:
-    """Whose facts come from this conversation: of the one person in it; where several take part, the agent's."""
+    """Whose facts come from this conversation: of the one person in it; where several take part,
+    the agent's."""
     return ("user", talk.person) if talk.private else ("agent", agent)
 
 
 def is_held(scope: Scope, label: Label, lines: Iterable[TranscriptLine]) -> bool:
-    """Whether what comes of these lines waits for an owner's yes: where any of it is from outside, or all would be told
-    what others than owners have said."""
-    others = any(line.who not in (harvest.MODEL, harvest.TOOL) and line.label.integrity != "owner" for line in lines)
+    """Whether what comes of these lines waits for an owner's yes: where any of it is from outside,
+    or all would be told what others than owners have said."""
+    others = any(
+        line.who not in (harvest.MODEL, harvest.TOOL) and line.label.integrity != "owner"
+        for line in lines
+    )
     return label.integrity == "untrusted" or (scope != "user" and others)
 
 
@@ -311,4 +370,6 @@ def seer(scope: Scope, owner: str) -> Viewer:
 
 def stored(fact: Fact) -> Stored:
     """As it is shown to a model."""
-    return Stored(fact.id, fact.text, fact.label, fact.pinned, fact.at, fact.key, fact.session, fact.n)
+    return Stored(
+        fact.id, fact.text, fact.label, fact.pinned, fact.at, fact.key, fact.session, fact.n
+    )

@@ -1,4 +1,5 @@
-"""Memory that looks after itself: chores of our own that gather, tidy and look back, and the files that show it."""
+"""Memory that looks after itself: chores of our own that gather, tidy and look back, and the files
+that show it."""
 
 from __future__ import annotations
 
@@ -49,8 +50,9 @@ class Learning:
                 pass
 
     async def run(self) -> None:
-        """For ever: look back at each conversation that somebody has ended, and bring the files up to date. What is
-        missed, since the process ended or no model answered, is done when looking back is due."""
+        """For ever: look back at each conversation that somebody has ended, and bring the files up
+        to date. What is missed, since the process ended or no model answered, is done when looking
+        back is due."""
         while True:
             self._poke = anyio.Event()
             while self._ended:
@@ -69,7 +71,8 @@ class Learning:
             log.warning("%s was ended, and is looked back at later: %s", session, error)
 
     async def _is_over(self, session: str) -> bool:
-        """Whether the conversation was ended, and not only what ran in it, and no other has begun there."""
+        """Whether the conversation was ended, and not only what ran in it, and no other has begun
+        there."""
         return fold(State(session), await self._ground.store.history(session)).archived
 
     def register(self, jobs: Jobs) -> None:
@@ -97,11 +100,15 @@ class Learning:
             yield _job(name, one.schedule or usual, about, on)
         on = memory.enabled and reflection.enabled
         yield _job("reflect", reflection.schedule, "look back at conversations that are over", on)
-        yield _job("promote", PROMOTE_AT, "put what lasts of the notes of past days into MEMORY.md", on)
+        yield _job(
+            "promote", PROMOTE_AT, "put what lasts of the notes of past days into MEMORY.md", on
+        )
 
 
 def _job(name: str, schedule: str, about: str, enabled: bool) -> Job:
-    return Job(name, description=about, schedule=schedule, kind="chore", chore=name, enabled=enabled)
+    return Job(
+        name, description=about, schedule=schedule, kind="chore", chore=name, enabled=enabled
+    )
 
 
 def _chore(do: Callable[[], Awaitable[str]]) -> Callable[[Job], Awaitable[str]]:

@@ -1,4 +1,5 @@
-"""What `/memory` says and does: a person sees what is remembered of them, why, and takes it back."""
+"""What `/memory` says and does: a person sees what is remembered of them, why, and takes it
+back."""
 
 from __future__ import annotations
 
@@ -31,13 +32,16 @@ LINE_CHARS = 200
 CATCH_UP = 200
 PAUSE_S = 5.0
 HOW = "Write /memory why, undo, keep or forget with its number."
-NOT_HERE = "Others read here too, so what is your own is not shown: write /memory where you are alone with me."
+NOT_HERE = (
+    "Others read here too, so what is your own is not shown: write /memory where you are alone "
+    "with me."
+)
 _PROMISED = re.compile(r"#(\d+) (is forgotten|is taken back|holds again|is kept)\b")
 
 
 class MemoryCommand:
-    """One for each App. What the answer to a command promises is done at once afterwards; the log holds the promise, so
-    that it is also kept by a process that comes after a crash, and once."""
+    """One for each App. What the answer to a command promises is done at once afterwards; the log
+    holds the promise, so that it is also kept by a process that comes after a crash, and once."""
 
     def __init__(self, ground: Host, memory: Memory) -> None:
         self._ground = ground
@@ -59,11 +63,17 @@ class MemoryCommand:
             return self._list(viewer, who)
         if word == "undo" and not number:
             number = str(self._last(viewer))
-        if word not in ("why", "undo", "keep", "forget") or not (number.isdecimal() and len(number) < 16):
+        if word not in ("why", "undo", "keep", "forget") or not (
+            number.isdecimal() and len(number) < 16
+        ):
             return f"{HOW} /memory alone lists what there is."
         fact = self._memory.one(int(number), viewer)
         if fact is None or not _may_see(fact, viewer, who):
-            missing = f"There is no memory #{number} here." if int(number) else "There is nothing to take back."
+            missing = (
+                f"There is no memory #{number} here."
+                if int(number)
+                else "There is nothing to take back."
+            )
             return f"{missing} {'/memory lists what there is.' if viewer.private else NOT_HERE}"
         if word == "why":
             return self._why(fact, state, who)
@@ -74,30 +84,46 @@ class MemoryCommand:
     def _list(self, viewer: Viewer, who: Principal) -> str:
         found = self._memory.listed(viewer, limit=1_000)
         seen = [fact for fact in found if _may_see(fact, viewer, who)]
-        own, others = ([fact for fact in seen if (fact.scope == "user") is mine] for mine in (True, False))
+        own, others = (
+            [fact for fact in seen if (fact.scope == "user") is mine] for mine in (True, False)
+        )
         lines = [NOT_HERE] if not viewer.private else []
         for title, facts in (
             ("What I remember of you, and tell nobody else:", own),
             ("What I remember and tell everybody here:", others),
         ):
             lines += [title, *(_line(fact) for fact in facts[:LISTED])] if facts else []
-            lines += [f"… and {len(facts) - LISTED} more: ask me about something."] * (len(facts) > LISTED)
+            lines += [f"… and {len(facts) - LISTED} more: ask me about something."] * (
+                len(facts) > LISTED
+            )
         if not seen:
-            return "\n".join([*lines, "I remember nothing here yet. Tell me to remember something."])
+            return "\n".join(
+                [*lines, "I remember nothing here yet. Tell me to remember something."]
+            )
         return "\n".join([*lines, HOW])
 
     def _why(self, fact: Fact, state: State, who: Principal) -> str:
         zone = ZoneInfo(self._ground.settings().config.timezone)
         theirs = fact.scope == "user" or fact.session == state.session
-        said = said_before(self._ground.store.look("fact_said", (fact.session, fact.n))) if theirs else ""
+        said = (
+            said_before(self._ground.store.look("fact_said", (fact.session, fact.n)))
+            if theirs
+            else ""
+        )
         day = lambda at: f"{datetime.fromtimestamp(at, zone):%Y-%m-%d %H:%M}"  # noqa: E731 -- beside its only use
         pairs = reasons(fact, said, day, "/memory keep")
         shown = [pair for pair in pairs if theirs or pair[0] != "from"]
-        return "\n".join([f"#{fact.id} {_told(fact)}", *(f"{name}: {value}" for name, value in shown)])
+        return "\n".join(
+            [f"#{fact.id} {_told(fact)}", *(f"{name}: {value}" for name, value in shown)]
+        )
 
     def _last(self, viewer: Viewer) -> int:
         """The memory of this person to which something happened last; 0: none."""
-        rows = self._ground.store.look("fact_latest_of", ("user", viewer.person)) if viewer.private else []
+        rows = (
+            self._ground.store.look("fact_latest_of", ("user", viewer.person))
+            if viewer.private
+            else []
+        )
         return int(rows[0][0]) if rows else 0
 
     # What is done
@@ -110,7 +136,9 @@ class MemoryCommand:
 
     async def run(self) -> None:
         """For ever, in the process that drives."""
-        latest = await self._ground.store.latest(Principal("owner", ("owner",)), ("command_run",), CATCH_UP)
+        latest = await self._ground.store.latest(
+            Principal("owner", ("owner",)), ("command_run",), CATCH_UP
+        )
         self._promised.extendleft(each for each in reversed(latest) if _number(each))
         while True:
             self._news = anyio.Event()
@@ -129,7 +157,15 @@ class MemoryCommand:
             promise = self._promised[0]
             done = await store.rows("gathered_get", (MARK, promise.session))
             if not done or done[0][0] < promise.n:
-                mark = (MARK, promise.session, promise.n, promise.n, self._ground.clock.now(), "processed", "")
+                mark = (
+                    MARK,
+                    promise.session,
+                    promise.n,
+                    promise.n,
+                    self._ground.clock.now(),
+                    "processed",
+                    "",
+                )
                 await store.change([*self._changes(promise), Change("gathered_set", mark)])
             self._promised.popleft()
 
@@ -144,7 +180,11 @@ class MemoryCommand:
             return promoted(fact, now)
         if wanted == "forget":
             return (closed(fact.id, now, "forgotten"),)
-        return put_back(fact, now) if said and (fact.valid_to is None) == (said[2] == "is taken back") else ()
+        return (
+            put_back(fact, now)
+            if said and (fact.valid_to is None) == (said[2] == "is taken back")
+            else ()
+        )
 
 
 def _viewer(state: State, row: Waiting) -> Viewer:
@@ -158,7 +198,8 @@ def _viewer(state: State, row: Waiting) -> Viewer:
 
 
 def _may_see(fact: Fact, viewer: Viewer, who: Principal) -> bool:
-    """Beyond what the viewer sees: what is held for all is for owners to look at, and what is over for nobody else."""
+    """Beyond what the viewer sees: what is held for all is for owners to look at, and what is over
+    for nobody else."""
     if fact.scope == "user" or "owner" in who.roles:
         return True
     return not fact.held and fact.valid_to is None
@@ -166,7 +207,9 @@ def _may_see(fact: Fact, viewer: Viewer, who: Principal) -> bool:
 
 def _line(fact: Fact) -> str:
     text = _told(fact) if len(fact.text) <= LINE_CHARS else f"{_told(fact)[:LINE_CHARS]}…"
-    marks = ["always told"] * fact.pinned + [f"waits for your yes: /memory keep {fact.id}"] * fact.held
+    marks = ["always told"] * fact.pinned + [
+        f"waits for your yes: /memory keep {fact.id}"
+    ] * fact.held
     marks += ["soon forgotten"] * (fact.retention == "candidate")
     return f"#{fact.id} {text}" + (f" ({', '.join(marks)})" if marks else "")
 
@@ -189,7 +232,11 @@ def _promise(word: str, fact: Fact) -> str:
         return f"#{fact.id} is kept, and told from now on: {_told(fact)}"
     if open_:
         return f"#{fact.id} is taken back, and what it had replaced holds again: {_told(fact)}"
-    instead = f"\n#{fact.superseded_by}, which had come in its place, is taken back." if fact.superseded_by else ""
+    instead = (
+        f"\n#{fact.superseded_by}, which had come in its place, is taken back."
+        if fact.superseded_by
+        else ""
+    )
     return f"#{fact.id} holds again: {_told(fact)}{instead}"
 
 

@@ -1,4 +1,5 @@
-"""Keeps the files in which agents and people note things, and the facts that say the same, together."""
+"""Keeps the files in which agents and people note things, and the facts that say the same,
+together."""
 
 from __future__ import annotations
 
@@ -50,19 +51,31 @@ PINNED = Sheet(
     "memory/MEMORY.md",
     "pinned",
     title="Memory",
-    note="What is always known. Change, add or delete lines; what stands around these marks is yours alone.",
+    note=(
+        "What is always known. Change, add or delete lines; what stands around these marks is "
+        "yours alone."
+    ),
 )
 KNOWLEDGE = Sheet(
-    "memory/knowledge.md", "knowledge", "topics", "Knowledge", "What conversations taught. Edit it as you like."
+    "memory/knowledge.md",
+    "knowledge",
+    "topics",
+    "Knowledge",
+    "What conversations taught. Edit it as you like.",
 )
 LEARNINGS = Sheet(
-    "memory/learnings.md", "learnings", "learnings", "Learnings", "Mistakes, and what was right. Edit it as you like."
+    "memory/learnings.md",
+    "learnings",
+    "learnings",
+    "Learnings",
+    "Mistakes, and what was right. Edit it as you like.",
 )
 
 
 class Paper(msgspec.Struct, frozen=True):
-    """One file: whose facts it shows and is read as. `kind` begins the key of what is written in its marked part,
-    `around` of what stands around that. `always`: the marked part shows what is pinned."""
+    """One file: whose facts it shows and is read as. `kind` begins the key of what is written in
+    its marked part, `around` of what stands around that. `always`: the marked part shows what is
+    pinned."""
 
     sheet: Sheet
     scope: Scope
@@ -85,15 +98,16 @@ class Notebook:
         self._moved: tuple[object, ...] = ()
 
     async def follow(self) -> None:
-        """For ever: what somebody wrote becomes facts, and what is known stands in the files, within LOOK_S."""
+        """For ever: what somebody wrote becomes facts, and what is known stands in the files,
+        within LOOK_S."""
         while True:
             with suppress(StoreUnavailable):
                 await self.look()
             await anyio.sleep(LOOK_S)
 
     async def look(self) -> str:
-        """Bring files and facts together, where either has changed. Returns what came of it, '' for nothing. Asks no
-        model."""
+        """Bring files and facts together, where either has changed. Returns what came of it, '' for
+        nothing. Asks no model."""
         if not self._ground.settings().config.memory.enabled:
             return ""
         async with self._lock:
@@ -116,7 +130,9 @@ class Notebook:
             self._moved = (moved[0], *moved[1:], today)
             return "; ".join(f"{path}: {number}" for path, number in found.items())
 
-    async def _agents(self, agent: str, files: Workspace, changed: tuple[bool, bool], found: dict[str, int]) -> None:
+    async def _agents(
+        self, agent: str, files: Workspace, changed: tuple[bool, bool], found: dict[str, int]
+    ) -> None:
         root = files.roots[0][0]
         papers = await anyio.to_thread.run_sync(lambda: list(self._papers(agent, files)))
         for paper in papers:
@@ -129,17 +145,24 @@ class Notebook:
                 number = await self._one(paper, agent, files)
             except (ToolError, UnicodeDecodeError) as error:
                 if looks != self._looks.get(path):  # else it has been said
-                    why = "it is no UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
+                    why = (
+                        "it is no UTF-8 text"
+                        if isinstance(error, UnicodeDecodeError)
+                        else str(error)
+                    )
                     log.warning("%s is left as it is, and nothing in it is read: %s", path, why)
                 number = 0
             if number:
                 found[paper.sheet.path] = number
-            self._looks[path] = looks  # as it was before it was read: what somebody saved meanwhile is seen again
+            self._looks[path] = (
+                looks  # as it was before it was read: what somebody saved meanwhile is seen again
+            )
         with suppress(ToolError):
             await self._index(agent, files)
 
     async def _index(self, agent: str, files: Workspace) -> None:
-        """Write which conversations were looked back at, where nobody else has written that file."""
+        """Write which conversations were looked back at, where nobody else has written that
+        file."""
         store = self._ground.store
         path = f"{files.roots[0][0]}/{INDEX}"
         rows = await store.rows("gathered_list", ("reflect", agent, MOST_FILES))
@@ -153,7 +176,9 @@ class Notebook:
         # First what it is and what it will be: cut off in between, either is known as ours.
         both = sha256(content).digest() + sha256(before or b"").digest()
         await store.change((Change("memory_file_set", (path, both, self._ground.clock.now())),))
-        await anyio.to_thread.run_sync(put, files, INDEX, before, content, partial(self._mark, files, INDEX))
+        await anyio.to_thread.run_sync(
+            put, files, INDEX, before, content, partial(self._mark, files, INDEX)
+        )
 
     def _papers(self, agent: str, files: Workspace) -> Iterator[Paper]:
         mine: tuple[Scope, str] = ("user", OWNER_NAME)
@@ -164,10 +189,19 @@ class Notebook:
         today = datetime.fromtimestamp(self._ground.clock.now(), zone).replace(
             hour=0, minute=0, second=0, microsecond=0
         )
-        last = {f"{(today - timedelta(days=n)).date()}.md": today - timedelta(days=n) for n in range(DAYS)}
-        for name in sorted({*last, *(name for name in _names(files, "memory") if _DAY.fullmatch(name))}):
+        last = {
+            f"{(today - timedelta(days=n)).date()}.md": today - timedelta(days=n)
+            for n in range(DAYS)
+        }
+        for name in sorted(
+            {*last, *(name for name in _names(files, "memory") if _DAY.fullmatch(name))}
+        ):
             begin = last.get(name)
-            day = (begin.timestamp(), (begin + timedelta(days=1)).timestamp()) if begin else (0.0, 0.0)
+            day = (
+                (begin.timestamp(), (begin + timedelta(days=1)).timestamp())
+                if begin
+                else (0.0, 0.0)
+            )
             title = name.removesuffix(".md")
             note = "What conversations were about."
             sheet = Sheet(f"memory/{name}", "conversations", title=title, note=note, log=True)
@@ -193,10 +227,14 @@ class Notebook:
         stays = {*known, *(key for key, _, _ in rows)} if paper.sheet.log else known.keys()
         for _ in range(5):  # somebody may be writing it
             text, place = await anyio.to_thread.run_sync(_read, files, path)
-            label = join((await self._label(agent, place), Label("tool_local", source=f"file {path}")))
+            label = join(
+                (await self._label(agent, place), Label("tool_local", source=f"file {path}"))
+            )
             trusted = label.integrity != "untrusted" and not label.by
             here = text is not None
-            last = base if here else Base(base.ours, (), base.version)  # who deletes a file forgets nothing
+            last = (
+                base if here else Base(base.ours, (), base.version)
+            )  # who deletes a file forgets nothing
             done = merge(paper.sheet, text or "", last, show, stays, trusted)
             before = text.encode() if text is not None else None
             write = partial(put, files, path, before, judge=partial(self._mark, files, path))
@@ -205,11 +243,14 @@ class Notebook:
         else:
             return 0
         if not here:
-            done = msgspec.structs.replace(done, base=Base(done.base.ours, base.theirs, done.base.version))
+            done = msgspec.structs.replace(
+                done, base=Base(done.base.ours, base.theirs, done.base.version)
+            )
         return await self._keep(paper, real, done, base, (label, known, facts))
 
     def _mark(self, files: Workspace, path: str, real: str) -> None:
-        """What is about the owner stays theirs also where a link leads out of what is theirs. It blocks."""
+        """What is about the owner stays theirs also where a link leads out of what is theirs. It
+        blocks."""
         root = files.roots[0][0]
         if not is_private(root, f"{root}/{path}") or is_private(root, real):
             return
@@ -229,16 +270,23 @@ class Notebook:
         base: Base,
         about: tuple[Label, Mapping[str, int], Mapping[str, Fact]],
     ) -> int:
-        """Write down what the file says now, and the facts that came and went with it. What somebody changed stays
-        whose it was."""
+        """Write down what the file says now, and the facts that came and went with it. What
+        somebody changed stays whose it was."""
         label, known, whose = about
         now = self._ground.clock.now()
         held = label.integrity == "untrusted" or bool(label.by)
         place = sha256(real.encode(errors="surrogateescape")).hexdigest()[:12]
-        names = {new.key: f"{paper.kind if new.ours else paper.around}:{place}:{new.key}" for new in done.new}
+        names = {
+            new.key: f"{paper.kind if new.ours else paper.around}:{place}:{new.key}"
+            for new in done.new
+        }
         if done.left:
             log.warning("%s has too many entries: %d are only in the file", real, done.left)
-        changes = [closed(known[key], now, f"taken out of {paper.sheet.path}") for key in done.closed if key in known]
+        changes = [
+            closed(known[key], now, f"taken out of {paper.sheet.path}")
+            for key in done.closed
+            if key in known
+        ]
         keeping = self._ground.settings().config.memory.keeping
         for new in done.new:
             before = whose.get(new.replaces)
@@ -266,7 +314,11 @@ class Notebook:
         """What the marked part is to show."""
         if not paper.sheet.section:
             return {}
-        owners = [("user", OWNER_NAME), ("agent", agent), *([("global", "")] if paper.always else [])]
+        owners = [
+            ("user", OWNER_NAME),
+            ("agent", agent),
+            *([("global", "")] if paper.always else []),
+        ]
         store = self._ground.store
         if paper.always:
             rows = await store.rows("notes_pinned", ())
@@ -302,7 +354,8 @@ def _named(base: Base, names: Mapping[str, str]) -> Base:
 
 
 def index_of(rows: Iterable[tuple[str, int, float, str, str]]) -> bytes:
-    """Which conversations were looked back at, and what came of it (processed, too_short or error), as JSON."""
+    """Which conversations were looked back at, and what came of it (processed, too_short or error),
+    as JSON."""
     sessions = {
         session: {
             "status": status,
@@ -317,7 +370,9 @@ def index_of(rows: Iterable[tuple[str, int, float, str, str]]) -> bytes:
 
 def _names(files: Workspace, folder: str) -> Sequence[str]:
     try:
-        names = [each.name for each in files.list(folder, MOST_FILES) if not each.name.startswith(".")]
+        names = [
+            each.name for each in files.list(folder, MOST_FILES) if not each.name.startswith(".")
+        ]
     except ToolError:
         return ()
     return [name for name in names if name.isprintable() and PurePosixPath(name).name == name]
@@ -332,7 +387,8 @@ def _looks(files: Workspace, path: str) -> tuple[int, ...]:
 
 
 def _read(files: Workspace, path: str) -> tuple[str | None, Place]:
-    """The text of a file, and where it was read; None where there is none. Raises ToolError, UnicodeDecodeError."""
+    """The text of a file, and where it was read; None where there is none. Raises ToolError,
+    UnicodeDecodeError."""
     data, place = _bytes(files, path)
     return None if data is None else data.decode(), place
 

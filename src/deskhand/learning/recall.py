@@ -1,4 +1,5 @@
-"""Memory in the running house: what is recalled and always told, the tools, and what goes on beside."""
+"""Memory in the running house: what is recalled and always told, the tools, and what goes on
+beside."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ PEOPLE_KNOWN = 500
 BESIDE = 10
 """So many more are looked up, since some stand in the prompt anyway."""
 MeaningOf = Callable[[MemoryConfig, Store], Meaning | None]
-"""Opens what compares meanings, by the settings; None: words alone are compared. Raises ConfigError."""
+"""Opens what compares meanings, by the settings; None: words alone are compared. Raises
+ConfigError."""
 
 
 def words_alone(config: MemoryConfig, store: Store) -> Meaning | None:
@@ -56,7 +58,9 @@ class Remembering:
         self._looked_at = -1
         self._used: list[int] = []
         self._known: dict[tuple[str, str], tuple[int, str]] = {}
-        self._tools = memory_tools(Remembered(self.memory, lambda: self._config.keeping, ground.redact, alone))
+        self._tools = memory_tools(
+            Remembered(self.memory, lambda: self._config.keeping, ground.redact, alone)
+        )
 
     @property
     def _config(self) -> MemoryConfig:
@@ -82,8 +86,14 @@ class Remembering:
         except DeskhandError as error:
             log.warning("nothing is recalled: %s", error)
             return None
-        shown = shown_anyway(state, self._ground.clock.now(), ZoneInfo(self._ground.settings().config.timezone))
-        near = [each.fact for each in found if each.relevance >= config.inject_min_relevance and not shown(each.fact)]
+        shown = shown_anyway(
+            state, self._ground.clock.now(), ZoneInfo(self._ground.settings().config.timezone)
+        )
+        near = [
+            each.fact
+            for each in found
+            if each.relevance >= config.inject_min_relevance and not shown(each.fact)
+        ]
         told = recalled(near[: config.inject_top_k])
         if told is not None:
             self._used += told.facts
@@ -109,8 +119,9 @@ class Remembering:
         yield Child("embedding", self.embed)
 
     async def embed(self) -> None:
-        """For ever: compare meanings by the model that the settings name, and make the vectors that it lacks. Where
-        nothing is known there is nothing to compare, and what it takes (15 MB) stays out of memory."""
+        """For ever: compare meanings by the model that the settings name, and make the vectors that
+        it lacks. Where nothing is known there is nothing to compare, and what it takes (15 MB)
+        stays out of memory."""
         while True:
             if self.memory.count(everything()):
                 self.open()
@@ -122,8 +133,8 @@ class Remembering:
                 await anyio.sleep(PAUSE_S)
 
     def open(self) -> None:
-        """Open what compares meanings, where the settings name another than before. What cannot be opened is told, and
-        words alone are compared."""
+        """Open what compares meanings, where the settings name another than before. What cannot be
+        opened is told, and words alone are compared."""
         settings = self._ground.settings()
         wanted = (settings.config.memory, settings.config.providers, settings.environment)
         if wanted == self._opened:
@@ -140,7 +151,11 @@ class Remembering:
         """Make what is missing, where anything has changed."""
         meaning = self.memory.meaning
         seq = self.memory.seq
-        if meaning is None or not self.memory.count(everything()) or (seq == self._looked_at and not meaning.anew):
+        if (
+            meaning is None
+            or not self.memory.count(everything())
+            or (seq == self._looked_at and not meaning.anew)
+        ):
             return
         while await meaning.embed():
             pass
@@ -158,13 +173,15 @@ class Remembering:
         now = self._ground.clock.now()
         changes = [Change("fact_expire", (now,)), Change("fact_changes_forget", (CHANGES_KEPT,))]
         if used:
-            changes.append(Change("fact_used", (msgspec.json.encode(sorted({*used})).decode(), now)))
+            changes.append(
+                Change("fact_used", (msgspec.json.encode(sorted({*used})).decode(), now))
+            )
         await self._ground.store.change(changes)
 
 
 def shown_anyway(state: State, now: float, zone: ZoneInfo) -> Callable[[Fact], bool]:
-    """Whether the prompt of this conversation holds a fact already: what is pinned, and for an owner alone
-    what was read from the files that stand in it."""
+    """Whether the prompt of this conversation holds a fact already: what is pinned, and for an
+    owner alone what was read from the files that stand in it."""
     turn = state.turn
     files = frozenset[str]()
     if turn is not None and not state.shared and private(turn.address, turn.principal):
@@ -179,5 +196,6 @@ def viewer_of(agent: str, state: State) -> Viewer:
 
 
 def alone(context: Context) -> str:
-    """The person who is alone with the agent in the conversation of a call; '' where there are more."""
+    """The person who is alone with the agent in the conversation of a call; '' where there are
+    more."""
     return "" if context.person == EVERYBODY else context.person

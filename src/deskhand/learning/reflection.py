@@ -1,4 +1,5 @@
-"""Looks back at conversations that are over, and at the days that are: what they taught, and what stays."""
+"""Looks back at conversations that are over, and at the days that are: what they taught, and what
+stays."""
 
 from __future__ import annotations
 
@@ -27,9 +28,14 @@ MOST_NEW = 1_000
 
 
 class Reflecting:
-    """`gatherer` does the asking and the keeping, `propose` gives the rows of what could become a skill."""
+    """`gatherer` does the asking and the keeping, `propose` gives the rows of what could become a
+    skill."""
 
-    def __init__(self, gatherer: Gatherer, propose: Callable[[Proposal, float], tuple[Change, ...]] = proposed) -> None:
+    def __init__(
+        self,
+        gatherer: Gatherer,
+        propose: Callable[[Proposal, float], tuple[Change, ...]] = proposed,
+    ) -> None:
         self._gatherer = gatherer
         self._propose = propose
 
@@ -38,8 +44,9 @@ class Reflecting:
         return self._gatherer.ground.settings().config.reflection
 
     async def reflect(self) -> str:
-        """Look back at each conversation that is over and has gone on since it was looked at last, one question for
-        each. Returns what came of it, '' for nothing. Raises DeskhandError where some of it failed."""
+        """Look back at each conversation that is over and has gone on since it was looked at last,
+        one question for each. Returns what came of it, '' for nothing. Raises DeskhandError where
+        some of it failed."""
         gatherer = self._gatherer
         config = self._config
         async with gatherer.lock:
@@ -50,14 +57,18 @@ class Reflecting:
             return await gatherer.each("reflect", work)
 
     async def ended(self, session: str) -> str:
-        """Look back at a conversation that somebody has just ended, and put into MEMORY.md what is worth knowing
-        always: the next one is to know it. Returns what came of it, '' for nothing. Raises DeskhandError where it
-        failed: then it is done when looking back is due."""
+        """Look back at a conversation that somebody has just ended, and put into MEMORY.md what is
+        worth knowing always: the next one is to know it. Returns what came of it, '' for nothing.
+        Raises DeskhandError where it failed: then it is done when looking back is due."""
         gatherer = self._gatherer
         async with gatherer.lock:
             now = gatherer.ground.clock.now()
             rows = await gatherer.ground.store.rows("gathered_new", ("reflect", now, now, MOST_NEW))
-            work = [(row[0], partial(self._reflect, row[0], row[1], row[2])) for row in rows if row[0] == session]
+            work = [
+                (row[0], partial(self._reflect, row[0], row[1], row[2]))
+                for row in rows
+                if row[0] == session
+            ]
             said = await gatherer.each("reflect", work)
         return "; ".join(filter(None, (said, await self.promote(inf) if work else "")))
 
@@ -67,11 +78,21 @@ class Reflecting:
         talk = await gatherer.talk(session, after)
         new = [line for line in talk.lines if line.n > after]
         if talk.busy or len(talk.lines) < reflect.FEWEST or len(new) < reflect.FEWEST_NEW:
-            row = (session, after, talk.n, gatherer.ground.clock.now(), "processed" if after else "too_short", "")
+            row = (
+                session,
+                after,
+                talk.n,
+                gatherer.ground.clock.now(),
+                "processed" if after else "too_short",
+                "",
+            )
             await gatherer.ground.store.change((Change("gathered_set", ("reflect", *row)),))
             return 0
         scope, owner = whose(talk, agent)
-        known = [*await self._of("knowledge", scope, owner), *await self._of("learning", scope, owner)]
+        known = [
+            *await self._of("knowledge", scope, owner),
+            *await self._of("learning", scope, owner),
+        ]
         found = reflect.shown(talk.lines, talk.calls, after)
         near = await gatherer.known("\n".join(line.text for line in new), scope, owner)
         question = reflect.question(found, near, self._config.output_tokens)
@@ -85,16 +106,31 @@ class Reflecting:
         now = gatherer.ground.clock.now()
         redact = gatherer.ground.redact
         skills = [
-            Proposal(each.name, redact(each.description), redact(each.body), agent, session, n, back.label)
+            Proposal(
+                each.name,
+                redact(each.description),
+                redact(each.body),
+                agent,
+                session,
+                n,
+                back.label,
+            )
             for each in back.skills
         ]
         note = "" if back.label.integrity == "untrusted" else redact(back.summary)
-        rows = [row for each in skills for row in await anyio.to_thread.run_sync(self._propose, each, now)]
+        rows = [
+            row
+            for each in skills
+            for row in await anyio.to_thread.run_sync(self._propose, each, now)
+        ]
         await gatherer.keep(facts, *rows, gatherer.noted("reflect", session, talk.n, note=note))
         return len(back.knowledge) + len(back.learnings) + len(skills)
 
-    def _facts(self, back: Reflection, whose_: tuple[Scope, str], event: tuple[str, int], held: bool) -> list[NewFact]:
-        """Knowledge and learnings; of a private conversation also what it was about, for the notes of the day."""
+    def _facts(
+        self, back: Reflection, whose_: tuple[Scope, str], event: tuple[str, int], held: bool
+    ) -> list[NewFact]:
+        """Knowledge and learnings; of a private conversation also what it was about, for the notes
+        of the day."""
         about = [("knowledge", each.text, each.confidence) for each in back.knowledge]
         about += [("learning", each.text, each.confidence) for each in back.learnings]
         if whose_[0] == "user" and back.summary:
@@ -117,18 +153,23 @@ class Reflecting:
 
     async def _of(self, kind: str, scope: Scope, owner: str) -> list[Stored]:
         owners = msgspec.json.encode([[scope, owner]]).decode()
-        return [stored(fact_of(row)) for row in await self._gatherer.ground.store.rows("notes_kind", (owners, kind))]
+        return [
+            stored(fact_of(row))
+            for row in await self._gatherer.ground.store.rows("notes_kind", (owners, kind))
+        ]
 
     # Notes of days
 
     async def promote(self, before: float | None = None) -> str:
-        """What of the owner's notes is worth knowing always becomes that, in MEMORY.md: of those from `before` that
-        time, None for those of past days. Returns what came of it, '' for nothing. Raises DeskhandError where it
-        failed."""
+        """What of the owner's notes is worth knowing always becomes that, in MEMORY.md: of those
+        from `before` that time, None for those of past days. Returns what came of it, '' for
+        nothing. Raises DeskhandError where it failed."""
         gatherer = self._gatherer
         async with gatherer.lock:
             rows = await gatherer.ground.store.rows("gathered_get", ("promote", OWNER_NAME))
-            notes = await self._notes(rows[0][0] if rows else 0, self._today() if before is None else before)
+            notes = await self._notes(
+                rows[0][0] if rows else 0, self._today() if before is None else before
+            )
             work: list[tuple[str, Callable[[], Awaitable[int]]]] = []
             if notes:
                 work.append((OWNER_NAME, partial(self._promote, notes)))
@@ -138,11 +179,16 @@ class Reflecting:
         """When today began, where the person is."""
         ground = self._gatherer.ground
         zone = ZoneInfo(ground.settings().config.timezone)
-        return datetime.combine(datetime.fromtimestamp(ground.clock.now(), zone).date(), time(), zone).timestamp()
+        return datetime.combine(
+            datetime.fromtimestamp(ground.clock.now(), zone).date(), time(), zone
+        ).timestamp()
 
     async def _notes(self, after: int, before: float) -> list[Stored]:
         """What was noted by then, and nobody has looked through."""
-        notes = [*await self._of("summary", "user", OWNER_NAME), *await self._of("day", "user", OWNER_NAME)]
+        notes = [
+            *await self._of("summary", "user", OWNER_NAME),
+            *await self._of("day", "user", OWNER_NAME),
+        ]
         fresh = [each for each in notes if each.id > after and each.at < before and not each.pinned]
         fresh = [each for each in fresh if each.label.integrity != "untrusted"]
         return sorted(fresh, key=lambda each: each.id)[: project_days.MOST_NOTES]
@@ -156,14 +202,18 @@ class Reflecting:
         ]
         said = [fact.text for fact in always]
         agent = gatherer.ground.settings().agents[0]
-        answer = await gatherer.ask(agent, project_days.question(notes, said), self._config.models, "promote")
+        answer = await gatherer.ask(
+            agent, project_days.question(notes, said), self._config.models, "promote"
+        )
         kept = project_days.answered(answer, notes, said)
         read = join([*(each.label for each in notes), *(fact.label for fact in always)])
         facts = [self._known_always(each, notes, read) for each in kept]
         await gatherer.keep(facts, gatherer.noted("promote", OWNER_NAME, notes[-1].id))
         return len(facts)
 
-    def _known_always(self, kept: project_days.KeptDays, notes: Sequence[Stored], label: Label) -> NewFact:
+    def _known_always(
+        self, kept: project_days.KeptDays, notes: Sequence[Stored], label: Label
+    ) -> NewFact:
         note = next(each for each in notes if each.id == kept.id)
         return NewFact(
             self._gatherer.ground.redact(kept.text),

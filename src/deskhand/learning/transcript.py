@@ -1,6 +1,8 @@
-"""What people and models said in a conversation, read from its log: for whoever learns from it. Nothing else is there.
+"""What people and models said in a conversation, read from its log: for whoever learns from it.
+Nothing else is there.
 
-What tools returned, what a file holds and what memory itself had put in are left out, so that no fact is made of them.
+What tools returned, what a file holds and what memory itself had put in are left out, so that no
+fact is made of them.
 """
 
 from __future__ import annotations
@@ -18,9 +20,9 @@ from ..types.messages import Message, Text
 
 
 class Transcript(msgspec.Struct, frozen=True):
-    """A conversation as it stands after event `n`. `person` is who is alone with the agent, or EVERYBODY. `told` are
-    the ids of facts that memory had put into it, `calls` how calls of tools ended, with the number of that event.
-    `busy`: a turn is open."""
+    """A conversation as it stands after event `n`. `person` is who is alone with the agent, or
+    EVERYBODY. `told` are the ids of facts that memory had put into it, `calls` how calls of tools
+    ended, with the number of that event. `busy`: a turn is open."""
 
     n: int
     lines: tuple[TranscriptLine, ...]
@@ -34,8 +36,11 @@ class Transcript(msgspec.Struct, frozen=True):
         return tuple(line for line in self.lines if line.n > n)
 
     def vouched(self) -> tuple[TranscriptLine, ...]:
-        """Without what a model said once it had read what nobody vouches for: it may only repeat that."""
-        return tuple(line for line in self.lines if line.who != MODEL or line.label.integrity != "untrusted")
+        """Without what a model said once it had read what nobody vouches for: it may only repeat
+        that."""
+        return tuple(
+            line for line in self.lines if line.who != MODEL or line.label.integrity != "untrusted"
+        )
 
     @property
     def private(self) -> bool:
@@ -54,12 +59,18 @@ def heard(session: str, log: Iterable[e.Recorded]) -> Transcript:
         n = recorded.n
         event = recorded.event
         match event:
-            case e.MessageReceived(principal=principal, message=message) if principal.kind == "person":
+            case e.MessageReceived(principal=principal, message=message) if (
+                principal.kind == "person"
+            ):
                 lines += _line(recorded, principal.id, message)
             case e.ModelReplied(message=message):
                 names |= {call.id: call.name for call in message.calls}
                 if message.text.strip():
-                    lines.append(TranscriptLine(n, MODEL, message.text, join((state.label, LOCAL)), recorded.at))
+                    lines.append(
+                        TranscriptLine(
+                            n, MODEL, message.text, join((state.label, LOCAL)), recorded.at
+                        )
+                    )
             case e.ToolFinished(result=result):
                 calls.append((n, f"{names.get(result.call_id, 'a tool')}: {result.status}"))
             case e.Recalled(facts=facts):
@@ -70,13 +81,19 @@ def heard(session: str, log: Iterable[e.Recorded]) -> Transcript:
             case _:
                 pass
         fold(state, (recorded,))
-    return Transcript(state.n, tuple(lines), state.person, tuple(told), tuple(calls), state.turn is not None)
+    return Transcript(
+        state.n, tuple(lines), state.person, tuple(told), tuple(calls), state.turn is not None
+    )
 
 
 def _line(recorded: e.Recorded, who: str, message: Message) -> list[TranscriptLine]:
     parts = [part for part in message.parts if isinstance(part, Text) and part.text.strip()]
     if not parts:
         return []
-    who = f"person {who}" if who in (MODEL, TOOL) else who  # nobody speaks as another by being called so
+    who = (
+        f"person {who}" if who in (MODEL, TOOL) else who
+    )  # nobody speaks as another by being called so
     label = join(part.label for part in parts)
-    return [TranscriptLine(recorded.n, who, "\n".join(part.text for part in parts), label, recorded.at)]
+    return [
+        TranscriptLine(recorded.n, who, "\n".join(part.text for part in parts), label, recorded.at)
+    ]

@@ -1,8 +1,9 @@
-"""Facts that cannot both hold: the same attribute of the same subject with another value. Pure, without a model.
+"""Facts that cannot both hold: the same attribute of the same subject with another value. Pure,
+without a model.
 
-Only what is certain by its form is told: a subject that is named, an attribute that has one value, and a value of the
-same kind. `lives in Oslo` and `lives in Rome` contradict each other; `likes tea` and `likes coffee` do not. Everything
-else is left to the model that tidies memory.
+Only what is certain by its form is told: a subject that is named, an attribute that has one value,
+and a value of the same kind. `lives in Oslo` and `lives in Rome` contradict each other; `likes tea`
+and `likes coffee` do not. Everything else is left to the model that tidies memory.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ LONGEST = 200
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """What a text says of one attribute. `subject` is '' for the person whose fact it is. Values of another `kind` say
-    something else: a day, and a time."""
+    """What a text says of one attribute. `subject` is '' for the person whose fact it is. Values of
+    another `kind` say something else: a day, and a time."""
 
     subject: str
     attribute: str
@@ -39,7 +40,8 @@ def claim_of(text: str) -> Claim | None:
 
 
 def contradict(one: Claim, other: Claim) -> bool:
-    """Whether they cannot both hold. A value that only says more of the other does not contradict it."""
+    """Whether they cannot both hold. A value that only says more of the other does not contradict
+    it."""
     if (one.subject, one.attribute, one.kind) != (other.subject, other.attribute, other.kind):
         return False
     if one.kind == "exact":
@@ -54,8 +56,8 @@ def contradict(one: Claim, other: Claim) -> bool:
 
 
 def _apart(one: str, other: str) -> bool:
-    """Whether it is certain enough that neither of two places lies in the other. A city may lie in a country, and a
-    house in a city."""
+    """Whether it is certain enough that neither of two places lies in the other. A city may lie in
+    a country, and a house in a city."""
     if _has_number(one) != _has_number(other):
         return False
     places = plain(one), plain(other)
@@ -71,21 +73,28 @@ def _has_number(text: str) -> bool:
 # Words with which a text says something else than that this is so, or more than that
 
 _NOW = re.compile(
-    r"\b(?:now|currently|actually|nowadays|these days|from now on|jetzt|ahora|maintenant)\b,?", re.IGNORECASE
+    r"\b(?:now|currently|actually|nowadays|these days|from now on|jetzt|ahora|maintenant)\b,?",
+    re.IGNORECASE,
 )
 _ENGLISH = (
-    "not|no|never|cannot|also|too|as well|another|other|else|first|second|third|one|both|either|and|or|but|if|when"
-    "|while|until|unless|since|before|after|maybe|perhaps|probably|might|may be|could|would|should|will|sometimes|often"
+    "not|no|never|cannot|also|too|as "
+    "well|another|other|else|first|second|third|one|both|either|and|or|but|if|when"
+    "|while|until|unless|since|before|after|maybe|perhaps|probably|might|may "
+    "be|could|would|should|will|sometimes|often"
     "|usually|used to|former|(?<!years )old|ex|new|said|says|thinks|believes"
 )
 _OTHERS = r"nicht|kein\w*|auch|und|oder|nunca|también|y|o|pas|jamais|aussi|et|ou"
-_UNSURE = re.compile(rf"[?;]|[.!] \S{{2,}}.* |n't\b|(?<!\S)(?:{_ENGLISH}|{_OTHERS})(?=[\s,.:]|$)", re.IGNORECASE)
+_UNSURE = re.compile(
+    rf"[?;]|[.!] \S{{2,}}.* |n't\b|(?<!\S)(?:{_ENGLISH}|{_OTHERS})(?=[\s,.:]|$)", re.IGNORECASE
+)
 
 
 # What a value is
 
 _NAME = r"[^\W\d_a-zß-öø-ÿ][\w.'-]*"
-_NAMES = re.compile(rf"(?:{_NAME}[ ,]+(?:(?:of|the|de|la|van|von|der|den|di|du|da|del|el) )*)*{_NAME}")
+_NAMES = re.compile(
+    rf"(?:{_NAME}[ ,]+(?:(?:of|the|de|la|van|von|der|den|di|du|da|del|el) )*)*{_NAME}"
+)
 _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?"
     r"|nov(?:ember)?|dec(?:ember)?)\.?"
@@ -98,10 +107,15 @@ _DATE = re.compile(
 )
 _DAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)day", re.IGNORECASE)
 _TIME = re.compile(r"\d{1,2}(?::\d\d)?(?: ?[ap]\.?m\.?)?(?: o'clock)?", re.IGNORECASE)
-_NUMBER = re.compile(r"[+#$€£(]?\d[\d .,:/()+-]*(?:%|cm|m|kg|lbs?|km|euros?|dollars?|eur|usd)?", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"[+#$€£(]?\d[\d .,:/()+-]*(?:%|cm|m|kg|lbs?|km|euros?|dollars?|eur|usd)?", re.IGNORECASE
+)
 _ADDRESS = re.compile(r"\d+\w? [\w .,'-]*\w|\w[\w .,'-]* \d+\w?")
-_ADJECTIVE = re.compile(r"\w+(?:ish|ese|ian|ean|man|can|ch|ss|ic|im|ist|du|ek|ot|ab|ed|ing)", re.IGNORECASE)
-"""German, French, Catholic: it looks like a name, and says what somebody is like. A name that ends so is left alone."""
+_ADJECTIVE = re.compile(
+    r"\w+(?:ish|ese|ian|ean|man|can|ch|ss|ic|im|ist|du|ek|ot|ab|ed|ing)", re.IGNORECASE
+)
+"""German, French, Catholic: it looks like a name, and says what somebody is like. A name that ends
+so is left alone."""
 
 
 def _kind(value: str) -> str:
@@ -125,7 +139,10 @@ _VERBS = (
     (r"[Ww]eighs?", "weight", "number"),
 )
 _PREDICATES = (
-    *((re.compile(rf"{_WHO}(?:{verb}) (?P<value>.+)"), attribute, kind) for verb, attribute, kind in _VERBS),
+    *(
+        (re.compile(rf"{_WHO}(?:{verb}) (?P<value>.+)"), attribute, kind)
+        for verb, attribute, kind in _VERBS
+    ),
     (re.compile(rf"{_WHO}(?:am|is) (?P<value>\d{{1,3}})(?: years old)?"), "age", "number"),
     (re.compile(rf"{_WHO}(?:am|is) (?P<value>\d[\d.,]* ?(?:cm|m|feet|ft)) tall"), "height", "tall"),
 )
@@ -187,17 +204,25 @@ the basque country, brittany, normandy, provence, alsace, cornwall, yorkshire, k
 wallonia
 """
 _AREAS = frozenset(map(plain, _AREA_NAMES.split(",")))
-"""Other names of countries, and what is larger or smaller than one: any place may lie in them, or they in it."""
+"""Other names of countries, and what is larger or smaller than one: any place may lie in them, or
+they in it."""
 
 
 # What somebody or something has one of: `the dog is Rex`, `Ann's favourite colour is blue`
 
 _NAMING = ("is called", "is named", "heißt", "se llama", "s'appelle")
 _COPULA = re.compile(
-    rf"(?P<subject>.+?) (?P<verb>{'|'.join(_NAMING)}|is|ist|es|est) (?P<at>on |at )?(?P<value>[^ ].*)", re.IGNORECASE
+    (
+        rf"(?P<subject>.+?) (?P<verb>{'|'.join(_NAMING)}|is|ist|es|est) (?P<at>on |at "
+        r")?(?P<value>[^ ].*)"
+    ),
+    re.IGNORECASE,
 )
 _OWN = re.compile(
-    r"(?:(?:the|my|our|(?:the )?(?:user|owner)'s|meine?|unsere?|der|die|das|mi|nuestr[oa]|el|la|mon|ma|notre|le) )+",
+    (
+        r"(?:(?:the|my|our|(?:the "
+        r")?(?:user|owner)'s|meine?|unsere?|der|die|das|mi|nuestr[oa]|el|la|mon|ma|notre|le) )+"
+    ),
     re.IGNORECASE,
 )
 _SOMEBODYS = re.compile(
@@ -227,7 +252,10 @@ passwort contraseña
 """
 _EXACT = frozenset(_EXACT_WORDS.split())
 """What is another one where a letter is large instead of small."""
-_ONCE_WORDS = "appointment flight train deadline interview exam wedding surgery party departure arrival checkup"
+_ONCE_WORDS = (
+    "appointment flight train deadline interview exam wedding surgery party departure arrival "
+    "checkup"
+)
 _ONCE = frozenset(_ONCE_WORDS.split())
 """What is on one day, and at one time."""
 _SPELLINGS = {"favorite": "favourite", "colour": "color", "e-mail": "email"}
@@ -257,13 +285,20 @@ def _copula(text: str) -> Claim | None:
         if several or found["at"]:
             return None
         return Claim(subject, "value", "exact" if last in _EXACT else "value", value)
-    if verb == "is" and not found["at"] and last in _SINGLE and kind == "name" and not _ADJECTIVE.fullmatch(value):
+    if (
+        verb == "is"
+        and not found["at"]
+        and last in _SINGLE
+        and kind == "name"
+        and not _ADJECTIVE.fullmatch(value)
+    ):
         return Claim(subject, "name", "name", value)
     return None
 
 
 def _subject(text: str) -> tuple[str, bool]:
-    """The words of a subject, without whose it is where it is the person's own; and whether its name is meant."""
+    """The words of a subject, without whose it is where it is the person's own; and whether its
+    name is meant."""
     text = _OWN.sub("", text, 1) if _OWN.match(text) else text
     named = re.fullmatch(r"name of (.+)|(.+)'s name", text, re.IGNORECASE)
     if named is not None:

@@ -1,4 +1,5 @@
-"""Tidies what is known: a plan by a model, which is carried out whole or not at all. All of it is pure."""
+"""Tidies what is known: a plan by a model, which is carried out whole or not at all. All of it is
+pure."""
 
 from __future__ import annotations
 
@@ -85,12 +86,16 @@ class CleanupPlan(msgspec.Struct, frozen=True):
 
 def question(facts: Sequence[tuple[Stored, str]]) -> Aside:
     """What a model is asked of these facts, each with the day it was noted."""
-    lines = (f"{fact.id}. {day}{' (pinned)' if fact.pinned else ''} {indented(fact.text)}" for fact, day in facts)
+    lines = (
+        f"{fact.id}. {day}{' (pinned)' if fact.pinned else ''} {indented(fact.text)}"
+        for fact, day in facts
+    )
     return Aside(SYSTEM, "FACTS\n" + "\n".join(lines), SCHEMA, 4_000)
 
 
 def checked(text: str, facts: Sequence[Stored]) -> CleanupPlan:
-    """The plan of an answer. Raises MalformedReply with what is wrong with it: then nothing of it is done."""
+    """The plan of an answer. Raises MalformedReply with what is wrong with it: then nothing of it
+    is done."""
     plan = decoded(text, CleanupPlan)
     shown = {fact.id: fact for fact in facts}
     named = [*plan.keep, *(each.id for each in plan.delete)]
@@ -124,7 +129,9 @@ def _check_reason(each: Delete, plan: CleanupPlan, shown: dict[int, Stored]) -> 
     if each.by not in plan.keep:
         raise _wrong(f"it deletes fact {each.id} for another that does not stay")
     if each.why == "contradicted" and shown[each.by].at < shown[each.id].at:
-        raise _wrong(f"it takes the word of fact {each.by} over that of fact {each.id}, which is newer")
+        raise _wrong(
+            f"it takes the word of fact {each.by} over that of fact {each.id}, which is newer"
+        )
 
 
 def _wrong(what: str) -> MalformedReply:

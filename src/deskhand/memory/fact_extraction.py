@@ -1,4 +1,5 @@
-"""What a conversation has taught: the question to a model, and what may be believed of its answer. All pure."""
+"""What a conversation has taught: the question to a model, and what may be believed of its answer.
+All pure."""
 
 from __future__ import annotations
 
@@ -82,7 +83,8 @@ class TranscriptLine(msgspec.Struct, frozen=True):
 
 
 class LetGo(msgspec.Struct, frozen=True):
-    """What somebody had forgotten, and when. What was `held` no model is shown: nobody ever vouched for it."""
+    """What somebody had forgotten, and when. What was `held` no model is shown: nobody ever vouched
+    for it."""
 
     text: str
     at: float
@@ -103,7 +105,8 @@ class Stored(msgspec.Struct, frozen=True):
 
 
 class ExtractedFacts(msgspec.Struct, frozen=True):
-    """A fact that the model found in event `n`. `replaces` are ids of facts that were shown to it."""
+    """A fact that the model found in event `n`. `replaces` are ids of facts that were shown to
+    it."""
 
     text: str
     n: int
@@ -113,8 +116,8 @@ class ExtractedFacts(msgspec.Struct, frozen=True):
 
 
 class Harvest(msgspec.Struct, frozen=True):
-    """What came of one question. `label` is that of all that was read for it, `left` how many facts could not be
-    used. `again` was known before, and a person said it here once more."""
+    """What came of one question. `label` is that of all that was read for it, `left` how many facts
+    could not be used. `again` was known before, and a person said it here once more."""
 
     facts: tuple[ExtractedFacts, ...]
     label: Label
@@ -135,15 +138,21 @@ class Excerpt(msgspec.Struct, frozen=True):
 
 
 def excerpt(lines: Sequence[TranscriptLine], after: int, limit: int = READ_CHARS) -> Excerpt:
-    """The last `limit` characters of what was said after event `after`, and a little of what was before."""
+    """The last `limit` characters of what was said after event `after`, and a little of what was
+    before."""
     new = _last([line for line in lines if line.n > after], limit)
     first = new[0].n if new else after + 1
-    earlier = _last([line for line in lines if line.n <= after and line.n < first], EARLIER_CHARS) if new else ()
+    earlier = (
+        _last([line for line in lines if line.n <= after and line.n < first], EARLIER_CHARS)
+        if new
+        else ()
+    )
     return Excerpt(new, earlier)
 
 
 def _last(lines: Sequence[TranscriptLine], limit: int) -> tuple[TranscriptLine, ...]:
-    """The last of these lines, together no longer than this; of one that is too long only its end."""
+    """The last of these lines, together no longer than this; of one that is too long only its
+    end."""
     kept: list[TranscriptLine] = []
     for line in reversed(lines):
         if len(line.text) > limit:
@@ -158,7 +167,9 @@ def _last(lines: Sequence[TranscriptLine], limit: int) -> tuple[TranscriptLine, 
 def question(shown: Excerpt, known: Sequence[Stored] = (), gone: Sequence[LetGo] = ()) -> Aside:
     """What a model is asked of it."""
     pieces = [f"KNOWN\n{_list(known)}"] if known else []
-    over = [each for each in gone if not each.held and any(line.at <= each.at for line in shown.new)][:FORGOTTEN_SHOWN]
+    over = [
+        each for each in gone if not each.held and any(line.at <= each.at for line in shown.new)
+    ][:FORGOTTEN_SHOWN]
     if over:
         pieces.append("FORGOTTEN\n" + "\n".join(f"- {indented(each.text)}" for each in over))
     if shown.earlier:
@@ -168,7 +179,8 @@ def question(shown: Excerpt, known: Sequence[Stored] = (), gone: Sequence[LetGo]
 
 
 def transcript(lines: Sequence[TranscriptLine]) -> str:
-    """Each line under its number. What somebody said cannot look like a line of its own: it is set in."""
+    """Each line under its number. What somebody said cannot look like a line of its own: it is set
+    in."""
     return "\n".join(f"[{line.n}] {line.who}: {indented(line.text)}" for line in lines)
 
 
@@ -182,8 +194,8 @@ def indented(text: str) -> str:
 
 
 def let_go(text: str, at: float, gone: Iterable[LetGo]) -> bool:
-    """Whether a person has had this forgotten since it was said: in as many words, or in fewer or more of them. That it
-    is not so says something else."""
+    """Whether a person has had this forgotten since it was said: in as many words, or in fewer or
+    more of them. That it is not so says something else."""
     words = _stems(text)
     denied = _denied(text)
     old = [_stems(each.text) for each in gone if at <= each.at and _denied(each.text) == denied]
@@ -193,7 +205,11 @@ def let_go(text: str, at: float, gone: Iterable[LetGo]) -> bool:
 def not_anew(lines: Sequence[TranscriptLine], gone: Iterable[LetGo]) -> list[LetGo]:
     """What was forgotten, without that of which somebody has spoken here since."""
     said = [(line.at, _stems(line.text)) for line in lines if line.who != MODEL]
-    return [each for each in gone if not any(at > each.at and words & _stems(each.text) for at, words in said)]
+    return [
+        each
+        for each in gone
+        if not any(at > each.at and words & _stems(each.text) for at, words in said)
+    ]
 
 
 def _denied(text: str) -> bool:
@@ -211,10 +227,10 @@ def answered(
     told: Collection[str] = (),
     gone: Sequence[LetGo] = (),
 ) -> Harvest:
-    """What may be believed of the answer: facts from lines that were shown as new, which say something that is not
-    known, and is not `gone` again. `told` are texts that memory itself had put into this conversation. Nothing
-    untrusted takes the place of a fact, and nothing that is pinned is replaced. Raises MalformedReply where the answer
-    is none."""
+    """What may be believed of the answer: facts from lines that were shown as new, which say
+    something that is not known, and is not `gone` again. `told` are texts that memory itself had
+    put into this conversation. Nothing untrusted takes the place of a fact, and nothing that is
+    pinned is replaced. Raises MalformedReply where the answer is none."""
     label = shown.label
     untrusted = label.integrity == "untrusted"
     lines = {line.n: line.at for line in shown.new}
@@ -228,13 +244,22 @@ def answered(
     again = list[ExtractedFacts]()
     for item in items:
         fact = _fact(item)
-        if fact is None or fact.n not in lines or len(facts) == MOST_FACTS or let_go(fact.text, lines[fact.n], gone):
+        if (
+            fact is None
+            or fact.n not in lines
+            or len(facts) == MOST_FACTS
+            or let_go(fact.text, lines[fact.n], gone)
+        ):
             continue
         if bare(fact.text) in seen:
             again += [fact] if fact.n in people and len(again) < MOST_FACTS else []
             continue
         seen.add(bare(fact.text))
-        replaces = () if untrusted else tuple(dict.fromkeys(id_ for id_ in fact.replaces if id_ in replaceable))
+        replaces = (
+            ()
+            if untrusted
+            else tuple(dict.fromkeys(id_ for id_ in fact.replaces if id_ in replaceable))
+        )
         facts.append(msgspec.structs.replace(fact, replaces=replaces))
     return Harvest(tuple(facts), label, len(items) - len(facts), tuple(again))
 
@@ -252,7 +277,8 @@ def _fact(item: Any) -> ExtractedFacts | None:
 
 
 def decoded(text: str, kind: type[V]) -> V:
-    """The JSON in an answer, also where a model has put words or a fence around it. Raises MalformedReply."""
+    """The JSON in an answer, also where a model has put words or a fence around it. Raises
+    MalformedReply."""
     if len(text) > ANSWER_CHARS:
         raise MalformedReply(f"the model's answer is too long: {len(text):,} characters")
     start = text.find("{")
@@ -262,7 +288,9 @@ def decoded(text: str, kind: type[V]) -> V:
     try:
         return msgspec.json.decode(text[start : end + 1], type=kind)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise MalformedReply(f"the model's answer is no JSON of the wanted form: {str(error)[:200]}") from error
+        raise MalformedReply(
+            f"the model's answer is no JSON of the wanted form: {str(error)[:200]}"
+        ) from error
 
 
 def one_line(text: str) -> str:

@@ -1,4 +1,5 @@
-"""A fact: what is known, whose it is, where it comes from, and since when. Never rewritten, only closed."""
+"""A fact: what is known, whose it is, where it comes from, and since when. Never rewritten, only
+closed."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ _label = msgspec.json.Decoder(Label).decode
 
 
 class Keeping(msgspec.Struct, frozen=True):
-    """How much is kept: so many facts of each owner (of a person, of an agent, of all), and candidates for so long."""
+    """How much is kept: so many facts of each owner (of a person, of an agent, of all), and
+    candidates for so long."""
 
     most: int = 10_000
     candidate_days: float = 14.0
@@ -37,10 +39,11 @@ KEEPING = Keeping()
 
 
 class NewFact(msgspec.Struct, frozen=True):
-    """A fact that is to be written. `owner` is the person or the agent whose it is, '' where it is global. `key` names
-    this writing for ever: what has been written under it is not written again. `session` and `n` are the event that it
-    comes from. `held`: it is told nobody before a person said yes. `replaces` are the ids of facts of the same owner
-    that it comes in place of: they are closed with it, or, where it is held, once it is promoted."""
+    """A fact that is to be written. `owner` is the person or the agent whose it is, '' where it is
+    global. `key` names this writing for ever: what has been written under it is not written again.
+    `session` and `n` are the event that it comes from. `held`: it is told nobody before a person
+    said yes. `replaces` are the ids of facts of the same owner that it comes in place of: they are
+    closed with it, or, where it is held, once it is promoted."""
 
     text: str
     scope: Scope
@@ -58,8 +61,9 @@ class NewFact(msgspec.Struct, frozen=True):
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True):
-    """A fact as it is kept. Times are seconds since the epoch; `valid_to` is None while it holds. `closed_why` is
-    superseded, forgotten, expired, or what closed it said; `superseded_by` is the id of what came in its place."""
+    """A fact as it is kept. Times are seconds since the epoch; `valid_to` is None while it holds.
+    `closed_why` is superseded, forgotten, expired, or what closed it said; `superseded_by` is the
+    id of what came in its place."""
 
     id: int
     key: str
@@ -85,16 +89,17 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FactHit(msgspec.Struct, frozen=True):
-    """A fact that answers a search. `relevance` is between 0 and 1: how near its meaning is, or 1 where only words were
-    compared."""
+    """A fact that answers a search. `relevance` is between 0 and 1: how near its meaning is, or 1
+    where only words were compared."""
 
     fact: Fact
     relevance: float
 
 
 class Viewer(msgspec.Struct, frozen=True):
-    """Who looks. `private`: nobody but `person` takes part, so that facts of theirs may be told. `audience` are the
-    names by which the readers of a label mean them. `held`: also what waits for a person's yes."""
+    """Who looks. `private`: nobody but `person` takes part, so that facts of theirs may be told.
+    `audience` are the names by which the readers of a label mean them. `held`: also what waits for
+    a person's yes."""
 
     person: str
     agent: str
@@ -126,12 +131,25 @@ def everything() -> Viewer:
 
 
 def added(fact: NewFact, at: float, keeping: Keeping = KEEPING) -> tuple[Change, ...]:
-    """The rows that write a fact, once by its key, and close what it replaces. Where its owner has as many as are kept,
-    and it replaces none, nothing is written. To be committed together."""
-    expires = at + keeping.candidate_days * DAY_S if fact.retention == "candidate" and not fact.pinned else None
+    """The rows that write a fact, once by its key, and close what it replaces. Where its owner has
+    as many as are kept, and it replaces none, nothing is written. To be committed together."""
+    expires = (
+        at + keeping.candidate_days * DAY_S
+        if fact.retention == "candidate" and not fact.pinned
+        else None
+    )
     owner = "" if fact.scope == "global" else fact.owner
     text = fitted(fact.text)
-    what = (fact.key, text, fact.scope, owner, fact.session, fact.n, fact.writer, _encode(fact.label))
+    what = (
+        fact.key,
+        text,
+        fact.scope,
+        owner,
+        fact.session,
+        fact.n,
+        fact.writer,
+        _encode(fact.label),
+    )
     how = (min(max(fact.confidence, 0.0), 1.0), fact.retention, int(fact.pinned), int(fact.held))
     rest = (_ids(fact.replaces), at, expires, int(bool(fact.replaces)), keeping.most)
     if not text:
@@ -141,8 +159,8 @@ def added(fact: NewFact, at: float, keeping: Keeping = KEEPING) -> tuple[Change,
 
 
 def closed(id_: int, at: float, why: str, by: int | None = None) -> Change:
-    """It holds no longer, since `by` (an id) says better what it said. It stays in the history, and can be opened
-    again."""
+    """It holds no longer, since `by` (an id) says better what it said. It stays in the history, and
+    can be opened again."""
     return Change("fact_close", (id_, at, why, by))
 
 
@@ -157,8 +175,8 @@ def taken_back(id_: int, at: float) -> tuple[Change, ...]:
 
 
 def put_back(fact: Fact, at: float) -> tuple[Change, ...]:
-    """Take back the last thing that happened to a fact: that it was written, that another came in its place, or that it
-    was closed."""
+    """Take back the last thing that happened to a fact: that it was written, that another came in
+    its place, or that it was closed."""
     if fact.valid_to is None:
         return taken_back(fact.id, at)
     return reopened(fact.id) if fact.superseded_by is None else taken_back(fact.superseded_by, at)
@@ -173,17 +191,21 @@ class Some(msgspec.Struct, frozen=True):
 
 
 def as_it_was(then: float, now: float, some: Some) -> tuple[Change, ...]:
-    """Put these facts back to how they were `then`: what held holds again, and what was written since is taken back.
-    What had its time is over all the same. Of a writer also what its facts had come in place of."""
+    """Put these facts back to how they were `then`: what held holds again, and what was written
+    since is taken back. What had its time is over all the same. Of a writer also what its facts had
+    come in place of."""
     choice = (then, some.scope, some.owner, some.writer)
     return (Change("fact_since_open", choice), Change("fact_since_close", (*choice, now)))
 
 
 def promoted(fact: Fact, at: float) -> tuple[Change, ...]:
-    """A person has seen what was held, or is only a candidate, and stands for it: it is told from now on, and what it
-    replaces is closed."""
+    """A person has seen what was held, or is only a candidate, and stands for it: it is told from
+    now on, and what it replaces is closed."""
     label = vouched(fact.label)
-    return (Change("fact_promote", (fact.id, _encode(label))), Change("fact_supersede_by", (fact.id, at)))
+    return (
+        Change("fact_promote", (fact.id, _encode(label))),
+        Change("fact_supersede_by", (fact.id, at)),
+    )
 
 
 def kept(id_: int) -> Change:
@@ -192,7 +214,8 @@ def kept(id_: int) -> Change:
 
 
 def vouched(label: Label) -> Label:
-    """The label of what a person has seen and allowed: no longer untrusted, and for the same readers."""
+    """The label of what a person has seen and allowed: no longer untrusted, and for the same
+    readers."""
     return replace(label, integrity="tool_local") if label.integrity == "untrusted" else label
 
 
@@ -207,14 +230,15 @@ def erased(id_: int) -> tuple[Change, ...]:
 
 
 def also(id_: int, session: str, n: int) -> Change:
-    """What it says was also said in this event: it stays when the conversation that it comes from is erased."""
+    """What it says was also said in this event: it stays when the conversation that it comes from
+    is erased."""
     return Change("fact_also", (id_, session, n))
 
 
 def unsaid(session: str, person: str = "") -> tuple[Change, ...]:
-    """For a conversation that is erased: what was made of it alone is gone with its history, also from the bytes of the
-    database, and so is what was noted about it. What was said elsewhere too, or put together with what was, stays.
-    With a `person` only facts of theirs go."""
+    """For a conversation that is erased: what was made of it alone is gone with its history, also
+    from the bytes of the database, and so is what was noted about it. What was said elsewhere too,
+    or put together with what was, stays. With a `person` only facts of theirs go."""
     return (
         Change("fact_sources_forget", (session,)),
         Change("fact_source_instead", (session,)),

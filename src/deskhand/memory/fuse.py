@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 K = 60
-"""As in "Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning Methods", SIGIR 2009."""
+"""As in "Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning Methods", SIGIR
+2009."""
 WORDS_WEIGHT = 0.5
 
 
@@ -19,8 +20,9 @@ class Ranked(msgspec.Struct, frozen=True):
 
 
 def fused(orders: Iterable[Ranked]) -> list[tuple[int, float]]:
-    """(id, relevance), the best first. A place in an order counts as much as what stands there is relevant: a model
-    that finds nothing near says little, and does not outvote one that does. Relevance is then the highest of all."""
+    """(id, relevance), the best first. A place in an order counts as much as what stands there is
+    relevant: a model that finds nothing near says little, and does not outvote one that does.
+    Relevance is then the highest of all."""
     worth, relevance = dict[int, float](), dict[int, float]()
     for order in orders:
         for rank, (id_, relevant) in enumerate(order.hits, 1):

@@ -1,7 +1,8 @@
 """Vectors in memory, to be compared with one. Needs numpy.
 
-Small ones are compared as they are. Of many the sign of each number is kept as a bit: those whose bits are nearest are
-looked at again as they are, from memory, or beyond KEPT from whoever keeps them.
+Small ones are compared as they are. Of many the sign of each number is kept as a bit: those whose
+bits are nearest are looked at again as they are, from memory, or beyond KEPT from whoever keeps
+them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ Fetch = Callable[[Ids], Halves]
 """Gives the vectors of these ids, in their order; zeros for one that is gone."""
 
 EXACT = 1 << 21
-"""Up to so many numbers are compared one by one; reading more takes longer than bits and a second look."""
+"""Up to so many numbers are compared one by one; reading more takes longer than bits and a second
+look."""
 KEPT = 20_000_000
 """Up to so many numbers stay in memory as they are: 50,000 vectors of a small model."""
 CHUNK = 65_536
@@ -107,7 +109,8 @@ class VectorPartition:
         return places
 
     def _begin_bits(self, size: int) -> None:
-        """Bits for all. What all vectors have in common says nothing about any: it is taken off before."""
+        """Bits for all. What all vectors have in common says nothing about any: it is taken off
+        before."""
         rows = self._rows_whole()[:size]
         self._mean = rows[:: max(1, size // 1_000)].mean(axis=0)
         self._bits = np.zeros((self._words, len(self._ids)), np.uint64)
@@ -143,14 +146,16 @@ class VectorPartition:
 
 
 def _cosines(rows: Floats, asked: Floats) -> Floats:
-    """In this thread alone: a product of matrices takes all cores, and waits for each where they are busy."""
+    """In this thread alone: a product of matrices takes all cores, and waits for each where they
+    are busy."""
     found: Floats = np.vecdot(rows, asked)
     return found
 
 
 class Index:
-    """The vectors of one model, on a shelf for each key and length: whoever may see some keys is never shown another's,
-    and vectors of another length, which a model of the same name made before, are compared with none."""
+    """The vectors of one model, on a shelf for each key and length: whoever may see some keys is
+    never shown another's, and vectors of another length, which a model of the same name made
+    before, are compared with none."""
 
     def __init__(self) -> None:
         self.shelves: dict[tuple[tuple[str, str, bool], int], VectorPartition] = {}

@@ -1,4 +1,5 @@
-"""Finds facts by what they mean: keeps the vectors of each model in memory, and makes those that are missing."""
+"""Finds facts by what they mean: keeps the vectors of each model in memory, and makes those that
+are missing."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ PATIENCE_S = 3.0
 """So long a search waits for a model; then it goes on without."""
 REST_S = 30.0
 TOO_SLOW = 2
-"""A model that was so often too slow in a row is not waited for, for so long: else every message would wait."""
+"""A model that was so often too slow in a row is not waited for, for so long: else every message
+would wait."""
 LAST = (1 << 62) - 1
 Near = list[tuple[int, float, float]]
 Owners = Sequence[tuple[str, str]] | None
@@ -46,11 +48,13 @@ class Meanings:
 
     @property
     def anew(self) -> bool:
-        """Whether a model makes other vectors than those that there are: all of them are to be made anew."""
+        """Whether a model makes other vectors than those that there are: all of them are to be made
+        anew."""
         return any(side.anew for side in self._sides)
 
     async def near(self, text: str, owners: Owners, held: bool, top_k: int) -> list[Near]:
-        """An order for each model: (id, relevance, cosine). One that fails or is slow has nothing to say."""
+        """An order for each model: (id, relevance, cosine). One that fails or is slow has nothing
+        to say."""
         orders: list[Near] = [[] for _ in self._sides]
 
         async def ask(place: int, side: _Side) -> None:
@@ -66,8 +70,9 @@ class Meanings:
         return orders
 
     async def embed(self) -> int:
-        """Bring the index up to date, and make a batch of the vectors that are missing, for each model. Returns of how
-        many facts it has seen to; 0: there are none. Raises ModelError, StoreError."""
+        """Bring the index up to date, and make a batch of the vectors that are missing, for each
+        model. Returns of how many facts it has seen to; 0: there are none. Raises ModelError,
+        StoreError."""
         made = 0
         for side in self._sides:
             await side.renew()
@@ -82,14 +87,18 @@ class Meanings:
             refused: list[tuple[tuple[int, str], ModelError]] = [(rows[0], error)]
             if len(rows) > 1:
                 refused = await self._each(side, rows)
-                if len(refused) == len(rows):  # then it is no text of them, but the model: it is asked again later
+                if len(refused) == len(
+                    rows
+                ):  # then it is no text of them, but the model: it is asked again later
                     raise
             for (id_, _), why in refused:
                 log.warning("memory #%s is found by words alone: %s", id_, why)
         side.done([id_ for id_, _ in rows])
         return len(rows)
 
-    async def _each(self, side: _Side, rows: list[tuple[int, str]]) -> list[tuple[tuple[int, str], ModelError]]:
+    async def _each(
+        self, side: _Side, rows: list[tuple[int, str]]
+    ) -> list[tuple[tuple[int, str], ModelError]]:
         """One by one. Returns those that the model does not take."""
         refused = list[tuple[tuple[int, str], ModelError]]()
         for row in rows:
@@ -130,18 +139,24 @@ class _Side:
         """A search has waited for it."""
         self._in_vain = self._in_vain + 1 if in_vain else 0
         if self._in_vain >= TOO_SLOW:
-            log.warning("%s is too slow: memory is searched without it for %.0f s", self.embedder.name, REST_S)
+            log.warning(
+                "%s is too slow: memory is searched without it for %.0f s",
+                self.embedder.name,
+                REST_S,
+            )
             self.rests_until = anyio.current_time() + REST_S
             self._in_vain = TOO_SLOW - 1
 
     def measure(self, vectors: Vectors) -> None:
-        """What the model makes now. Where it made them in another length before, under the same name, those are made
-        anew; until then they stay where they are."""
+        """What the model makes now. Where it made them in another length before, under the same
+        name, those are made anew; until then they stay where they are."""
         size = 2 * vectors.shape[1]
         if size != self._bytes:
             self._bytes = size
             if any(2 * dimensions != size for _, dimensions in self._index.shelves):
-                log.warning("%s makes other vectors than before: all are made anew", self.embedder.name)
+                log.warning(
+                    "%s makes other vectors than before: all are made anew", self.embedder.name
+                )
                 self.anew = True
 
     async def near(self, text: str, owners: Owners, held: bool, top_k: int) -> Near:
@@ -155,14 +170,24 @@ class _Side:
             self._complained = True
             return []
         self._complained = False
-        keys = None if owners is None else [(*owner, on) for owner in owners for on in (False, True)[: 1 + held]]
+        keys = (
+            None
+            if owners is None
+            else [(*owner, on) for owner in owners for on in (False, True)[: 1 + held]]
+        )
         async with self._one:
             found = await anyio.to_thread.run_sync(self._search, asked[0], keys, top_k)
         self.measure(asked)
         floor = self.embedder.floor
-        return [(id_, min((near - floor) / (1 - floor), 1.0), near) for id_, near in found if near > floor]
+        return [
+            (id_, min((near - floor) / (1 - floor), 1.0), near)
+            for id_, near in found
+            if near > floor
+        ]
 
-    def _search(self, asked: Floats, keys: list[tuple[str, str, bool]] | None, top_k: int) -> list[tuple[int, float]]:
+    def _search(
+        self, asked: Floats, keys: list[tuple[str, str, bool]] | None, top_k: int
+    ) -> list[tuple[int, float]]:
         self._renew(pages=1)
         return self._index.nearest(asked, keys, top_k, self._fetch)
 
@@ -174,7 +199,8 @@ class _Side:
                 behind = await anyio.to_thread.run_sync(self._renew, 1)
 
     def _renew(self, pages: int) -> bool:
-        """Take in what has changed since the last time, and read no more than that. Whether there may be more."""
+        """Take in what has changed since the last time, and read no more than that. Whether there
+        may be more."""
         if self._seq < 0:
             self._load()
         for _ in range(pages):
@@ -186,13 +212,17 @@ class _Side:
                 return True
             ids = [row[1] for row in rows]
             self._index.drop(np.array(ids, np.int64))
-            self._put(self._read("vector_state", (self.embedder.name, msgspec.json.encode(ids).decode())))
+            self._put(
+                self._read("vector_state", (self.embedder.name, msgspec.json.encode(ids).decode()))
+            )
             self._seq = rows[-1][0]
         return True
 
     def _lost(self, first: int) -> bool:
         """Whether changes between the last that was taken in and this one are no longer kept."""
-        return first > self._seq + 1 and int(self._read("fact_changes_from", ())[0][0]) > self._seq + 1
+        return (
+            first > self._seq + 1 and int(self._read("fact_changes_from", ())[0][0]) > self._seq + 1
+        )
 
     def _load(self) -> None:
         index = Index()
@@ -209,15 +239,22 @@ class _Side:
         for id_, scope, owner, held, vector in rows:
             shelves.setdefault(((scope, owner, bool(held)), len(vector)), []).append((id_, vector))
         for (key, size), found in shelves.items():
-            vectors = np.frombuffer(b"".join(vector for _, vector in found), np.float16).reshape(-1, size // 2)
+            vectors = np.frombuffer(b"".join(vector for _, vector in found), np.float16).reshape(
+                -1, size // 2
+            )
             self._index.put(key, np.array([id_ for id_, _ in found], np.int64), vectors)
 
     def _fetch(self, ids: Ids) -> Halves:
-        rows = self._read("vector_fetch", (self.embedder.name, msgspec.json.encode(ids.tolist()).decode()))
+        rows = self._read(
+            "vector_fetch", (self.embedder.name, msgspec.json.encode(ids.tolist()).decode())
+        )
         found = dict(rows)
         size = max(map(len, found.values()), default=0)
         nothing = bytes(size)
-        whole = b"".join(vector if len(vector := found.get(id_, nothing)) == size else nothing for id_ in ids.tolist())
+        whole = b"".join(
+            vector if len(vector := found.get(id_, nothing)) == size else nothing
+            for id_ in ids.tolist()
+        )
         return np.frombuffer(whole, np.float16).reshape(len(ids), -1)
 
     # What it has still to make: all that there is, once, and from then on what changes.
@@ -243,7 +280,9 @@ class _Side:
             if not changed:
                 return []
             ids = [row[1] for row in changed]
-            rows = self._read("vector_missing_of", (name, msgspec.json.encode(ids).decode(), self._bytes))
+            rows = self._read(
+                "vector_missing_of", (name, msgspec.json.encode(ids).decode(), self._bytes)
+            )
             self._later = [id_ for id_, _ in rows]
             self._made_seq = changed[-1][0]
         page = msgspec.json.encode(self._later[:BATCH]).decode()

@@ -1,8 +1,10 @@
-"""Files that show facts, and that people and agents write in: what was written comes back, and nothing of it is lost.
+"""Files that show facts, and that people and agents write in: what was written comes back, and
+nothing of it is lost.
 
-What facts say stands between two marks; all else in the file is somebody's own. Both are compared with what was there
-when the file was last looked at (`Base`), so that a line that went was taken out by somebody, and one that came was
-written by somebody. Pure: text and rows in, text and rows out.
+What facts say stands between two marks; all else in the file is somebody's own. Both are compared
+with what was there when the file was last looked at (`Base`), so that a line that went was taken
+out by somebody, and one that came was written by somebody. Pure: text and rows in, text and rows
+out.
 """
 
 from __future__ import annotations
@@ -20,15 +22,15 @@ MOST_ENTRIES = 500
 ALIKE = 0.6
 COMPARED = 300
 MOST_PAIRS = 2_500
-"""How alike two entries are of which one is an edit of the other, in their first characters. Where somebody has written
-a file anew, that is not asked."""
+"""How alike two entries are of which one is an edit of the other, in their first characters. Where
+somebody has written a file anew, that is not asked."""
 SHOWN_BYTES = 4_096
 """No fact is put into the marked part beyond this size. What somebody wrote there may be longer."""
 
 
 class MemoryEntry(msgspec.Struct, frozen=True):
-    """Something that a file says, and the key of the fact that says it too. `own`: somebody wrote it there, not we.
-    `held`: it was read while nobody had vouched for the file."""
+    """Something that a file says, and the key of the fact that says it too. `own`: somebody wrote
+    it there, not we. `held`: it was read while nobody had vouched for the file."""
 
     key: str
     text: str
@@ -45,8 +47,8 @@ class Base(msgspec.Struct, frozen=True):
 
 
 class New(msgspec.Struct, frozen=True):
-    """A fact that somebody wrote into the file. `replaces` is the key of the one that they changed, or ''. `ours`: it
-    stands in the marked part. `key` is new in this file."""
+    """A fact that somebody wrote into the file. `replaces` is the key of the one that they changed,
+    or ''. `ours`: it stands in the marked part. `key` is new in this file."""
 
     key: str
     text: str
@@ -55,8 +57,8 @@ class New(msgspec.Struct, frozen=True):
 
 
 class Merge(msgspec.Struct, frozen=True):
-    """What is to be done: the file's `text` (None: leave it as it is), facts to add, keys of facts to close, and what
-    the file says then. `left`: so many entries were too many."""
+    """What is to be done: the file's `text` (None: leave it as it is), facts to add, keys of facts
+    to close, and what the file says then. `left`: so many entries were too many."""
 
     text: str | None
     base: Base
@@ -66,11 +68,17 @@ class Merge(msgspec.Struct, frozen=True):
 
 
 def merge(
-    sheet: Sheet, text: str, base: Base, facts: Mapping[str, ShownFacts], open_: Collection[str], trusted: bool = True
+    sheet: Sheet,
+    text: str,
+    base: Base,
+    facts: Mapping[str, ShownFacts],
+    open_: Collection[str],
+    trusted: bool = True,
 ) -> Merge:
-    """Bring a file and its facts together. `facts` are those that its marked part is to show, in order; `open_` the
-    keys of all of its facts that still hold, of a log those that have not been erased. Of a file that is not `trusted`
-    only what is new in it is taken, to be held: nothing is closed, replaced or written."""
+    """Bring a file and its facts together. `facts` are those that its marked part is to show, in
+    order; `open_` the keys of all of its facts that still hold, of a log those that have not been
+    erased. Of a file that is not `trusted` only what is new in it is taken, to be held: nothing is
+    closed, replaced or written."""
     parts = parted(sheet, text)
     chunks = [*parts.head, *parts.body, *parts.tail]
     gone = _matched(base, chunks, trusted)
@@ -82,14 +90,23 @@ def merge(
         return _held(base, fresh, left)
     new = _new(base, fresh, gone)
     replaced = {each.replaces for each in new}
-    lost = [*(gone[True] if parts.marked else ()), *gone[False]]  # who takes out the marks takes back no fact
-    closed = tuple(each.key for each in lost if each.key in open_ and each.key not in replaced and not each.held)
+    lost = [
+        *(gone[True] if parts.marked else ()),
+        *gone[False],
+    ]  # who takes out the marks takes back no fact
+    closed = tuple(
+        each.key
+        for each in lost
+        if each.key in open_ and each.key not in replaced and not each.held
+    )
     over = {each.key for each in base.ours if each.key not in open_ and not each.own}
     body = [chunk for chunk in parts.body if chunk.key not in over]
     standing = {chunk.key for chunk in chunks} | replaced | {each.key for each in lost}
     wanted = {key: facts[key] for key in _fitting(facts, standing, body)}
     text_now = _text(sheet, parts, body, wanted)
-    if text_now is None:  # it would be read as something else, behind the beginning of a comment, say
+    if (
+        text_now is None
+    ):  # it would be read as something else, behind the beginning of a comment, say
         wanted = {}
         text_now = _text(sheet, parts, body, {})
     if text_now is None:
@@ -97,7 +114,10 @@ def merge(
         text_now = text
     rendered = {each.key for each in base.ours if not each.own} - replaced
     now = Base(
-        (*_entries(body, rendered), *(MemoryEntry(key, shown.text, own=False) for key, shown in wanted.items())),
+        (
+            *_entries(body, rendered),
+            *(MemoryEntry(key, shown.text, own=False) for key, shown in wanted.items()),
+        ),
         _entries([*parts.head, *parts.tail]),
         base.version + 1,
     )
@@ -107,10 +127,16 @@ def merge(
 
 
 def _entries(chunks: Iterable[Chunk], rendered: Collection[str] = ()) -> tuple[MemoryEntry, ...]:
-    return tuple(MemoryEntry(chunk.key, chunk.text, chunk.key not in rendered) for chunk in chunks if chunk.key)
+    return tuple(
+        MemoryEntry(chunk.key, chunk.text, chunk.key not in rendered)
+        for chunk in chunks
+        if chunk.key
+    )
 
 
-def _text(sheet: Sheet, parts: MemorySheetParts, body: Sequence[Chunk], wanted: Mapping[str, ShownFacts]) -> str | None:
+def _text(
+    sheet: Sheet, parts: MemorySheetParts, body: Sequence[Chunk], wanted: Mapping[str, ShownFacts]
+) -> str | None:
     """The file with this in its marked part; None where that would not be read from it again."""
     text = written(sheet, parts, body, [each.raw for each in wanted.values()])
     said = [(chunk.ours, chunk.text) for chunk in (*parts.head, *body) if chunk.text]
@@ -120,18 +146,29 @@ def _text(sheet: Sheet, parts: MemorySheetParts, body: Sequence[Chunk], wanted: 
 
 
 def _matched(base: Base, chunks: Sequence[Chunk], trusted: bool) -> dict[bool, list[MemoryEntry]]:
-    """Give every entry that was there before its key, wherever it stands now. Returns what is there no more: of the
-    marked part (True), and of the rest. What was held is new again, once somebody vouches for the file."""
-    left = {True: list(base.ours), False: [each for each in base.theirs if not (each.held and trusted)]}
+    """Give every entry that was there before its key, wherever it stands now. Returns what is there
+    no more: of the marked part (True), and of the rest. What was held is new again, once somebody
+    vouches for the file."""
+    left = {
+        True: list(base.ours),
+        False: [each for each in base.theirs if not (each.held and trusted)],
+    }
     for same_place in (True, False):
         for place in (True, False):
             keys: dict[str, list[MemoryEntry]] = defaultdict(list)
             for each in reversed(left[place]):
                 keys[each.text].append(each)
             for chunk in chunks:
-                if chunk.text and not chunk.key and (chunk.ours == place) == same_place and keys.get(chunk.text):
+                if (
+                    chunk.text
+                    and not chunk.key
+                    and (chunk.ours == place) == same_place
+                    and keys.get(chunk.text)
+                ):
                     chunk.key = keys[chunk.text].pop().key
-            left[place] = [each for each in left[place] if any(each is other for other in keys[each.text])]
+            left[place] = [
+                each for each in left[place] if any(each is other for other in keys[each.text])
+            ]
     return left
 
 
@@ -152,15 +189,22 @@ def _held(base: Base, fresh: Sequence[Chunk], left: int) -> Merge:
     return Merge(None, Base(base.ours, (*base.theirs, *held), base.version + 1), new, (), left)
 
 
-def _new(base: Base, fresh: Sequence[Chunk], gone: Mapping[bool, Sequence[MemoryEntry]]) -> list[New]:
-    """What somebody wrote: what is most like something that went from the same part is an edit of that."""
+def _new(
+    base: Base, fresh: Sequence[Chunk], gone: Mapping[bool, Sequence[MemoryEntry]]
+) -> list[New]:
+    """What somebody wrote: what is most like something that went from the same part is an edit of
+    that."""
     before = {place: list(entries) for place, entries in gone.items()}
     held = {each.text: each for each in base.theirs if each.held}
     found: list[New] = []
     for at, chunk in enumerate(fresh):
         others = before[chunk.ours]
         near = held.pop(chunk.text, None)
-        if near is None and len(fresh) * len(others) <= MOST_PAIRS and (near := _nearest(chunk.text, others)):
+        if (
+            near is None
+            and len(fresh) * len(others) <= MOST_PAIRS
+            and (near := _nearest(chunk.text, others))
+        ):
             others.remove(near)
         chunk.key = f"{base.version + 1}:{at}"
         found.append(New(chunk.key, chunk.text, near.key if near else "", chunk.ours))
@@ -172,13 +216,19 @@ def _nearest(text: str, others: Sequence[MemoryEntry]) -> MemoryEntry | None:
     worth = ALIKE
     for each in others:
         matcher = SequenceMatcher(None, each.text[:COMPARED], text[:COMPARED], autojunk=False)
-        if matcher.real_quick_ratio() >= worth and matcher.quick_ratio() >= worth and matcher.ratio() >= worth:
+        if (
+            matcher.real_quick_ratio() >= worth
+            and matcher.quick_ratio() >= worth
+            and matcher.ratio() >= worth
+        ):
             best = each
             worth = matcher.ratio()
     return best
 
 
-def _fitting(facts: Mapping[str, ShownFacts], standing: Collection[str], body: Sequence[Chunk]) -> list[str]:
+def _fitting(
+    facts: Mapping[str, ShownFacts], standing: Collection[str], body: Sequence[Chunk]
+) -> list[str]:
     """The facts that come into the marked part: as many as there is room for, the first ones."""
     room = SHOWN_BYTES - sum(len(chunk.raw.encode()) for chunk in body)
     wanted: list[str] = []

@@ -1,4 +1,5 @@
-"""What of the notes of past days is worth knowing always: the question to a model, and what may be believed. Pure."""
+"""What of the notes of past days is worth knowing always: the question to a model, and what may be
+believed. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +31,10 @@ SCHEMA: dict[str, Any] = {
             "maxItems": MOST_KEPT,
             "items": {
                 "type": "object",
-                "properties": {"id": {"type": "integer"}, "text": {"type": "string", "maxLength": FACT_CHARS}},
+                "properties": {
+                    "id": {"type": "integer"},
+                    "text": {"type": "string", "maxLength": FACT_CHARS},
+                },
                 "required": ["id", "text"],
             },
         }
@@ -50,12 +54,15 @@ def question(notes: Sequence[Stored], always: Sequence[str]) -> Aside:
     """What a model is asked of these notes."""
     known = "\n".join(f"- {indented(each)}" for each in always) or "(nothing yet)"
     return Aside(
-        SYSTEM, f"ALWAYS\n{known}\n\nNOTES\n" + "\n".join(f"{n.id}. {indented(n.text)}" for n in notes), SCHEMA
+        SYSTEM,
+        f"ALWAYS\n{known}\n\nNOTES\n" + "\n".join(f"{n.id}. {indented(n.text)}" for n in notes),
+        SCHEMA,
     )
 
 
 def answered(text: str, notes: Sequence[Stored], always: Sequence[str]) -> tuple[KeptDays, ...]:
-    """Those of the answer that are notes which were shown, say something new, and fit in. Raises MalformedReply."""
+    """Those of the answer that are notes which were shown, say something new, and fit in. Raises
+    MalformedReply."""
     items = decoded(text, dict[str, Any]).get("keep")
     if not isinstance(items, list):
         raise MalformedReply("the model's answer has no list `keep`")
@@ -70,7 +77,12 @@ def answered(text: str, notes: Sequence[Stored], always: Sequence[str]) -> tuple
             continue
         one = msgspec.structs.replace(one, text=one_line(one.text))
         size = len(one.text.encode()) + 3
-        if one.id not in shown or not bare(one.text) or bare(one.text) in seen or len(one.text) > FACT_CHARS:
+        if (
+            one.id not in shown
+            or not bare(one.text)
+            or bare(one.text) in seen
+            or len(one.text) > FACT_CHARS
+        ):
             continue
         if size <= room and len(kept) < MOST_KEPT:
             kept.append(one)

@@ -1,4 +1,5 @@
-"""How facts stand in a file, and what a file says: Markdown in pieces, which put together are the very same file."""
+"""How facts stand in a file, and what a file says: Markdown in pieces, which put together are the
+very same file."""
 
 from __future__ import annotations
 
@@ -21,16 +22,19 @@ _HEADING = re.compile(r"(#{1,6})(?=[ \t]|#*$)(.*)")
 _FENCE = re.compile(r"[ \t]*(```|~~~)")
 _SOURCE = re.compile(r"\*Source: .*\*$")
 _WORD = re.compile(r"\w")
-_LEARNING = re.compile(r"(?=[^\n]*\Z)\[(?P<category>[^\]]*)\] Mistake: (?P<mistake>.*?) Correction: (?P<correction>.*)")
+_LEARNING = re.compile(
+    r"(?=[^\n]*\Z)\[(?P<category>[^\]]*)\] Mistake: (?P<mistake>.*?) Correction: (?P<correction>.*)"
+)
 _BOLD = re.compile(r"\*\*(?P<name>Mistake|Correction):?\*\*:?\s*(?P<text>.*)")
 
 Form = Literal["lines", "topics", "learnings"]
 
 
 class Sheet(msgspec.Struct, frozen=True):
-    """A file that shows facts. `path` is relative to the workspace. `section` is what its marked part is called (''
-    where it has none), `note` says beside the mark what it is. `subject` goes before all that its entries say. `log`:
-    what was shown stays there, also when the fact is over."""
+    """A file that shows facts. `path` is relative to the workspace. `section` is what its marked
+    part is called ('' where it has none), `note` says beside the mark what it is. `subject` goes
+    before all that its entries say. `log`: what was shown stays there, also when the fact is
+    over."""
 
     path: str
     section: str = ""
@@ -49,8 +53,8 @@ class ShownFacts(msgspec.Struct, frozen=True):
 
 
 class Chunk(msgspec.Struct):
-    """Some lines of a file as they are, and what they say ('' for nothing that could be a fact). `ours`: they stand in
-    the marked part. `key` is that of the fact that says the same."""
+    """Some lines of a file as they are, and what they say ('' for nothing that could be a fact).
+    `ours`: they stand in the marked part. `key` is that of the fact that says the same."""
 
     raw: str
     text: str = ""
@@ -59,8 +63,8 @@ class Chunk(msgspec.Struct):
 
 
 class MemorySheetParts(msgspec.Struct, frozen=True):
-    """A file: what stands before the marked part, in it, and behind it. Not `marked`: it has none, and all is `head`.
-    `begin` and `end` are the marks as they stand there."""
+    """A file: what stands before the marked part, in it, and behind it. Not `marked`: it has none,
+    and all is `head`. `begin` and `end` are the marks as they stand there."""
 
     head: tuple[Chunk, ...]
     body: tuple[Chunk, ...] = ()
@@ -92,8 +96,11 @@ def parted(sheet: Sheet, text: str) -> MemorySheetParts:
     return MemorySheetParts(tuple(lines(text, sheet, True)))
 
 
-def written(sheet: Sheet, parts: MemorySheetParts, body: Sequence[Chunk], more: Sequence[str]) -> str:
-    """The file with this in its marked part, and `more` at the end of that. All else stays as it is."""
+def written(
+    sheet: Sheet, parts: MemorySheetParts, body: Sequence[Chunk], more: Sequence[str]
+) -> str:
+    """The file with this in its marked part, and `more` at the end of that. All else stays as it
+    is."""
     head, tail = (_joined(chunks) for chunks in (parts.head, parts.tail))
     inner = _joined(body)
     if not parts.marked and not more:
@@ -122,8 +129,8 @@ def _ended(text: str) -> str:
 
 
 def lines(text: str, sheet: Sheet, front: bool = False) -> list[Chunk]:
-    """A chunk for each paragraph and each point of a list; what stands under a heading is about that. Comments, code
-    and, at the `front` of a file, what stands between dashes say nothing."""
+    """A chunk for each paragraph and each point of a list; what stands under a heading is about
+    that. Comments, code and, at the `front` of a file, what stands between dashes say nothing."""
     found: list[Chunk] = []
     raw: list[list[str]] = []
     heading = ""
@@ -201,7 +208,9 @@ def _block(raw: str, form: Form) -> str:
     if form == "learnings":
         named = {match["name"]: match["text"] for line in body if (match := _BOLD.match(line))}
         if len(named) == 2 and len(body) == 2:
-            return fitted(f"[{topic}] Mistake: {named['Mistake']} Correction: {named['Correction']}")
+            return fitted(
+                f"[{topic}] Mistake: {named['Mistake']} Correction: {named['Correction']}"
+            )
         said = " ".join(body)
         return fitted(f"[{topic}] {said}") if _WORD.search(said) else ""
     said = " ".join(body)
@@ -219,12 +228,17 @@ def shown(sheet: Sheet, text: str, source: str = "", confidence: float = 1.0) ->
     else:
         learned = _LEARNING.fullmatch(text)
         if learned is None:
-            category, _, said = text[1:].partition("] ") if text.startswith("[") else ("general", "", text)
+            category, _, said = (
+                text[1:].partition("] ") if text.startswith("[") else ("general", "", text)
+            )
             raw = f"## {_plain(category) or 'general'}\n{_plain(said)}"
         else:
             wrong = _plain(learned["mistake"])
             right = _plain(learned["correction"])
-            raw = f"## {_plain(learned['category']) or 'general'}\n**Mistake**: {wrong}\n**Correction**: {right}"
+            raw = (
+                f"## {_plain(learned['category']) or 'general'}\n**Mistake**: "
+                f"{wrong}\n**Correction**: {right}"
+            )
     raw = f"{raw}\n{about}" if about and sheet.form != "lines" else raw
     read = (lines if sheet.form == "lines" else blocks)(raw, sheet)
     return ShownFacts(raw, read[0].text) if len(read) == 1 and read[0].text else None

@@ -1,4 +1,5 @@
-"""Puts other words into a file that somebody may be saving at this very moment, and takes nothing of theirs away."""
+"""Puts other words into a file that somebody may be saving at this very moment, and takes nothing
+of theirs away."""
 
 from __future__ import annotations
 
@@ -27,10 +28,10 @@ def put(
     content: bytes,
     judge: Callable[[str], None] = lambda real: None,
 ) -> bool:
-    """Write `content` where the file still holds `before` (None: where there is none). False where it holds anything
-    else: then it is left as it is. The new file takes the place of the old one at once, and who saved in between gets
-    theirs back. A file system that cannot do that is only looked at before. `judge` is told the real path before
-    anything is written. Raises ToolError."""
+    """Write `content` where the file still holds `before` (None: where there is none). False where
+    it holds anything else: then it is left as it is. The new file takes the place of the old one at
+    once, and who saved in between gets theirs back. A file system that cannot do that is only
+    looked at before. `judge` is told the real path before anything is written. Raises ToolError."""
     parent = str(PurePosixPath(path).parent)
     name = PurePosixPath(path).name
     if before is None:
@@ -40,7 +41,11 @@ def put(
     try:
         judge(f"{where_is(folder)}/{name}")
         _write(folder, new, content, _mode(folder, name, path, before))
-        return _moved(folder, new, name) if before is None else _exchanged(folder, (new, name), before, content)
+        return (
+            _moved(folder, new, name)
+            if before is None
+            else _exchanged(folder, (new, name), before, content)
+        )
     except FileExistsError:
         return False
     except OSError as error:
@@ -57,7 +62,8 @@ def put(
 
 
 def _mode(folder: int, name: str, path: str, before: bytes | None) -> int:
-    """That of the file which is there. Raises ToolError for what is no plain file, or has another name elsewhere."""
+    """That of the file which is there. Raises ToolError for what is no plain file, or has another
+    name elsewhere."""
     if before is None:
         return 0o666
     status = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -67,7 +73,12 @@ def _mode(folder: int, name: str, path: str, before: bytes | None) -> int:
 
 
 def _write(folder: int, name: str, content: bytes, mode: int) -> None:
-    descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=folder)
+    descriptor = os.open(
+        name,
+        os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC,
+        mode,
+        dir_fd=folder,
+    )
     with os.fdopen(descriptor, "wb") as file:
         if mode != 0o666:
             os.fchmod(descriptor, mode)
@@ -95,7 +106,9 @@ def _exchanged(folder: int, names: tuple[str, str], before: bytes, content: byte
 
 
 def _read(folder: int, name: str) -> bytes:
-    with os.fdopen(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder), "rb") as file:
+    with os.fdopen(
+        os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder), "rb"
+    ) as file:
         return file.read()
 
 
@@ -111,7 +124,9 @@ def _read_of(files: Workspace, path: str) -> bytes | None:
 def _rename(folder: int, old: str, new: str, flags: int) -> None:
     names = (os.fsencode(old), os.fsencode(new))
     try:
-        done = _libc.renameat2(ctypes.c_int(folder), names[0], ctypes.c_int(folder), names[1], ctypes.c_uint(flags))
+        done = _libc.renameat2(
+            ctypes.c_int(folder), names[0], ctypes.c_int(folder), names[1], ctypes.c_uint(flags)
+        )
     except AttributeError as error:  # a C library without it
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS)) from error
     if done != 0:

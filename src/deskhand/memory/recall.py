@@ -1,4 +1,5 @@
-"""Finds facts again, for whoever may see them: by words, by meaning where a model compares that, and by both."""
+"""Finds facts again, for whoever may see them: by words, by meaning where a model compares that,
+and by both."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ MOST_FOUND = 50
 DEPTH = 50
 """So far down each order is read before they become one."""
 FEW = 2_000
-"""So many facts are searched for words in less time than it takes to go to another thread and back."""
+"""So many facts are searched for words in less time than it takes to go to another thread and
+back."""
 TWIN = 0.9
 """As near as this two facts say the same."""
 Owners = Sequence[tuple[str, str]] | None
@@ -28,7 +30,8 @@ Read = Callable[[str, tuple[str | int | float | bytes | None, ...]], list[tuple[
 
 
 class Meaning(Protocol):
-    """Compares meanings, by one model or several, whose `names` these are. `memory/meaning.py` implements it."""
+    """Compares meanings, by one model or several, whose `names` these are. `memory/meaning.py`
+    implements it."""
 
     @property
     def names(self) -> tuple[str, ...]: ...
@@ -45,7 +48,8 @@ class Meaning(Protocol):
         ...
 
     async def embed(self) -> int:
-        """Make some of the vectors that are missing. Returns how many. Raises ModelError, StoreError."""
+        """Make some of the vectors that are missing. Returns how many. Raises ModelError,
+        StoreError."""
         ...
 
 
@@ -61,8 +65,8 @@ ALL = Only()
 
 
 class Memory:
-    """What is known. Everything that is asked takes a Viewer: there is no other way to a fact. Without `meaning` words
-    alone are compared."""
+    """What is known. Everything that is asked takes a Viewer: there is no other way to a fact.
+    Without `meaning` words alone are compared."""
 
     def __init__(self, store: Store, clock: Clock, meaning: Meaning | None = None) -> None:
         self._store = store
@@ -80,7 +84,11 @@ class Memory:
         """How many there are for this viewer, those included that are held. Does not wait."""
         self._look()
         owners = viewer.owners()
-        return sum(self._room.values()) if owners is None else sum(self._room.get(each, 0) for each in owners)
+        return (
+            sum(self._room.values())
+            if owners is None
+            else sum(self._room.get(each, 0) for each in owners)
+        )
 
     def room(self, scope: Scope, owner: str) -> int:
         """How many one owner has. Does not wait."""
@@ -101,13 +109,17 @@ class Memory:
     def _look(self) -> None:
         seq = int(self._store.look("fact_last_change")[0][0])
         if seq != self._seq:
-            self._room = {(scope, owner): facts for scope, owner, facts in self._store.look("fact_room")}
+            self._room = {
+                (scope, owner): facts for scope, owner, facts in self._store.look("fact_room")
+            }
             self._pins = tuple(fact_of(row) for row in self._store.look("fact_pinned"))
         self._seq = seq
 
     # Searches
 
-    async def search(self, query: str, viewer: Viewer, top_k: int = 5, scope: str = "") -> list[FactHit]:
+    async def search(
+        self, query: str, viewer: Viewer, top_k: int = 5, scope: str = ""
+    ) -> list[FactHit]:
         """The facts that answer this best, the best first, at most `top_k` (of MOST_FOUND)."""
         owners = viewer.owners(scope)
         orders = [await self._by_words(query, owners, viewer.held)]
@@ -117,8 +129,14 @@ class Memory:
         found = fused(orders)
         facts = await self._get([id_ for id_, _ in found[: 2 * MOST_FOUND]])
         now = self._clock.now()
-        shown = [FactHit(facts[id_], relevance) for id_, relevance in found if id_ in facts and relevance > 0]
-        return [each for each in shown if _holds(each.fact, now) and viewer.sees(each.fact)][: min(top_k, MOST_FOUND)]
+        shown = [
+            FactHit(facts[id_], relevance)
+            for id_, relevance in found
+            if id_ in facts and relevance > 0
+        ]
+        return [each for each in shown if _holds(each.fact, now) and viewer.sees(each.fact)][
+            : min(top_k, MOST_FOUND)
+        ]
 
     async def _by_words(self, query: str, owners: Owners, held: bool) -> Ranked:
         words = words_of(query)
@@ -141,12 +159,15 @@ class Memory:
     async def said(self, text: str, owners: Sequence[tuple[str, str]]) -> list[Fact]:
         """The facts of these owners that say this in the same words, also those that are held."""
         words = " ".join(f'"{word}"' for word in plain(text).split()[:64])
-        rows = await self._find((words, owners_in(owners), self._clock.now(), 1, 20)) if words else []
+        rows = (
+            await self._find((words, owners_in(owners), self._clock.now(), 1, 20)) if words else []
+        )
         same = await self._get([id_ for id_, said in rows if plain(said) == plain(text)])
         return list(same.values())
 
     async def twin(self, text: str, scope: Scope, owner: str) -> Fact | None:
-        """The fact of this owner that says the same already: in the same words, or in others about the same names."""
+        """The fact of this owner that says the same already: in the same words, or in others about
+        the same names."""
         owners = [(scope, owner)]
         now = self._clock.now()
         if same := await self.said(text, owners):
@@ -161,16 +182,22 @@ class Memory:
         return None
 
     async def contradicted(self, text: str, scope: Scope, owner: str) -> list[Fact]:
-        """The facts of this owner that cannot hold any more when this does; what is held is not among them.
+        """The facts of this owner that cannot hold any more when this does; what is held is not
+        among them.
 
-        `I` and `the user` name somebody only in what belongs to one person: elsewhere several may have said it.
+        `I` and `the user` name somebody only in what belongs to one person: elsewhere several may
+        have said it.
         """
         claim = claim_of(text)
         if claim is None or (not claim.subject and scope != "user"):
             return []
         words = " OR ".join(f'"{word}"' for word in plain(text).split()[:64])
         rows = await self._find((words, owners_in([(scope, owner)]), self._clock.now(), 0, DEPTH))
-        ids = [id_ for id_, said in rows if (known := claim_of(said)) is not None and contradict(claim, known)]
+        ids = [
+            id_
+            for id_, said in rows
+            if (known := claim_of(said)) is not None and contradict(claim, known)
+        ]
         return sorted((await self._get(ids)).values(), key=lambda fact: fact.id)
 
     async def facts(
@@ -188,13 +215,20 @@ class Memory:
     ) -> list[Fact]:
         """The same as `facts`. Does not wait."""
         page = (int(only.pinned), limit, offset, scope, only.owner, int(only.held))
-        args = (owners_in(viewer.owners() if viewer.all_seeing else viewer.owners(scope)), self._clock.now())
+        args = (
+            owners_in(viewer.owners() if viewer.all_seeing else viewer.owners(scope)),
+            self._clock.now(),
+        )
         rows = self._store.look("fact_list", (*args, int(viewer.held), *page))
         return [fact for row in rows if viewer.sees(fact := fact_of(row))]
 
     def one(self, id_: int, viewer: Viewer) -> Fact | None:
         """The same as `get`. Does not wait."""
-        rows = self._store.look("fact_get", (msgspec.json.encode([id_]).decode(),)) if 0 < id_ < 1 << 62 else []
+        rows = (
+            self._store.look("fact_get", (msgspec.json.encode([id_]).decode(),))
+            if 0 < id_ < 1 << 62
+            else []
+        )
         return next((fact for row in rows if viewer.sees(fact := fact_of(row))), None)
 
     async def history(self, id_: int, viewer: Viewer) -> list[Fact]:
@@ -203,7 +237,9 @@ class Memory:
         return [fact for row in rows if viewer.sees(fact := fact_of(row))]
 
     async def _get(self, ids: list[int]) -> dict[int, Fact]:
-        rows = await self._store.rows("fact_get", (msgspec.json.encode(ids).decode(),)) if ids else []
+        rows = (
+            await self._store.rows("fact_get", (msgspec.json.encode(ids).decode(),)) if ids else []
+        )
         return {fact.id: fact for row in rows for fact in [fact_of(row)]}
 
 

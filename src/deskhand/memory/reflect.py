@@ -1,4 +1,5 @@
-"""What a finished conversation has taught for the next ones: knowledge, learnings, what could become a skill. Pure."""
+"""What a finished conversation has taught for the next ones: knowledge, learnings, what could
+become a skill. Pure."""
 
 from __future__ import annotations
 
@@ -66,18 +67,28 @@ SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
         "session_summary": _TEXT,
-        "knowledge": _list(("topic", "content"), MOST_ITEMS, topic=_TEXT, content=_TEXT, confidence={"type": "number"}),
-        "learnings": _list(("mistake", "correction"), MOST_ITEMS, mistake=_TEXT, correction=_TEXT, category=_TEXT),
-        "skills": _list(("name", "description", "body"), MOST_SKILLS, name=_TEXT, description=_TEXT, body=_TEXT),
+        "knowledge": _list(
+            ("topic", "content"),
+            MOST_ITEMS,
+            topic=_TEXT,
+            content=_TEXT,
+            confidence={"type": "number"},
+        ),
+        "learnings": _list(
+            ("mistake", "correction"), MOST_ITEMS, mistake=_TEXT, correction=_TEXT, category=_TEXT
+        ),
+        "skills": _list(
+            ("name", "description", "body"), MOST_SKILLS, name=_TEXT, description=_TEXT, body=_TEXT
+        ),
     },
     "required": ["session_summary", "knowledge", "learnings", "skills"],
 }
 
 
 class ReflectionConfig(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Looking back at conversations that nobody has written in for `quiet_minutes`. Left unsaid it is done at its usual
-    time on the agent's cheapest model; `models` are asked in its place, each `provider/name`, for `output_tokens` at
-    most. `max_sessions` are looked at in one run."""
+    """Looking back at conversations that nobody has written in for `quiet_minutes`. Left unsaid it
+    is done at its usual time on the agent's cheapest model; `models` are asked in its place, each
+    `provider/name`, for `output_tokens` at most. `max_sessions` are looked at in one run."""
 
     enabled: bool = True
     schedule: str = "20 * * * *"
@@ -109,7 +120,8 @@ class ReflectedSkill(msgspec.Struct, frozen=True):
 
 
 class Reflection(msgspec.Struct, frozen=True):
-    """What came of it. `label` is that of all that was read, `left` how many items could not be used."""
+    """What came of it. `label` is that of all that was read, `left` how many items could not be
+    used."""
 
     summary: str
     knowledge: tuple[KnownSkills, ...]
@@ -139,8 +151,9 @@ class _Skill(msgspec.Struct, frozen=True):
 
 
 def shown(lines: Sequence[TranscriptLine], calls: Sequence[tuple[int, str]], after: int) -> Excerpt:
-    """What of a conversation is read: what was said since event `after`, how calls ended in between, and a little of
-    what was before; no more than READ_CHARS with all that stands around it."""
+    """What of a conversation is read: what was said since event `after`, how calls ended in
+    between, and a little of what was before; no more than READ_CHARS with all that stands around
+    it."""
     from_ = next((line.n for line in lines if line.n > after), after + 1)
     ends = [TranscriptLine(n, TOOL, how, join(())) for n, how in calls if n >= from_]
     whole = sorted((*lines, *ends), key=lambda line: line.n)
@@ -164,23 +177,36 @@ def question(found: Excerpt, known: Sequence[Stored] = (), output_tokens: int = 
 
 
 def answered(text: str, found: Excerpt, known: Collection[str] = ()) -> Reflection:
-    """What may be used of the answer: what is not known yet, short enough, and of the form that was asked for. Raises
-    MalformedReply where it is no answer at all."""
+    """What may be used of the answer: what is not known yet, short enough, and of the form that was
+    asked for. Raises MalformedReply where it is no answer at all."""
     answer = decoded(text, dict[str, Any])
     if not isinstance(answer.get("session_summary"), str):
         raise MalformedReply("the model's answer has no session_summary")
     seen = {bare(each) for each in known}
     facts = [
-        KnownSkills(knowledge(one_line(each.topic)[:TOPIC_CHARS], one_line(each.content)), _sure(each.confidence))
+        KnownSkills(
+            knowledge(one_line(each.topic)[:TOPIC_CHARS], one_line(each.content)),
+            _sure(each.confidence),
+        )
         for each in _items(answer, "knowledge", _Knowledge)
         if bare(each.content) and len(each.content) <= SAID_CHARS
     ]
     learned = [
-        KnownSkills(learning(one_line(each.mistake), one_line(each.correction), one_line(each.category)[:TOPIC_CHARS]))
+        KnownSkills(
+            learning(
+                one_line(each.mistake),
+                one_line(each.correction),
+                one_line(each.category)[:TOPIC_CHARS],
+            )
+        )
         for each in _items(answer, "learnings", _Learning)
-        if bare(each.mistake) and bare(each.correction) and len(each.mistake + each.correction) <= SAID_CHARS
+        if bare(each.mistake)
+        and bare(each.correction)
+        and len(each.mistake + each.correction) <= SAID_CHARS
     ]
-    skills = [skill for each in _items(answer, "skills", _Skill) if (skill := _skill(each)) is not None]
+    skills = [
+        skill for each in _items(answer, "skills", _Skill) if (skill := _skill(each)) is not None
+    ]
     kept = (_fresh(facts, seen), _fresh(learned, seen), tuple(skills[:MOST_SKILLS]))
     lists = [answer.get(name) for name in ("knowledge", "learnings", "skills")]
     offered = sum(len(each) for each in lists if isinstance(each, list))
@@ -214,7 +240,9 @@ def _sure(confidence: float) -> float:
 
 def _skill(item: _Skill) -> ReflectedSkill | None:
     name = re.sub(r"[^a-z0-9]+", "-", item.name.lower()).strip("-")[:64].strip("-")
-    body = clean(item.body or (f"```python\n{item.code.strip()}\n```" if item.code.strip() else "")).strip()
+    body = clean(
+        item.body or (f"```python\n{item.code.strip()}\n```" if item.code.strip() else "")
+    ).strip()
     description = one_line(item.description)[:500]
     if not name or not bare(description) or not bare(body) or len(body) > BODY_CHARS:
         return None

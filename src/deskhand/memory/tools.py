@@ -14,21 +14,36 @@ from ..tools.define import tool
 from ..types.errors import ToolError
 from ..types.identity import acts_for
 from ..types.labels import LOCAL, join
-from .facts import FACT_CHARS, Fact, Keeping, NewFact, Retention, Scope, Viewer, added, also, closed, fitted, vouched
+from .facts import (
+    FACT_CHARS,
+    Fact,
+    Keeping,
+    NewFact,
+    Retention,
+    Scope,
+    Viewer,
+    added,
+    also,
+    closed,
+    fitted,
+    vouched,
+)
 from .recall import Memory
 
 MOST_ASKED = 20
 MOST_LISTED = 200
 Which = Literal["", "user", "agent", "global"]
 NOT_HERE = (
-    "others read this conversation: what is one person's own is not kept from it. Use scope='agent' for what everybody"
+    "others read this conversation: what is one person's own is not kept from it. Use "
+    "scope='agent' for what everybody"
     " here may know, or do it in a conversation with that person alone."
 )
 
 
 class Remembered(msgspec.Struct, frozen=True):
-    """What the tools stand on: `keeping` says how much is kept now, `clean` hides secrets, `alone` gives the person who
-    is alone with the agent in the conversation of a call, '' where there are more."""
+    """What the tools stand on: `keeping` says how much is kept now, `clean` hides secrets, `alone`
+    gives the person who is alone with the agent in the conversation of a call, '' where there are
+    more."""
 
     memory: Memory
     keeping: Callable[[], Keeping]
@@ -50,7 +65,11 @@ def viewer_of(ground: Remembered, context: Context) -> Viewer:
 def shown_fact(fact: Fact) -> str:
     """A fact in a line, with the id by which it can be named."""
     day = datetime.fromtimestamp(fact.valid_from, UTC).date().isoformat()
-    marks = [fact.scope, *(["always told"] if fact.pinned else []), *(["held"] if fact.held else [])]
+    marks = [
+        fact.scope,
+        *(["always told"] if fact.pinned else []),
+        *(["held"] if fact.held else []),
+    ]
     return f"#{fact.id} ({', '.join(marks)}, {day}) {fact.text}"
 
 
@@ -64,12 +83,12 @@ def _save(ground: Remembered) -> Tool:
         pinned: bool = False,
         replaces: int = 0,
     ) -> Done:
-        """Remember a fact for later conversations: one sentence that stands by itself, with names and dates instead of
-        "he" or "tomorrow".
+        """Remember a fact for later conversations: one sentence that stands by itself, with names
+        and dates instead of "he" or "tomorrow".
 
-        scope: whose it is: user = this person's own, agent = for everybody who talks to you, global = for all agents
-        retention: candidate is forgotten after some days, unless it turns out to be useful
-        pinned: always told, in every conversation; for what must never be missed
+        scope: whose it is: user = this person's own, agent = for everybody who talks to you, global
+        = for all agents retention: candidate is forgotten after some days, unless it turns out to
+        be useful pinned: always told, in every conversation; for what must never be missed
         replaces: the number of a memory that this corrects
         """
         viewer = viewer_of(ground, context)
@@ -77,18 +96,26 @@ def _save(ground: Remembered) -> Tool:
         if not text:
             raise ToolError("there is nothing to remember: content is empty")
         if len(content) > FACT_CHARS:
-            raise ToolError(f"a memory is one fact of at most {FACT_CHARS} characters: save several, or write a file")
+            raise ToolError(
+                f"a memory is one fact of at most {FACT_CHARS} characters: save several, or "
+                "write a file"
+            )
         if scope == "user" and not viewer.private:
             raise ToolError(NOT_HERE)
         owner = {"user": viewer.person, "agent": viewer.agent, "global": ""}[scope]
         why = _why_held(context, scope)
         if known := await _known(ground.memory, viewer, (text, scope, owner), bool(why), pinned):
             here = also(known, context.session, _event_of(context))
-            return msgspec.structs.replace(done(f"that is known already: #{known}", own(context)), changes=(here,))
+            return msgspec.structs.replace(
+                done(f"that is known already: #{known}", own(context)), changes=(here,)
+            )
         old = await _replaced(ground.memory, viewer, (text, scope, owner), replaces)
         keeping = ground.keeping()
         if not old and ground.memory.room(scope, owner) >= keeping.most:
-            raise ToolError(f"not saved: there are {keeping.most:,} memories of {scope} already. Forget some first.")
+            raise ToolError(
+                f"not saved: there are {keeping.most:,} memories of {scope} already. Forget "
+                "some first."
+            )
         fact = NewFact(
             text,
             scope,
@@ -109,15 +136,19 @@ def _save(ground: Remembered) -> Tool:
     return save_memory
 
 
-async def _known(memory: Memory, viewer: Viewer, what: tuple[str, Scope, str], held: bool, pinned: bool) -> int:
-    """The number of the fact that says this in these words already, so that nothing that was looked up is saved once
-    more; 0 for none."""
+async def _known(
+    memory: Memory, viewer: Viewer, what: tuple[str, Scope, str], held: bool, pinned: bool
+) -> int:
+    """The number of the fact that says this in these words already, so that nothing that was looked
+    up is saved once more; 0 for none."""
     text, scope, owner = what
     for fact in await memory.said(text, viewer.owners() or ()):
         if fact.held and not held:
             continue
         if fact.scope == "user" and scope != "user":
-            raise ToolError(f"#{fact.id} says that, and is {viewer.person}'s own: no tool tells it to others")
+            raise ToolError(
+                f"#{fact.id} says that, and is {viewer.person}'s own: no tool tells it to others"
+            )
         same = (fact.scope, fact.owner) == (scope, owner)
         if not same or fact.pinned or not pinned:
             return fact.id
@@ -128,7 +159,8 @@ def _saved(old: Sequence[Fact], why: str) -> str:
     instead = f" in place of {'; '.join(f'#{each.id}: {each.text}' for each in old)}" if old else ""
     if why:
         return (
-            f"kept for review{instead}: {why}. It is not used until a person says yes: `deskhand memories --held` shows"
+            f"kept for review{instead}: {why}. It is not used until a person says yes: "
+            "`deskhand memories --held` shows"
             " it, `deskhand memories promote` accepts it"
         )
     return f"ok, remembered{instead}"
@@ -145,15 +177,21 @@ def _why_held(context: Context, scope: Scope) -> str:
     return ""
 
 
-async def _replaced(memory: Memory, viewer: Viewer, what: tuple[str, Scope, str], number: int) -> Sequence[Fact]:
-    """The facts in whose place the new one comes: the one that is named; else what says the same in other words, and
-    what cannot hold any more."""
+async def _replaced(
+    memory: Memory, viewer: Viewer, what: tuple[str, Scope, str], number: int
+) -> Sequence[Fact]:
+    """The facts in whose place the new one comes: the one that is named; else what says the same in
+    other words, and what cannot hold any more."""
     text, scope, owner = what
     if not number:
         twin = await memory.twin(text, scope, owner)
         contradicted = await memory.contradicted(text, scope, owner)
         return [
-            *([twin] if twin is not None and twin.id not in {each.id for each in contradicted} else []),
+            *(
+                [twin]
+                if twin is not None and twin.id not in {each.id for each in contradicted}
+                else []
+            ),
             *contradicted,
         ]
     fact = await memory.get(number, viewer)
@@ -172,13 +210,17 @@ def _event_of(context: Context) -> int:
 
 def _search(ground: Remembered) -> Tool:
     @tool
-    async def search_memories(query: str, context: Context, scope: Which = "", top_k: int = 5) -> Done:
+    async def search_memories(
+        query: str, context: Context, scope: Which = "", top_k: int = 5
+    ) -> Done:
         """Look up what you have been told to remember, by meaning and words.
 
         scope: only user, agent or global; '' for all
         top_k: how many at most, up to 20
         """
-        found = await ground.memory.search(query, viewer_of(ground, context), _between(top_k, MOST_ASKED), scope)
+        found = await ground.memory.search(
+            query, viewer_of(ground, context), _between(top_k, MOST_ASKED), scope
+        )
         return _listed([each.fact for each in found], "nothing is known about that", context)
 
     return search_memories
@@ -186,14 +228,20 @@ def _search(ground: Remembered) -> Tool:
 
 def _list(ground: Remembered) -> Tool:
     @tool
-    async def list_memories(context: Context, scope: Which = "", limit: int = 50, offset: int = 0) -> Done:
+    async def list_memories(
+        context: Context, scope: Which = "", limit: int = 50, offset: int = 0
+    ) -> Done:
         """List what you remember, the latest first.
 
         scope: only user, agent or global; '' for all
         """
         viewer = viewer_of(ground, context)
-        facts = await ground.memory.facts(viewer, scope, _between(limit, MOST_LISTED), max(offset, 0))
-        return _listed(facts, "nothing is remembered here" + (" from there on" if offset else " yet"), context)
+        facts = await ground.memory.facts(
+            viewer, scope, _between(limit, MOST_LISTED), max(offset, 0)
+        )
+        return _listed(
+            facts, "nothing is remembered here" + (" from there on" if offset else " yet"), context
+        )
 
     return list_memories
 
@@ -215,13 +263,20 @@ def _forget(ground: Remembered) -> Tool:
         viewer = viewer_of(ground, context)
         fact = await ground.memory.get(memory_id, viewer)
         if fact is None or fact.valid_to is not None:
-            raise ToolError(f"there is no memory #{memory_id} here: search_memories shows what there is")
+            raise ToolError(
+                f"there is no memory #{memory_id} here: search_memories shows what there is"
+            )
         why = "" if context.approved else _why_kept(context, fact)
         if why:
-            raise ToolError(f"#{memory_id} stays: {why}. A person can do it: `deskhand memories forget {memory_id}`")
+            raise ToolError(
+                f"#{memory_id} stays: {why}. A person can do it: `deskhand memories forget "
+                f"{memory_id}`"
+            )
         change = closed(fact.id, context.clock.now(), "forgotten")
         said = f"ok, forgotten: {fact.text} (`deskhand memories undo {fact.id}` brings it back)"
-        return msgspec.structs.replace(done(said, join((own(context), fact.label))), changes=(change,))
+        return msgspec.structs.replace(
+            done(said, join((own(context), fact.label))), changes=(change,)
+        )
 
     return forget_memory
 

@@ -32,7 +32,9 @@ STOP = frozenset(_STOP.split())
 
 def words_of(text: str) -> list[str]:
     """The words that say something, each once, at most WORDS of them."""
-    found = dict.fromkeys(word for word in _WORD.findall(text[:TEXT_CHARS].casefold()) if word not in STOP)
+    found = dict.fromkeys(
+        word for word in _WORD.findall(text[:TEXT_CHARS].casefold()) if word not in STOP
+    )
     return list(found)[:WORDS]
 
 
@@ -42,7 +44,8 @@ def wanted(text: str) -> str:
 
 
 def share(words: list[str], text: str) -> float:
-    """How many of these words stand in a text that the index found by one of them at least: near enough, 0 to 1."""
+    """How many of these words stand in a text that the index found by one of them at least: near
+    enough, 0 to 1."""
     if not words:
         return 0.0
     known = {_stem(word) for word in _WORD.findall(text.casefold())}
@@ -56,7 +59,8 @@ def names_of(text: str) -> frozenset[str]:
 
 
 def plain(text: str) -> str:
-    """A text without case and punctuation: two that say the same in the same words are then the same."""
+    """A text without case and punctuation: two that say the same in the same words are then the
+    same."""
     return " ".join(_WORD.findall(text.casefold())) or text.strip()
 
 

@@ -1,7 +1,7 @@
 """Holds an answer to a JSON schema that somebody gave.
 
-A schema is a program of its own: it may call itself, and grow without end. It is run by a process of its own, with
-little memory and little time (`answer_schema_main.py`, the extra [schema]).
+A schema is a program of its own: it may call itself, and grow without end. It is run by a process
+of its own, with little memory and little time (`answer_schema_main.py`, the extra [schema]).
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ def words_for(schema: dict[str, Any]) -> str:
     if schema == ANY_OBJECT:
         return "Answer with one JSON object and nothing else."
     wanted = msgspec.json.encode(schema).decode()
-    return f"Answer with one JSON value and nothing else. It must follow this JSON schema:\n{wanted}"
+    return (
+        f"Answer with one JSON value and nothing else. It must follow this JSON schema:\n{wanted}"
+    )
 
 
 def unfenced(text: str) -> str:
@@ -66,7 +68,8 @@ async def problem_with_schema(schema: dict[str, Any], places: CapacityLimiter) -
 
 
 async def problem_with(text: str, schema: dict[str, Any], places: CapacityLimiter) -> str:
-    """Why this answer does not fit the schema; '' where it does. It waits for one of the `places`."""
+    """Why this answer does not fit the schema; '' where it does. It waits for one of the
+    `places`."""
     text = unfenced(text)
     try:
         found = msgspec.json.decode(text)
@@ -85,7 +88,11 @@ async def _check(checked: Checked, places: CapacityLimiter) -> str:
         async with places:
             with anyio.fail_after(CHECK_S):
                 done = await anyio.run_process(
-                    command, input=msgspec.json.encode(checked), check=False, env={}, stderr=subprocess.DEVNULL
+                    command,
+                    input=msgspec.json.encode(checked),
+                    check=False,
+                    env={},
+                    stderr=subprocess.DEVNULL,
                 )
     except TimeoutError:
         return f"checking it took longer than {CHECK_S:.0f} s: use a simpler schema"

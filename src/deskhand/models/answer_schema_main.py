@@ -1,5 +1,5 @@
-"""Checks one answer: `python -m deskhand.models.answer_schema_main` reads a `Checked` on stdin. Run by
-`answer_schema.py`, in a process of its own; needs the extra [schema]."""
+"""Checks one answer: `python -m deskhand.models.answer_schema_main` reads a `Checked` on stdin. Run
+by `answer_schema.py`, in a process of its own; needs the extra [schema]."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ PROBLEM_CHARS = 300
 
 
 def problem_in(checked: Checked) -> str:
-    """Why the schema is none, or why the answer does not fit it; '' where all is right. Nothing is fetched, and
-    patterns take time that grows no faster than the text."""
+    """Why the schema is none, or why the answer does not fit it; '' where all is right. Nothing is
+    fetched, and patterns take time that grows no faster than the text."""
     try:
         patterns = jsonschema_rs.RegexOptions()
-        validator = jsonschema_rs.validator_for(checked.schema, offline=True, pattern_options=patterns)
+        validator = jsonschema_rs.validator_for(
+            checked.schema, offline=True, pattern_options=patterns
+        )
     except ValueError as error:
         return f"the schema is not valid: {str(error).splitlines()[0][:PROBLEM_CHARS]}"
     if checked.answer is None:

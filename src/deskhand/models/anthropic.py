@@ -30,7 +30,8 @@ class AnthropicModel(Wire):
     def __init__(self, transport: Transport, spec: ModelSpec) -> None:
         super().__init__(transport, spec, "messages", {"anthropic-version": _VERSION})
         self._wire = reasoning_wire(spec.name)
-        # What a message looks like depends on these, so they are part of the name that its bytes are kept under.
+        # What a message looks like depends on these, so they are part of the name that its bytes
+        # are kept under.
         self._form = f"{self._wire}:{bool(spec.facts.vision):d}"
 
     def reading(self, request: Request) -> AnthropicReply:
@@ -47,7 +48,8 @@ class AnthropicModel(Wire):
         system = self.blocks([text for text in request.system if text.strip()])
         blocks = [b'{"type":"text","text":' + block + b"}" for block in system]
         if blocks:
-            # Only the last block may change from call to call; what is before it stays in the cache.
+            # Only the last block may change from call to call; what is before it stays in the
+            # cache.
             stable = max(0, len(blocks) - 2)
             blocks[stable] = blocks[stable][:-1] + _MARK
             pieces += [b',"system":[', b",".join(blocks), b"]"]
@@ -70,7 +72,8 @@ class AnthropicModel(Wire):
         if facts.thinking == "budget" and limit < 2 * _LEAST_BUDGET:
             thinks = False  # nothing would be left for the answer
         if facts.thinking == "adaptive" and thinks:
-            # By default the newest models keep their thoughts, and what they say between two calls, to themselves.
+            # By default the newest models keep their thoughts, and what they say between two calls,
+            # to themselves.
             options["thinking"] = {"type": "adaptive", "display": "summarized"}
             options["output_config"] = {"effort": facts.effort(request.thinking)}
         elif facts.thinking == "adaptive" and facts.off_effort:
@@ -84,15 +87,17 @@ class AnthropicModel(Wire):
         return options | _choices(request)
 
     async def _messages(self, request: Request) -> list[bytes]:
-        """The messages, ready to be joined. Neighbours of one side become one message, so that the results of
-        parallel calls and what a person adds arrive together. The last two messages of the user's side get a cache
-        mark: the last writes the cache, the one before it finds what the call before wrote. What is before both is
-        remembered by the session in one piece."""
+        """The messages, ready to be joined. Neighbours of one side become one message, so that the
+        results of parallel calls and what a person adds arrive together. The last two messages of
+        the user's side get a cache mark: the last writes the cache, the one before it finds what
+        the call before wrote. What is before both is remembered by the session in one piece."""
         messages = request.messages
         settled = _marked_from(request.messages)
         start = request.encoded.start(self._form, messages[:settled])
         if len(start.messages) < settled:
-            new, _, side = await self._encode(request, messages[len(start.messages) : settled], start.tail)
+            new, _, side = await self._encode(
+                request, messages[len(start.messages) : settled], start.tail
+            )
             start = Start(messages[:settled], b"".join([start.data, *new]), side)
             request.encoded.starts[self._form] = start
         pieces, ends, _ = await self._encode(request, messages[settled:], start.tail)
@@ -106,8 +111,8 @@ class AnthropicModel(Wire):
     async def _encode(
         self, request: Request, messages: tuple[ContextMessage, ...], side: bool | None
     ) -> tuple[list[bytes], list[int], bool | None]:
-        """The pieces after a message of `side`, at which of them a message of the user's side ends, and the side of
-        the last."""
+        """The pieces after a message of `side`, at which of them a message of the user's side ends,
+        and the side of the last."""
         memory = request.encoded.each
         form = self._form
         pieces: list[bytes] = []
@@ -133,7 +138,11 @@ class AnthropicModel(Wire):
 
     async def _remember(self, request: Request, shown: ContextMessage) -> bytes:
         message = shown.message
-        blocks = await self._user(message, request) if message.role != "assistant" else _assistant(message, self._wire)
+        blocks = (
+            await self._user(message, request)
+            if message.role != "assistant"
+            else _assistant(message, self._wire)
+        )
         encoded = b",".join(blocks)
         request.encoded.each[self._form, shown.key] = encoded
         return encoded
@@ -150,11 +159,19 @@ class AnthropicModel(Wire):
                     pass
         return blocks
 
-    async def _said(self, part: Text | Image | Audio | File, request: Request, pictures: bool = True) -> list[bytes]:
+    async def _said(
+        self, part: Text | Image | Audio | File, request: Request, pictures: bool = True
+    ) -> list[bytes]:
         if isinstance(part, Image) and pictures and self._spec.facts.vision:
             found = await encode.pixels(part, request.blob)
             if isinstance(found, encode.Pixels):
-                source = b'{"type":"base64","media_type":' + to_json(found.mime) + b',"data":"' + found.base64 + b'"}'
+                source = (
+                    b'{"type":"base64","media_type":'
+                    + to_json(found.mime)
+                    + b',"data":"'
+                    + found.base64
+                    + b'"}'
+                )
                 return [b'{"type":"image","source":' + source + b"}"]
             part = found
         text = part.text if isinstance(part, Text) else encode.placeholder(part)
@@ -164,7 +181,9 @@ class AnthropicModel(Wire):
     async def _result(self, result: ToolResult, request: Request) -> bytes:
         # A result that is an error may hold nothing but text.
         ok = result.status == "ok"
-        blocks = [block for part in result.parts for block in await self._said(part, request, pictures=ok)]
+        blocks = [
+            block for part in result.parts for block in await self._said(part, request, pictures=ok)
+        ]
         if not blocks:
             blocks = [b'{"type":"text","text":"[no output]"}']
         if result.status not in ("ok", "error"):
@@ -186,12 +205,15 @@ def _choices(request: Request) -> dict[str, Any]:
         kind = {"": {"type": "auto"}, "*": {"type": "any"}}
         named = {"type": "tool", "name": encode.tool_name(request.must_call)}
         choice: dict[str, Any] = dict(kind.get(request.must_call, named))
-        options["tool_choice"] = choice | ({"disable_parallel_tool_use": True} if request.one_call else {})
+        options["tool_choice"] = choice | (
+            {"disable_parallel_tool_use": True} if request.one_call else {}
+        )
     return options
 
 
 def _assistant(message: Message, wire: str) -> list[bytes]:
-    """The blocks of an assistant message, reasoning in its place: the provider checks that it is unchanged."""
+    """The blocks of an assistant message, reasoning in its place: the provider checks that it is
+    unchanged."""
     blocks: list[bytes] = []
     said = False
     for part in message.parts:
@@ -200,14 +222,18 @@ def _assistant(message: Message, wire: str) -> list[bytes]:
                 blocks.append(b'{"type":"text","text":' + string(part.text) + b"}")
                 said = True
             case Thinking() if part.redacted and part.wire == wire:
-                blocks.append(b'{"type":"redacted_thinking","data":' + to_json(part.redacted) + b"}")
+                blocks.append(
+                    b'{"type":"redacted_thinking","data":' + to_json(part.redacted) + b"}"
+                )
             case Thinking() if part.signature and part.wire == wire:
                 seal = b',"signature":' + to_json(part.signature) + b"}"
                 blocks.append(b'{"type":"thinking","thinking":' + string(part.text) + seal)
             case ToolCall():
                 head = b'{"type":"tool_use","id":' + to_json(encode.call_id(part.id))
                 name = to_json(encode.tool_name(part.name))
-                blocks.append(head + b',"name":' + name + b',"input":' + encode.arguments(part) + b"}")
+                blocks.append(
+                    head + b',"name":' + name + b',"input":' + encode.arguments(part) + b"}"
+                )
                 said = True
             case _:
                 pass
@@ -215,10 +241,14 @@ def _assistant(message: Message, wire: str) -> list[bytes]:
 
 
 def _marked_from(messages: tuple[ContextMessage, ...]) -> int:
-    """Where the second last message of the user's side begins: no cache mark will ever stand before it again."""
+    """Where the second last message of the user's side begins: no cache mark will ever stand before
+    it again."""
     sides = 0
     for position in range(len(messages) - 1, 0, -1):
-        if messages[position].message.role != "assistant" and messages[position - 1].message.role == "assistant":
+        if (
+            messages[position].message.role != "assistant"
+            and messages[position - 1].message.role == "assistant"
+        ):
             sides += 1
             if sides == 2:
                 return position
@@ -226,11 +256,14 @@ def _marked_from(messages: tuple[ContextMessage, ...]) -> int:
 
 
 def _unthought(request: Request, wire: str) -> bool:
-    """Whether the current turn has already called tools without thinking: the provider refuses to begin in between."""
+    """Whether the current turn has already called tools without thinking: the provider refuses to
+    begin in between."""
     for shown in reversed(request.messages):
         message = shown.message
         if message.role == "user":
             return False
         if message.calls:
-            return not any(isinstance(part, Thinking) and part.wire == wire for part in message.parts)
+            return not any(
+                isinstance(part, Thinking) and part.wire == wire for part in message.parts
+            )
     return False

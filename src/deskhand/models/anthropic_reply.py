@@ -1,4 +1,5 @@
-"""Reading an Anthropic Messages stream: https://docs.anthropic.com/en/docs/build-with-claude/streaming"""
+"""Reading an Anthropic Messages stream:
+https://docs.anthropic.com/en/docs/build-with-claude/streaming"""
 
 from __future__ import annotations
 
@@ -62,8 +63,8 @@ class _Event(msgspec.Struct, gc=False):
 
 _decode = event_decoder(_Event)
 
-# https://docs.anthropic.com/en/api/handling-stop-reasons. A paused turn is whole as far as it goes: given back as it
-# is, the model goes on from there, which is what the agent does after `length`.
+# https://docs.anthropic.com/en/api/handling-stop-reasons. A paused turn is whole as far as it goes:
+# given back as it is, the model goes on from there, which is what the agent does after `length`.
 _FINISH: dict[str, Finish] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -76,7 +77,8 @@ _FINISH: dict[str, Finish] = {
 
 
 def reasoning_wire(model: str) -> str:
-    """What the reasoning of `model` is filed under. The newest models refuse what another one has thought:
+    """What the reasoning of `model` is filed under. The newest models refuse what another one has
+    thought:
     https://platform.claude.com/docs/en/models/opus-5-5/whats-new-opus-5-5#thinking-blocks-are-tied-to-the-model-that-produced-them
     """
     return f"anthropic:{model}"
@@ -116,7 +118,8 @@ class AnthropicReply:
         self._usage = _Usage()
 
     def feed(self, payload: bytes) -> list[TextDelta | ThinkingDelta]:
-        """What this payload adds. Raises ModelError for an error inside the stream and for what is no event."""
+        """What this payload adds. Raises ModelError for an error inside the stream and for what is
+        no event."""
         if not payload or payload == b"[DONE]":
             return []
         try:
@@ -156,12 +159,18 @@ class AnthropicReply:
         self._ended = True
         self._stop = event.stop_reason
         self._count(event.usage)
-        return [delta for index, block in enumerate(event.content or ()) for delta in self._begin(index, block)]
+        return [
+            delta
+            for index, block in enumerate(event.content or ())
+            for delta in self._begin(index, block)
+        ]
 
     def _begin(self, index: int, block: _Block) -> list[TextDelta | ThinkingDelta]:
         self._blocks[index] = _Building(block)
         if block.type in ("text", "thinking"):
-            return self._delta(index, _Delta(block.type + "_delta", text=block.text, thinking=block.thinking))
+            return self._delta(
+                index, _Delta(block.type + "_delta", text=block.text, thinking=block.thinking)
+            )
         return []
 
     def _delta(self, index: int, delta: _Delta) -> list[TextDelta | ThinkingDelta]:
@@ -172,7 +181,9 @@ class AnthropicReply:
             case "text_delta" if delta.text and (piece := building.cleaner.feed(delta.text)):
                 building.pieces.append(piece)
                 return [TextDelta(piece)]
-            case "thinking_delta" if delta.thinking and (piece := building.cleaner.feed(delta.thinking)):
+            case "thinking_delta" if delta.thinking and (
+                piece := building.cleaner.feed(delta.thinking)
+            ):
                 building.pieces.append(piece)
                 return [ThinkingDelta(piece)]
             case "input_json_delta" if delta.partial_json:
@@ -189,7 +200,8 @@ class AnthropicReply:
                     setattr(self._usage, field, max(0, value))
 
     def close(self) -> list[TextDelta | ThinkingDelta | Reply]:
-        """The last deltas and the reply. Raises ModelUnavailable where the stream ended before the reply did."""
+        """The last deltas and the reply. Raises ModelUnavailable where the stream ended before the
+        reply did."""
         if self._stop is None and not self._ended:
             raise faults.broken(self._call, "the stream ended without a stop reason")
         found: list[TextDelta | ThinkingDelta | Reply] = []
@@ -207,7 +219,9 @@ class AnthropicReply:
         usage = self._usage
         read = usage.cache_read_input_tokens or 0
         written = usage.cache_creation_input_tokens or 0
-        return Usage((usage.input_tokens or 0) + read + written, usage.output_tokens or 0, read, written)
+        return Usage(
+            (usage.input_tokens or 0) + read + written, usage.output_tokens or 0, read, written
+        )
 
     def _parts(self) -> list[Part]:
         building = [self._blocks[index] for index in sorted(self._blocks)]
@@ -230,7 +244,9 @@ class AnthropicReply:
     def _made_calls(self, building: list[_Building]) -> list[ToolCall]:
         if not building:
             return []
-        return make_calls([(b.block.id or "", b.block.name or "", b.arguments()) for b in building], self._request)
+        return make_calls(
+            [(b.block.id or "", b.block.name or "", b.arguments()) for b in building], self._request
+        )
 
 
 def _rest(building: _Building) -> list[TextDelta | ThinkingDelta]:

@@ -14,8 +14,8 @@ Thinking = Literal["off", "low", "medium", "high", "max"]
 
 
 class ToolSchema(msgspec.Struct, frozen=True, gc=False):
-    """A tool as the model sees it. `parameters` is a JSON schema of type object without a top-level `$ref`, `size` the
-    characters of all of it; 0 where nobody has counted them yet."""
+    """A tool as the model sees it. `parameters` is a JSON schema of type object without a top-level
+    `$ref`, `size` the characters of all of it; 0 where nobody has counted them yet."""
 
     name: str
     description: str
@@ -25,19 +25,22 @@ class ToolSchema(msgspec.Struct, frozen=True, gc=False):
 
 def schema_of(name: str, description: str, parameters: dict[str, Any]) -> ToolSchema:
     """The schema, with its size."""
-    return ToolSchema(name, description, parameters, len(description) + len(msgspec.json.encode(parameters)) + 40)
+    return ToolSchema(
+        name, description, parameters, len(description) + len(msgspec.json.encode(parameters)) + 40
+    )
 
 
 class ContextMessage(msgspec.Struct, frozen=True, gc=False):
-    """A message as this request shows it. `key` names this form of this message within its session for ever, so a
-    wire may keep the encoded bytes by it."""
+    """A message as this request shows it. `key` names this form of this message within its session
+    for ever, so a wire may keep the encoded bytes by it."""
 
     key: int
     message: Message
 
 
 class Start(msgspec.Struct, frozen=True):
-    """What a wire made of the first messages of a request, in one piece. `tail` is what it must know to go on."""
+    """What a wire made of the first messages of a request, in one piece. `tail` is what it must
+    know to go on."""
 
     messages: tuple[ContextMessage, ...]
     data: bytes
@@ -45,8 +48,9 @@ class Start(msgspec.Struct, frozen=True):
 
 
 class Encoded:
-    """A session's memory of what wires made of its messages: each by (wire, key), and by wire all that came first, so
-    that a long conversation costs the next call no more than a short one. `tokens` is how long each is, by its key."""
+    """A session's memory of what wires made of its messages: each by (wire, key), and by wire all
+    that came first, so that a long conversation costs the next call no more than a short one.
+    `tokens` is how long each is, by its key."""
 
     def __init__(self) -> None:
         self.each: dict[tuple[str, int], bytes] = {}
@@ -67,7 +71,8 @@ class Encoded:
         return ids
 
     def start(self, wire: str, messages: tuple[ContextMessage, ...]) -> Start:
-        """The longest beginning of `messages` that is known in one piece; an empty one if they begin otherwise."""
+        """The longest beginning of `messages` that is known in one piece; an empty one if they
+        begin otherwise."""
         known = self.starts.get(wire, _NOTHING)
         return known if messages[: len(known.messages)] == known.messages else _NOTHING
 
@@ -84,16 +89,18 @@ _NOTHING = Start((), b"")
 class Request(msgspec.Struct, frozen=True):
     """One call.
 
-    `system` are blocks of the system prompt, the stable ones first; only the last may change from call to call.
-    `messages` alternate properly: every tool call is followed by its result. `encoded` is the session's memory of
-    encoded messages: it belongs to the caller, who drops it with the session. `blob` reads the bytes
-    of an image. `max_output_tokens` None means the model's own maximum. `extra` is a JSON object whose fields are put
-    into the body as they are, for what only one wire has (a response_format, a grammar). `form` is the JSON schema of
-    the answer, where it is to have one; who asks says so in words as well, since few wires force it. `strict_form`: it
-    may be enforced word by word, as OpenAI's strict mode does.
+    `system` are blocks of the system prompt, the stable ones first; only the last may change from
+    call to call. `messages` alternate properly: every tool call is followed by its result.
+    `encoded` is the session's memory of encoded messages: it belongs to the caller, who drops it
+    with the session. `blob` reads the bytes of an image. `max_output_tokens` None means the model's
+    own maximum. `extra` is a JSON object whose fields are put into the body as they are, for what
+    only one wire has (a response_format, a grammar). `form` is the JSON schema of the answer, where
+    it is to have one; who asks says so in words as well, since few wires force it. `strict_form`:
+    it may be enforced word by word, as OpenAI's strict mode does.
 
-    `must_call` is the tool that has to be called, `*` for any, '' for none. `one_call`: not several at once. `top_p`,
-    `seed` and `stop` are sent where the wire has them; `stop` is no promise, so who asks cuts the reply as well.
+    `must_call` is the tool that has to be called, `*` for any, '' for none. `one_call`: not several
+    at once. `top_p`, `seed` and `stop` are sent where the wire has them; `stop` is no promise, so
+    who asks cuts the reply as well.
     """
 
     model: str
@@ -140,14 +147,16 @@ class Model(Protocol):
     def reply(self, request: Request) -> AsyncIterator[Item]:
         """Yield deltas as they come, then exactly one Reply, last.
 
-        Raises only ModelError and its kin. Closing the iterator early ends the call and frees its connection. A model
-        never retries by itself and never waits for longer than its limits: the agent decides what comes next.
+        Raises only ModelError and its kin. Closing the iterator early ends the call and frees its
+        connection. A model never retries by itself and never waits for longer than its limits: the
+        agent decides what comes next.
         """
         ...
 
 
 def selective(model: Model) -> bool:
-    """Whether it takes of a request what it has room for, so that none is too long for it: its `selective` says so."""
+    """Whether it takes of a request what it has room for, so that none is too long for it: its
+    `selective` says so."""
     return bool(getattr(model, "selective", False))
 
 

@@ -1,4 +1,5 @@
-"""Which providers there are, how each is reached and what its models can do: `catalogue.toml`, read once at start."""
+"""Which providers there are, how each is reached and what its models can do: `catalogue.toml`, read
+once at start."""
 
 from __future__ import annotations
 
@@ -24,13 +25,15 @@ ENTRY_POINTS = "deskhand.models"
 EXTRAS = {"pydantic-ai": "providers"}
 """Our own entry points that need an extra."""
 
-# A model that nobody described: most have more room than this, and too small a guess only shortens sooner. A local
-# server gives what memory allows; 8192 is what the common ones start with on a desktop machine.
+# A model that nobody described: most have more room than this, and too small a guess only shortens
+# sooner. A local server gives what memory allows; 8192 is what the common ones start with on a
+# desktop machine.
 UNKNOWN = Facts(window=32768)
 UNKNOWN_LOCAL = Facts(window=8192)
 
 Factory = Callable[[str, str, str], Model]
-"""What an entry point names: from (model name, key, base_url), the last two may be empty, to a model."""
+"""What an entry point names: from (model name, key, base_url), the last two may be empty, to a
+model."""
 
 
 class Catalogue(msgspec.Struct, frozen=True):
@@ -46,16 +49,19 @@ class Catalogue(msgspec.Struct, frozen=True):
             if (wanted := login(name)) is not None:
                 key = self.providers[wanted.instead].keys[0]
                 raise ConfigError(
-                    f"{wanted.why} Use a key instead: set {key}, and write {wanted.instead}/MODEL ({wanted.source})."
+                    f"{wanted.why} Use a key instead: set {key}, and write "
+                    f"{wanted.instead}/MODEL ({wanted.source})."
                 ) from None
             known = ", ".join(sorted(self.providers))
             raise ConfigError(
-                f"There is no model provider {name!r}. Known are {known}, and installed ones. For one that pydantic-ai "
+                f"There is no model provider {name!r}. Known are {known}, and installed "
+                "ones. For one that pydantic-ai "
                 f"knows, write pydantic-ai/{name}/MODEL."
             ) from None
 
     def facts(self, provider: str, name: str) -> Facts:
-        """What is known of a model: its own entry, else the longest `family*` that fits, else a careful guess."""
+        """What is known of a model: its own entry, else the longest `family*` that fits, else a
+        careful guess."""
         found = self.provider(provider)
         if name in found.models:
             return found.models[name]
@@ -65,35 +71,43 @@ class Catalogue(msgspec.Struct, frozen=True):
         return UNKNOWN_LOCAL if found.local else UNKNOWN
 
     def wire(self, provider: str, name: str, base_url: str = "") -> Wire:
-        """What is spoken with a model. At an address of the person's own it is the provider's usual wire: a proxy or a
-        local server there need not know the newer one."""
+        """What is spoken with a model. At an address of the person's own it is the provider's usual
+        wire: a proxy or a local server there need not know the newer one."""
         found = self.provider(provider)
         own = base_url.rstrip("/") not in ("", found.base_url.rstrip("/"))
         return found.wire if own else self.facts(provider, name).wire or found.wire
 
     def spec(self, provider: str, name: str, key: str = "", base_url: str = "") -> ModelSpec:
-        """Everything that a wire needs. Raises ConfigError where the address or the key is missing."""
+        """Everything that a wire needs. Raises ConfigError where the address or the key is
+        missing."""
         found = self.provider(provider)
         url = base_url or found.base_url
         if not url:
-            raise ConfigError(f"The provider {provider!r} has no address of its own: set its base_url.")
+            raise ConfigError(
+                f"The provider {provider!r} has no address of its own: set its base_url."
+            )
         if not url.startswith(("http://", "https://")):
-            raise ConfigError(f"The base_url {url!r} of {provider!r} is no address: write http://… or https://….")
+            raise ConfigError(
+                f"The base_url {url!r} of {provider!r} is no address: write http://… or https://…."
+            )
         if not key and found.keys and not found.local and not base_url:
             raise ConfigError(
-                f"There is no key for {provider!r}: set {found.keys[0]} in the environment or in the .env of the home."
+                f"There is no key for {provider!r}: set {found.keys[0]} in the environment "
+                "or in the .env of the home."
             )
         return ModelSpec(provider, name, url, self.facts(provider, name), found.quirks, key)
 
 
 def read_catalogue(path: Path | None = None) -> Catalogue:
-    """The catalogue that we ship, or the one at `path`. Raises ConfigError for a file that cannot be used."""
+    """The catalogue that we ship, or the one at `path`. Raises ConfigError for a file that cannot
+    be used."""
     return _shipped() if path is None else _read(path)
 
 
 @cache
 def _shipped() -> Catalogue:
-    # Several parts ask for it while starting, it never changes, and reading TOML takes milliseconds.
+    # Several parts ask for it while starting, it never changes, and reading TOML takes
+    # milliseconds.
     return _read(Path(__file__).with_name("catalogue.toml"))
 
 
@@ -113,11 +127,13 @@ def parse(model: str) -> tuple[str, str]:
     return provider, name
 
 
-def open_model(catalogue: Catalogue, transport: Transport, model: str, key: str = "", base_url: str = "") -> Model:
+def open_model(
+    catalogue: Catalogue, transport: Transport, model: str, key: str = "", base_url: str = ""
+) -> Model:
     """The model named `provider/name`. `base_url` overrides the catalogue's address.
 
-    A provider that the catalogue does not have is looked for among the entry points `deskhand.models`, of which only
-    the one that is named is loaded. Raises ConfigError.
+    A provider that the catalogue does not have is looked for among the entry points
+    `deskhand.models`, of which only the one that is named is loaded. Raises ConfigError.
     """
     provider, name = parse(model)
     if provider not in catalogue.providers and (factory := _installed(provider)) is not None:
@@ -140,6 +156,8 @@ def _installed(provider: str) -> Factory | None:
             if provider in EXTRAS:
                 extra = f"pip install 'deskhand[{EXTRAS[provider]}]'"
                 raise ConfigError(f"What {provider!r} needs is not installed: {extra}.") from error
-            raise ConfigError(f"The model provider {provider!r} is installed but does not load: {error}") from error
+            raise ConfigError(
+                f"The model provider {provider!r} is installed but does not load: {error}"
+            ) from error
         return factory
     return None

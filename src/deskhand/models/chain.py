@@ -1,7 +1,8 @@
-"""What to do after a model call failed: the same model again, the next one of the chain, or give up. Pure.
+"""What to do after a model call failed: the same model again, the next one of the chain, or give
+up. Pure.
 
-A reply that broke off in the middle is never spliced to what the next try says: the next try starts afresh, and what
-was shown of the broken one is void.
+A reply that broke off in the middle is never spliced to what the next try says: the next try starts
+afresh, and what was shown of the broken one is void.
 """
 
 from __future__ import annotations
@@ -32,15 +33,16 @@ Cooldowns = Mapping[str, float]
 
 
 class ChainLink(msgspec.Struct, frozen=True, gc=False):
-    """One model of a chain, such as `openai/gpt-5`. The same model with another key is another link with another name.
-    `window` in tokens; 0: not known."""
+    """One model of a chain, such as `openai/gpt-5`. The same model with another key is another link
+    with another name. `window` in tokens; 0: not known."""
 
     model: str
     window: int = 0
 
 
 class ModelFailure(msgspec.Struct, frozen=True, gc=False):
-    """A try of this turn that failed. `error` names a class of the error tree, `at` is by the clock of `now`."""
+    """A try of this turn that failed. `error` names a class of the error tree, `at` is by the clock
+    of `now`."""
 
     model: str
     error: str
@@ -49,7 +51,8 @@ class ModelFailure(msgspec.Struct, frozen=True, gc=False):
 
 
 class ModelTry(msgspec.Struct, frozen=True, gc=False):
-    """Call `model` at `at`, by the clock of `now` and never more than LONGEST_ASKED_WAIT_S from now."""
+    """Call `model` at `at`, by the clock of `now` and never more than LONGEST_ASKED_WAIT_S from
+    now."""
 
     model: str
     at: float
@@ -62,12 +65,17 @@ class GiveUp(msgspec.Struct, frozen=True, gc=False):
 
 
 def decide(
-    chain: Sequence[ChainLink], failures: Sequence[ModelFailure], cooldowns: Cooldowns, now: float, jitter: float
+    chain: Sequence[ChainLink],
+    failures: Sequence[ModelFailure],
+    cooldowns: Cooldowns,
+    now: float,
+    jitter: float,
 ) -> ModelTry | GiveUp:
-    """What comes next in a turn in which `failures` happened, oldest first. `jitter` is a number in [0, 1).
+    """What comes next in a turn in which `failures` happened, oldest first. `jitter` is a number in
+    [0, 1).
 
-    A ContextOverflow goes to a later model with a larger window or gives up: who can shorten the conversation does so,
-    and then asks again without that failure.
+    A ContextOverflow goes to a later model with a larger window or gives up: who can shorten the
+    conversation does so, and then asks again without that failure.
     """
     if not failures:
         return _soonest(chain, cooldowns, now) or GiveUp("no model is configured")
@@ -94,11 +102,16 @@ def decide(
 
 
 def cooled(cooldowns: Cooldowns, failure: ModelFailure, now: float) -> Cooldowns:
-    """The cooldowns after this failure, so that other sessions pass over a model that is overloaded."""
+    """The cooldowns after this failure, so that other sessions pass over a model that is
+    overloaded."""
     kept = {model: until for model, until in cooldowns.items() if until > now}
     if failure.error == "ModelOverloaded":
         asked = failure.retry_after_s
-        wait = COOLDOWN_S if asked is None or not math.isfinite(asked) else min(max(asked, 0.0), MAX_COOLDOWN_S)
+        wait = (
+            COOLDOWN_S
+            if asked is None or not math.isfinite(asked)
+            else min(max(asked, 0.0), MAX_COOLDOWN_S)
+        )
         kept[failure.model] = max(kept.get(failure.model, 0.0), failure.at + wait)
     return kept
 
@@ -131,7 +144,9 @@ def _wait_s(last: ModelFailure, failures: Sequence[ModelFailure], jitter: float)
     asked = last.retry_after_s
     if asked is not None and not math.isnan(asked):
         return max(0.0, asked)
-    before = sum(failure.model == last.model and failure.error in _RETRYABLE for failure in failures) - 1
+    before = (
+        sum(failure.model == last.model and failure.error in _RETRYABLE for failure in failures) - 1
+    )
     return min(math.ldexp(BASE_WAIT_S, before) + jitter, MAX_WAIT_S)
 
 
@@ -140,4 +155,6 @@ def _soonest(links: Sequence[ChainLink], cooldowns: Cooldowns, now: float) -> Mo
     if not links:
         return None
     first = min(links, key=lambda link: max(now, cooldowns.get(link.model, now)))
-    return ModelTry(first.model, min(max(now, cooldowns.get(first.model, now)), now + MAX_ASKED_WAIT_S))
+    return ModelTry(
+        first.model, min(max(now, cooldowns.get(first.model, now)), now + MAX_ASKED_WAIT_S)
+    )

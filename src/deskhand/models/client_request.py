@@ -13,12 +13,20 @@ from .base import Reply, Request, ToolSchema, schema_of
 
 
 def as_wanted(request: Request, client: ClientRequest, *, tools: bool = True) -> Request:
-    """The request as the program wants it; without `tools` the model can only answer in words. Of two tools of one
-    name the program's is offered; where it says that one of its tools must be called, ours are not."""
+    """The request as the program wants it; without `tools` the model can only answer in words. Of
+    two tools of one name the program's is offered; where it says that one of its tools must be
+    called, ours are not."""
     system = request.system
     if client.answer_schema is not None:
-        system = (*system[:-1], "\n\n".join(filter(None, (*system[-1:], words_for(client.answer_schema)))))
-    limits = [limit for limit in (request.max_output_tokens, client.max_output_tokens) if limit is not None]
+        system = (
+            *system[:-1],
+            "\n\n".join(filter(None, (*system[-1:], words_for(client.answer_schema)))),
+        )
+    limits = [
+        limit
+        for limit in (request.max_output_tokens, client.max_output_tokens)
+        if limit is not None
+    ]
     return replace(
         request,
         system=system,

@@ -1,4 +1,5 @@
-"""What both wires do when they read a reply: lenient JSON, clean text, tool calls as the model wrote them."""
+"""What both wires do when they read a reply: lenient JSON, clean text, tool calls as the model
+wrote them."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ def event_decoder(kind: type[T]) -> Callable[[bytes], T]:
         except RecursionError:
             raise ValueError("nested too deeply") from None
         except ValueError:
-            # Half of a surrogate pair is no text for msgspec, but some providers cut an emoji in two.
+            # Half of a surrogate pair is no text for msgspec, but some providers cut an emoji in
+            # two.
             if b"\\u" not in payload:
                 raise
         try:
@@ -37,7 +39,8 @@ def event_decoder(kind: type[T]) -> Callable[[bytes], T]:
 
 
 class TextCleaner:
-    """Cleans the pieces of a text; a pair of surrogates that was cut in two is held back and joined."""
+    """Cleans the pieces of a text; a pair of surrogates that was cut in two is held back and
+    joined."""
 
     __slots__ = ("_half",)
 
@@ -62,16 +65,20 @@ class TextCleaner:
 
 
 def object_text(value: object) -> str:
-    """JSON text of an object that came decoded. It may hold halves of surrogate pairs, which msgspec refuses."""
+    """JSON text of an object that came decoded. It may hold halves of surrogate pairs, which
+    msgspec refuses."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def exact_arguments(written: str | bytes) -> msgspec.Raw:
-    """What the model wrote as arguments: its exact bytes if they are JSON, `{}` for nothing, else a JSON string."""
+    """What the model wrote as arguments: its exact bytes if they are JSON, `{}` for nothing, else a
+    JSON string."""
     if isinstance(written, bytes):
         data = written.strip()
     else:
-        data = written.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode().strip()
+        data = (
+            written.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode().strip()
+        )
     if not data:
         return msgspec.Raw(b"{}")
     try:

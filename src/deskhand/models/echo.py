@@ -1,4 +1,5 @@
-"""Takes out of an answer what is none: marks of messages that a model repeats at its beginning, and control tokens."""
+"""Takes out of an answer what is none: marks of messages that a model repeats at its beginning, and
+control tokens."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ _LONGEST = 200
 
 
 class Echoes:
-    """Feed it text as it comes; it gives back what is meant for people. Marks that come later are part of the text:
-    people ask about them."""
+    """Feed it text as it comes; it gives back what is meant for people. Marks that come later are
+    part of the text: people ask about them."""
 
     __slots__ = ("_begun", "_control", "_held")
 

@@ -1,4 +1,5 @@
-"""What compares meanings: models that make a vector of a text. Needs numpy, which the extra `[memory]` brings."""
+"""What compares meanings: models that make a vector of a text. Needs numpy, which the extra
+`[memory]` brings."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ LARGEST = 1e9
 
 
 class Embedder(Protocol):
-    """`name` stands for all that its vectors depend on: those of another name cannot be compared with them. `floor` is
-    the cosine of two texts that have nothing to do with each other."""
+    """`name` stands for all that its vectors depend on: those of another name cannot be compared
+    with them. `floor` is the cosine of two texts that have nothing to do with each other."""
 
     @property
     def name(self) -> str: ...
@@ -61,16 +62,21 @@ _decode = msgspec.json.Decoder(_Answer).decode
 
 
 class ApiEmbedder:
-    """A model behind an endpoint as OpenAI has it. https://platform.openai.com/docs/api-reference/embeddings/create
+    """A model behind an endpoint as OpenAI has it.
+    https://platform.openai.com/docs/api-reference/embeddings/create
 
     Of a vector that is longer than `dimensions` (0: any) the begin is taken.
     """
 
-    def __init__(self, transport: Transport, spec: ModelSpec, dimensions: int = 0, floor: float = 0.1) -> None:
+    def __init__(
+        self, transport: Transport, spec: ModelSpec, dimensions: int = 0, floor: float = 0.1
+    ) -> None:
         headers = dict[str, str]()
         if spec.key:
             bearer = spec.quirks.auth == "bearer"
-            headers = {"Authorization": f"Bearer {spec.key}"} if bearer else {spec.quirks.auth: spec.key}
+            headers = (
+                {"Authorization": f"Bearer {spec.key}"} if bearer else {spec.quirks.auth: spec.key}
+            )
         url = f"{spec.base_url.rstrip('/')}/embeddings"
         self._call = FailedCall(spec.provider, spec.name, url, headers, spec.key)
         self._transport = transport
@@ -80,18 +86,29 @@ class ApiEmbedder:
         self.floor = floor
 
     async def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
-        rows = [row for at in range(0, len(texts), BATCH) for row in await self._batch(texts[at : at + BATCH])]
+        rows = [
+            row
+            for at in range(0, len(texts), BATCH)
+            for row in await self._batch(texts[at : at + BATCH])
+        ]
         if len({len(row) for row in rows}) > 1:
             raise MalformedReply(f"{self._spec.name} made vectors of different lengths")
         if not rows:
             return np.zeros((0, 0), np.float32)
         numbers = np.array(rows, np.float64)
-        if not np.isfinite(numbers).all() or numbers.max(initial=0.0) > LARGEST or numbers.min(initial=0.0) < -LARGEST:
+        if (
+            not np.isfinite(numbers).all()
+            or numbers.max(initial=0.0) > LARGEST
+            or numbers.min(initial=0.0) < -LARGEST
+        ):
             raise MalformedReply(f"{self._spec.name} made vectors of numbers that are none")
         return normalised(numbers)
 
     async def _batch(self, texts: Sequence[str]) -> list[list[float]]:
-        body: dict[str, Any] = {"model": self._spec.name, "input": [clean(text[:TEXT_CHARS]) or " " for text in texts]}
+        body: dict[str, Any] = {
+            "model": self._spec.name,
+            "input": [clean(text[:TEXT_CHARS]) or " " for text in texts],
+        }
         if self._dimensions and "embedding-3" in self._spec.name:
             body["dimensions"] = self._dimensions
         answer = b""
@@ -101,8 +118,12 @@ class ApiEmbedder:
         try:
             rows = _decode(answer).data
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise MalformedReply(f"{self._spec.name} answered with something else than vectors: {error}") from error
+            raise MalformedReply(
+                f"{self._spec.name} answered with something else than vectors: {error}"
+            ) from error
         if len(rows) != len(texts) or not all(row.embedding for row in rows):
-            raise MalformedReply(f"{self._spec.name} made {len(rows)} vectors of {len(texts)} texts")
+            raise MalformedReply(
+                f"{self._spec.name} made {len(rows)} vectors of {len(texts)} texts"
+            )
         ordered = sorted(rows, key=lambda row: row.index)
         return [row.embedding[: self._dimensions or None] for row in ordered]

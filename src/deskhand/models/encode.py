@@ -1,4 +1,5 @@
-"""What both wires do when they write a request: clean JSON, names and ids as every provider accepts them."""
+"""What both wires do when they write a request: clean JSON, names and ids as every provider accepts
+them."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ def string(text: str) -> bytes:
 
 
 def tool_name(name: str) -> str:
-    """`name` as providers accept it: a model may have called a tool that nobody has, and history repeats it."""
+    """`name` as providers accept it: a model may have called a tool that nobody has, and history
+    repeats it."""
     return _NAME.sub("_", name)[:64] or "unnamed"
 
 
@@ -42,7 +44,8 @@ def call_id(given: str, nine: bool = False) -> str:
 
 
 def arguments(call: ToolCall) -> bytes:
-    """The call's arguments as a JSON object: the model's own bytes, wrapped where they are something else."""
+    """The call's arguments as a JSON object: the model's own bytes, wrapped where they are
+    something else."""
     raw = bytes(call.arguments)
     return raw if raw[:1] == b"{" else b'{"malformed":' + (raw or b"null") + b"}"
 
@@ -81,6 +84,10 @@ def placeholder(part: Image | Audio | File) -> str:
         case Image():
             return f"[image {part.name}]" if part.name else "[image]"
         case Audio():
-            return part.transcript if part.transcript is not None else "[voice message, not transcribed]"
+            return (
+                part.transcript
+                if part.transcript is not None
+                else "[voice message, not transcribed]"
+            )
         case File():
             return part.shown or f"[file {part.name}, {part.mime}, {part.size_bytes} bytes]"

@@ -1,4 +1,5 @@
-"""The embedded engine as a process of its own: started when it is first needed, watched, ended with us."""
+"""The embedded engine as a process of its own: started when it is first needed, watched, ended with
+us."""
 
 from __future__ import annotations
 
@@ -33,8 +34,8 @@ CONTEXT = 12288
 
 
 class EngineFiles(msgspec.Struct, frozen=True):
-    """What the engine reads and writes: the weights, the log of its own output, and a folder for what it has read
-    (None: it keeps nothing)."""
+    """What the engine reads and writes: the weights, the log of its own output, and a folder for
+    what it has read (None: it keeps nothing)."""
 
     weights: Path
     log: Path
@@ -63,10 +64,11 @@ def installed() -> bool:
 
 
 class Engine:
-    """One engine process. `run` keeps it alive in the caller's task group; `serving` waits until it answers.
+    """One engine process. `run` keeps it alive in the caller's task group; `serving` waits until it
+    answers.
 
-    `greet` is called each time that it has come up: to fill its slots. Until it says `warm(slot)`, or has ended, other
-    calls wait for that slot: they would have to read the same prompt.
+    `greet` is called each time that it has come up: to fill its slots. Until it says `warm(slot)`,
+    or has ended, other calls wait for that slot: they would have to read the same prompt.
     """
 
     def __init__(
@@ -204,7 +206,10 @@ class Engine:
             last = self._files.log.read_text(errors="replace").strip().splitlines()[-1][:200]
         except (OSError, IndexError):
             last = ""
-        return f"The embedded engine {what}{f': {last!r}' if last else ''}. Its log is {str(self._files.log)!r}."
+        return (
+            f"The embedded engine {what}{f': {last!r}' if last else ''}. Its log is "
+            f"{str(self._files.log)!r}."
+        )
 
     def _shorten_log(self) -> None:
         log = self._files.log
@@ -233,9 +238,12 @@ class _Pinned(msgspec.Struct):
 
 
 class EngineModel:
-    """The engine's one model on the OpenAI wire. `early` calls do not wait for warm slots: they warm them."""
+    """The engine's one model on the OpenAI wire. `early` calls do not wait for warm slots: they
+    warm them."""
 
-    def __init__(self, engine: Engine, transport: Transport, name: str, facts: Facts, *, early: bool = False) -> None:
+    def __init__(
+        self, engine: Engine, transport: Transport, name: str, facts: Facts, *, early: bool = False
+    ) -> None:
         self._engine = engine
         self._transport = transport
         self._early = early

@@ -1,7 +1,8 @@
-"""The engine's own process: `python -m deskhand.models.engine_main`, settings as one line of JSON on its input.
+"""The engine's own process: `python -m deskhand.models.engine_main`, settings as one line of JSON
+on its input.
 
-It prints one line with the address that it listens on, serves, and ends with its parent: by the kernel's signal where
-there is one, else because its input ends.
+It prints one line with the address that it listens on, serves, and ends with its parent: by the
+kernel's signal where there is one, else because its input ends.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ PR_SET_PDEATHSIG = 1  # prctl(2)
 
 
 class EngineSettings(msgspec.Struct, frozen=True):
-    """How the engine runs. `context` is in tokens, for all slots together; `cache_mib` bounds what it keeps of
-    conversations that another one took the slot from. `slots_folder`, with a slash at its end, is where slots may be
-    saved; '' for nowhere."""
+    """How the engine runs. `context` is in tokens, for all slots together; `cache_mib` bounds what
+    it keeps of conversations that another one took the slot from. `slots_folder`, with a slash at
+    its end, is where slots may be saved; '' for nowhere."""
 
     model: str
     token: str
@@ -35,14 +36,18 @@ class EngineSettings(msgspec.Struct, frozen=True):
 def main() -> None:
     """Serve until the parent is gone."""
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole terminal: the parent decides when we end
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C goes to the whole terminal: the parent decides when we end
     settings = msgspec.json.decode(sys.stdin.buffer.readline(), type=EngineSettings)
     server = xllamacpp.Server(parameters(settings))
     sys.stdout.write(f"{server.listening_address}\n")
     sys.stdout.flush()
     while sys.stdin.buffer.read(4096):
         pass
-    os._exit(0)  # its threads are in the middle of a computation, and nothing of it is worth keeping
+    os._exit(
+        0
+    )  # its threads are in the middle of a computation, and nothing of it is worth keeping
 
 
 def parameters(settings: EngineSettings) -> xllamacpp.CommonParams:

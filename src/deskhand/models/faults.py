@@ -1,4 +1,5 @@
-"""What a provider's refusal means: every failure becomes one class of the error tree, with words a person can use."""
+"""What a provider's refusal means: every failure becomes one class of the error tree, with words a
+person can use."""
 
 from __future__ import annotations
 
@@ -26,26 +27,38 @@ from ..types.messages import clean
 
 QUOTE_CHARS = 300
 
-# The same thing in the words of OpenAI and Azure, Anthropic, Google, Mistral, Groq and Cerebras, vLLM, llama.cpp, LM
-# Studio, xAI, Together, OpenRouter, Ollama. A single request above a per-minute limit of tokens ("request too large")
-# belongs here too: waiting does not make it smaller.
+# The same thing in the words of OpenAI and Azure, Anthropic, Google, Mistral, Groq and Cerebras,
+# vLLM, llama.cpp, LM Studio, xAI, Together, OpenRouter, Ollama. A single request above a per-minute
+# limit of tokens ("request too large") belongs here too: waiting does not make it smaller.
 _OVERFLOW = re.compile(
-    r"context_length_exceeded|exceed_context_size|maximum context length|maximum prompt length|prompt is too long"
-    r"|max(imum)? model length|max_model_len|context (length|window|limit|size) (of|is|has been|was)? ?(only|exceeded)"
-    r"|exceeds? (the |this )?(model'?s |available )?(maximum )?context|exceeds the maximum number of tokens"
-    r"|too large for model with \d+|reduce the length of the (messages|prompt|input)|request too large"
-    r"|request_too_large|`inputs` tokens \+ `max_new_tokens`|context the overflows|input is too long"
+    r"context_length_exceeded|exceed_context_size|maximum context length|maximum prompt "
+    r"length|prompt is too long"
+    r"|max(imum)? model length|max_model_len|context (length|window|limit|size) (of|is|has "
+    r"been|was)? ?(only|exceeded)"
+    r"|exceeds? (the |this )?(model'?s |available )?(maximum )?context|exceeds the maximum "
+    r"number of tokens"
+    r"|too large for model with \d+|reduce the length of the "
+    r"(messages|prompt|input)|request too large"
+    r"|request_too_large|`inputs` tokens \+ `max_new_tokens`|context the overflows|input is "
+    r"too long"
     r"|request exceeds the maximum size|tokens to keep from the initial prompt",
     re.IGNORECASE,
 )
-_MONEY = re.compile(r"insufficient[_ ](quota|balance|funds|credits)|credit balance|payment required", re.IGNORECASE)
-_KEY = re.compile(r"invalid_api_key|(incorrect|invalid) api key|api key (not valid|expired|not found)", re.I)
+_MONEY = re.compile(
+    r"insufficient[_ ](quota|balance|funds|credits)|credit balance|payment required", re.IGNORECASE
+)
+_KEY = re.compile(
+    r"invalid_api_key|(incorrect|invalid) api key|api key (not valid|expired|not found)", re.I
+)
 _NO_MODEL = re.compile(
-    r"model_not_found|model .{0,80}(not found|does not exist|is not supported)|not a valid model|no such model"
+    r"model_not_found|model .{0,80}(not found|does not exist|is not supported)|not a valid "
+    r"model|no such model"
     r"|unknown model|invalid model",
     re.IGNORECASE,
 )
-_SECRET = re.compile(r"(?i)(bearer|basic|x-api-key:?|api-key:?)\s+\S+|\b(sk|gsk|xai|nvapi|csk|AIza)[-_]?[\w-]{16,}")
+_SECRET = re.compile(
+    r"(?i)(bearer|basic|x-api-key:?|api-key:?)\s+\S+|\b(sk|gsk|xai|nvapi|csk|AIza)[-_]?[\w-]{16,}"
+)
 _RETRY_DELAY = re.compile(r'"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"')
 
 # https://docs.anthropic.com/en/api/errors and https://platform.openai.com/docs/guides/error-codes
@@ -79,7 +92,8 @@ class FailedCall(msgspec.Struct, frozen=True):
         return f"{self.provider}/{self.model}"
 
     def redact(self, text: str) -> str:
-        """`text` cleaned, without the key or anything that looks like one, at most QUOTE_CHARS long, on one line."""
+        """`text` cleaned, without the key or anything that looks like one, at most QUOTE_CHARS
+        long, on one line."""
         if self.secret:
             text = text.replace(self.secret, "[key]")
         text = _SECRET.sub("[key]", clean(text))
@@ -100,15 +114,21 @@ def told(call: FailedCall, error: object) -> ModelError:
 
 def unreachable(call: FailedCall, why: str) -> ModelUnavailable:
     """The error for a connection that could not be made, or broke."""
-    return ModelUnavailable(f"{call.whom} could not be reached{_quoted(call, why)}. Check the network and base_url.")
+    return ModelUnavailable(
+        f"{call.whom} could not be reached{_quoted(call, why)}. Check the network and base_url."
+    )
 
 
 def broken(call: FailedCall, why: str) -> ModelUnavailable:
     """The error for a reply that ended in the middle."""
-    return ModelUnavailable(f"{call.whom} stopped in mid-reply{_quoted(call, why)}. It can be tried again.")
+    return ModelUnavailable(
+        f"{call.whom} stopped in mid-reply{_quoted(call, why)}. It can be tried again."
+    )
 
 
-def too_slow(call: FailedCall, which: Literal["connect", "first", "idle", "total"], limit_s: float) -> ModelTimeout:
+def too_slow(
+    call: FailedCall, which: Literal["connect", "first", "idle", "total"], limit_s: float
+) -> ModelTimeout:
     """The error for a limit that has passed."""
     what = {
         "connect": "did not accept a connection within",
@@ -120,8 +140,11 @@ def too_slow(call: FailedCall, which: Literal["connect", "first", "idle", "total
 
 
 def malformed(call: FailedCall, why: str, sample: bytes | str = b"") -> MalformedReply:
-    """The error for an answer that is not what the protocol says. `sample` is the part that was not understood."""
-    text = sample if isinstance(sample, str) else sample[: 4 * QUOTE_CHARS].decode("utf-8", "replace")
+    """The error for an answer that is not what the protocol says. `sample` is the part that was not
+    understood."""
+    text = (
+        sample if isinstance(sample, str) else sample[: 4 * QUOTE_CHARS].decode("utf-8", "replace")
+    )
     return MalformedReply(
         f"{call.whom} answered in a form that could not be read: {why}{_quoted(call, text)}. "
         "Check that base_url speaks this protocol, or try again."
@@ -131,8 +154,9 @@ def malformed(call: FailedCall, why: str, sample: bytes | str = b"") -> Malforme
 def retry_after_s(headers: Mapping[str, str], body: bytes = b"") -> float | None:
     """Seconds that the provider asks us to wait, or None.
 
-    Retry-After is seconds or a date (RFC 9110 section 10.2.3); a date counts from the answer's own Date, so that our
-    clock does not matter. OpenAI and Azure also send retry-after-ms, Google a RetryInfo in the body.
+    Retry-After is seconds or a date (RFC 9110 section 10.2.3); a date counts from the answer's own
+    Date, so that our clock does not matter. OpenAI and Azure also send retry-after-ms, Google a
+    RetryInfo in the body.
     """
     millis = _number(headers.get("retry-after-ms"))
     if millis is not None:
@@ -161,23 +185,32 @@ def _number(value: str | None) -> float | None:
 def _error(call: FailedCall, status: int, words: str, wait: float | None) -> ModelError:
     who = call.whom
     quoted = _quoted(call, words)
-    # Google words an ordinary limit per minute as a matter of plan and billing; only the code tells.
+    # Google words an ordinary limit per minute as a matter of plan and billing; only the code
+    # tells.
     if (_MONEY.search(words) and 400 <= status < 500) or status == 402:
-        return ModelKeyRefused(f"{who} wants to be paid{quoted}. Add credit there, or choose another model.")
+        return ModelKeyRefused(
+            f"{who} wants to be paid{quoted}. Add credit there, or choose another model."
+        )
     if (status in (400, 413, 422, 429) and _OVERFLOW.search(words)) or status == 413:
         return ContextOverflow(
-            f"The conversation is too long for {who}{quoted}. Shorten it with /compact, or begin anew with /start."
+            f"The conversation is too long for {who}{quoted}. Shorten it with /compact, or "
+            "begin anew with /start."
         )
     if status in (429, 529) or (status == 503 and wait is not None):
         asks = f"It asks to wait for {_span(wait)}; another" if wait else "Another"
         return ModelOverloaded(f"{who} is overloaded{quoted}. {asks} model may answer now.", wait)
     if status == 408 or status >= 500:
-        return ModelUnavailable(f"{who} failed with status {status}{quoted}. It can be tried again.", wait)
+        return ModelUnavailable(
+            f"{who} failed with status {status}{quoted}. It can be tried again.", wait
+        )
     if status in (401, 403) or (status == 400 and _KEY.search(words)):
-        return ModelKeyRefused(f"{who} refused the key{quoted}. Check the key, or choose another model.")
+        return ModelKeyRefused(
+            f"{who} refused the key{quoted}. Check the key, or choose another model."
+        )
     if status == 404 or (status in (400, 422) and _NO_MODEL.search(words)):
         return ModelUnknown(
-            f"{who} does not exist there{quoted}. Check the name with `deskhand model list`, and base_url."
+            f"{who} does not exist there{quoted}. Check the name with `deskhand model "
+            "list`, and base_url."
         )
     if 300 <= status < 400:
         return ModelRequestRefused(f"{who} has moved{quoted}. Set base_url to the new address.")
@@ -202,7 +235,8 @@ def _quoted(call: FailedCall, words: str) -> str:
 
 
 def _words(body: bytes) -> str:
-    """What a provider says in an error body: `code: message` where the shape is known, else the text itself."""
+    """What a provider says in an error body: `code: message` where the shape is known, else the
+    text itself."""
     text = body.decode("utf-8", "replace")
     try:
         found: Any = msgspec.json.decode(body)
@@ -215,12 +249,15 @@ def _words(body: bytes) -> str:
     if not isinstance(found, dict):
         return str(found)
     message = found.get("message") or found.get("detail") or text
-    named = [str(found[key]) for key in ("code", "type", "status") if isinstance(found.get(key), str)]
+    named = [
+        str(found[key]) for key in ("code", "type", "status") if isinstance(found.get(key), str)
+    ]
     return ": ".join([*named[:1], message if isinstance(message, str) else text])
 
 
 def _status_of(body: bytes) -> int:
-    """The HTTP status that an error object inside a stream stands for; 500 where it does not say."""
+    """The HTTP status that an error object inside a stream stands for; 500 where it does not
+    say."""
     try:
         found: Any = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -28,25 +28,36 @@ class _Answer(msgspec.Struct):
     data: list[_Listed]
 
 
-async def find_servers(addresses: dict[str, str], limit_s: float = PROBE_S) -> tuple[LocalServer, ...]:
-    """Which of these (provider -> base URL) answer now, in their order. What is something else is passed over.
+async def find_servers(
+    addresses: dict[str, str], limit_s: float = PROBE_S
+) -> tuple[LocalServer, ...]:
+    """Which of these (provider -> base URL) answer now, in their order. What is something else is
+    passed over.
 
-    They are asked all at once, for their models: https://platform.openai.com/docs/api-reference/models/list
+    They are asked all at once, for their models:
+    https://platform.openai.com/docs/api-reference/models/list
     """
     answers: dict[str, LocalServer] = {}
 
     async def ask(session: aiohttp.ClientSession, provider: str, base_url: str) -> None:
         try:
-            async with session.get(f"{base_url.rstrip('/')}/models", allow_redirects=False) as response:
+            async with session.get(
+                f"{base_url.rstrip('/')}/models", allow_redirects=False
+            ) as response:
                 if response.status == 200:
                     body = await response.content.read(ANSWER_BYTES)
-                    names = tuple(clean(model.id) for model in msgspec.json.decode(body, type=_Answer).data)
+                    names = tuple(
+                        clean(model.id) for model in msgspec.json.decode(body, type=_Answer).data
+                    )
                     answers[provider] = LocalServer(provider, base_url, names)
         except (aiohttp.ClientError, OSError, ValueError, RecursionError):
             return
 
     timeout = aiohttp.ClientTimeout(total=limit_s)
-    async with aiohttp.ClientSession(timeout=timeout) as session, anyio.create_task_group() as tasks:
+    async with (
+        aiohttp.ClientSession(timeout=timeout) as session,
+        anyio.create_task_group() as tasks,
+    ):
         for provider, base_url in addresses.items():
             tasks.start_soon(ask, session, provider, base_url)
     return tuple(answers[provider] for provider in addresses if provider in answers)

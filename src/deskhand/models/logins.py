@@ -1,4 +1,5 @@
-"""Names that people know from other programs for a login of theirs, and what to use here instead of it."""
+"""Names that people know from other programs for a login of theirs, and what to use here instead of
+it."""
 
 from __future__ import annotations
 
@@ -6,8 +7,8 @@ import msgspec
 
 
 class Login(msgspec.Struct, frozen=True):
-    """A login that we do not take. `why` is a sentence, `instead` the provider to use with a key, `source` the page
-    that says so, `as_of` when it did."""
+    """A login that we do not take. `why` is a sentence, `instead` the provider to use with a key,
+    `source` the page that says so, `as_of` when it did."""
 
     why: str
     instead: str

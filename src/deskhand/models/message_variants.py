@@ -12,7 +12,8 @@ from .base import ContextMessage
 from .tokens import chars, tokens
 
 FORMS = 4
-"""In how many forms the model may be shown one message; the key of a message in full is a multiple of it."""
+"""In how many forms the model may be shown one message; the key of a message in full is a multiple
+of it."""
 MASK_AT = 0.5
 MASK_STEP = 0.1
 MASK_KEEP = 3
@@ -20,20 +21,25 @@ MASKED_CHARS = 200
 
 
 def mask_due(messages: Sequence[ContextMessage], masked_up_to: int, used: int, window: int) -> int:
-    """Up to which event tool results are to be one line each from now on, once the context is half full (`used` tokens
-    of its `window`); 0 for no change. It moves seldom and far, since each move makes the provider read all anew."""
+    """Up to which event tool results are to be one line each from now on, once the context is half
+    full (`used` tokens of its `window`); 0 for no change. It moves seldom and far, since each move
+    makes the provider read all anew."""
     if used < MASK_AT * window:
         return 0
     results = [shown for shown in messages if shown.message.role == "tool"][:-MASK_KEEP]
     fresh = [shown for shown in results if shown.key // FORMS > masked_up_to]
-    return fresh[-1].key // FORMS if sum(tokens(shown.message) for shown in fresh) >= MASK_STEP * window else 0
+    return (
+        fresh[-1].key // FORMS
+        if sum(tokens(shown.message) for shown in fresh) >= MASK_STEP * window
+        else 0
+    )
 
 
 def as_shown(
     messages: Sequence[ContextMessage], pictures: Sequence[int], masked_up_to: int
 ) -> tuple[ContextMessage, ...]:
-    """The messages with only the newest of the `pictures` (places in `messages`), and with long tool results up to
-    event `masked_up_to` as one line each."""
+    """The messages with only the newest of the `pictures` (places in `messages`), and with long
+    tool results up to event `masked_up_to` as one line each."""
     shown = mask(messages, masked_up_to) if masked_up_to else messages
     if len(pictures) > 1:
         shown = list(shown)
@@ -67,7 +73,9 @@ def _masked(shown: ContextMessage) -> ContextMessage:
     if message.role != "tool" or sum(chars(part) for part in message.parts) <= MASKED_CHARS:
         return shown
     parts = tuple(
-        replace(part, parts=(Text("[an earlier result; call the tool again if you need it]", LOCAL),))
+        replace(
+            part, parts=(Text("[an earlier result; call the tool again if you need it]", LOCAL),)
+        )
         for part in message.parts
         if isinstance(part, ToolResult)
     )

@@ -14,14 +14,15 @@ MEASURED = 40
 
 
 class UsageMeter:
-    """Learns by model. A count that was too low is learned at once, one that was too high slowly: it is better to be
-    short too soon than to be refused."""
+    """Learns by model. A count that was too low is learned at once, one that was too high slowly:
+    it is better to be short too soon than to be refused."""
 
     def __init__(self) -> None:
         self._scales: dict[str, float] = {}
 
     def learn(self, model: str, request: Request, reported: int) -> None:
-        """The model (`provider/name`) reported so many tokens for this request; 0 where it does not say."""
+        """The model (`provider/name`) reported so many tokens for this request; 0 where it does not
+        say."""
         if reported <= 0 or len(request.messages) > MEASURED:
             return
         seen = min(max(reported / counted(request), LEAST), MOST)

@@ -26,15 +26,22 @@ class OpenAIModel(Wire):
     def __init__(self, transport: Transport, spec: ModelSpec) -> None:
         super().__init__(transport, spec, "chat/completions")
         quirks = spec.quirks
-        # What a message looks like depends on these, so they are part of the name that its bytes are kept under.
-        self._plain = f"openai:{bool(spec.facts.vision):d}{quirks.call_ids}{quirks.call_signatures:d}"
+        # What a message looks like depends on these, so they are part of the name that its bytes
+        # are kept under.
+        self._plain = (
+            f"openai:{bool(spec.facts.vision):d}{quirks.call_ids}{quirks.call_signatures:d}"
+        )
         self._reasoned = f"{self._plain}:{quirks.reasoning_field}"
 
     def reading(self, request: Request) -> OpenAiReply:
         return OpenAiReply(self._call, request)
 
     def tool(self, tool: ToolSchema) -> dict[str, Any]:
-        function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+        function = {
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": tool.parameters,
+        }
         return {"type": "function", "function": function}
 
     async def body(self, request: Request) -> bytes:
@@ -72,8 +79,8 @@ class OpenAIModel(Wire):
         return options | _sampling(request) | _answer_format(request, quirks.answer_schema)
 
     async def _messages(self, request: Request) -> list[bytes]:
-        """The messages as JSON, ready to be joined. All up to the last message of a person will never look different,
-        so the session remembers them in one piece."""
+        """The messages as JSON, ready to be joined. All up to the last message of a person will
+        never look different, so the session remembers them in one piece."""
         messages = request.messages
         back = self._spec.quirks.reasoning_back
         early = self._reasoned if back == "all" else self._plain
@@ -87,7 +94,9 @@ class OpenAIModel(Wire):
         rest = await self._encode(request, messages[turn:], late)
         return [start.data, *rest] if start.data else rest
 
-    async def _encode(self, request: Request, messages: tuple[ContextMessage, ...], form: str) -> list[bytes]:
+    async def _encode(
+        self, request: Request, messages: tuple[ContextMessage, ...], form: str
+    ) -> list[bytes]:
         """Each message as JSON, from the session's memory where it has been encoded before."""
         memory = request.encoded.each
         found: list[bytes] = []
@@ -98,7 +107,8 @@ class OpenAIModel(Wire):
                 encoded = await self._remember(request, shown, form)
             role = shown.message.role
             if held and role != "tool":
-                # All results of a step must follow it before anything else, so their images wait until then.
+                # All results of a step must follow it before anything else, so their images wait
+                # until then.
                 found += held
                 held.clear()
             if encoded:
@@ -112,8 +122,16 @@ class OpenAIModel(Wire):
         if message.role == "assistant":
             encoded = self._assistant(message, reasoning=form == self._reasoned)
         elif message.role == "tool":
-            encoded = b",".join([self._result(part) for part in message.parts if isinstance(part, ToolResult)])
-            images = [i for p in message.parts if isinstance(p, ToolResult) for i in p.parts if isinstance(i, Image)]
+            encoded = b",".join(
+                [self._result(part) for part in message.parts if isinstance(part, ToolResult)]
+            )
+            images = [
+                i
+                for p in message.parts
+                if isinstance(p, ToolResult)
+                for i in p.parts
+                if isinstance(i, Image)
+            ]
             if images and self._spec.facts.vision:
                 about = Message("user", (Text("Images of the tool results above:"), *images))
                 request.encoded.each[form + _IMAGES, shown.key] = await self._user(about, request)
@@ -128,7 +146,11 @@ class OpenAIModel(Wire):
         vision = self._spec.facts.vision
         texts: list[str] = []
         for part in message.parts:
-            match await encode.pixels(part, request.blob) if vision and isinstance(part, Image) else part:
+            match (
+                await encode.pixels(part, request.blob)
+                if vision and isinstance(part, Image)
+                else part
+            ):
                 case encode.Pixels() as picture:
                     parts.append(b'{"type":"image_url","image_url":{"url":"' + picture.url + b'"}}')
                     pictured = True
@@ -158,7 +180,9 @@ class OpenAIModel(Wire):
         text = message.text
         if not (text or calls):
             return b""
-        encoded = b'{"role":"assistant","content":' + (string(text) if text or not calls else b"null")
+        encoded = b'{"role":"assistant","content":' + (
+            string(text) if text or not calls else b"null"
+        )
         if reasoning and (thought := "".join(thoughts)):
             encoded += b',"' + quirks.reasoning_field.encode() + b'":' + string(thought)
         if calls:
@@ -176,20 +200,32 @@ class OpenAIModel(Wire):
         if result.status != "ok":
             text = f"[{result.status}] {text}"
         given = encode.call_id(result.call_id, self._spec.quirks.call_ids == "nine")
-        return b'{"role":"tool","tool_call_id":' + to_json(given) + b',"content":' + string(text) + b"}"
+        return (
+            b'{"role":"tool","tool_call_id":'
+            + to_json(given)
+            + b',"content":'
+            + string(text)
+            + b"}"
+        )
 
 
 def _call(call: ToolCall, nine: bool, signature: str) -> bytes:
     function = b'{"name":' + to_json(encode.tool_name(call.name))
     function += b',"arguments":' + to_json(encode.arguments(call).decode("utf-8", "replace")) + b"}"
-    encoded = b'{"id":' + to_json(encode.call_id(call.id, nine)) + b',"type":"function","function":' + function
+    encoded = (
+        b'{"id":'
+        + to_json(encode.call_id(call.id, nine))
+        + b',"type":"function","function":'
+        + function
+    )
     if signature:
         encoded += b',"extra_content":{"google":{"thought_signature":' + to_json(signature) + b"}}"
     return encoded + b"}"
 
 
 def _turn_start(messages: tuple[ContextMessage, ...]) -> int:
-    """The position after the last message of a person: the current turn's own messages begin there."""
+    """The position after the last message of a person: the current turn's own messages begin
+    there."""
     for position in range(len(messages) - 1, -1, -1):
         if messages[position].message.role == "user":
             return position + 1

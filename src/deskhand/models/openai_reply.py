@@ -55,7 +55,9 @@ class _Usage(msgspec.Struct, gc=False):
     def told(self) -> Usage:
         details = self.prompt_tokens_details
         cached = (details.cached_tokens if details else None) or self.prompt_cache_hit_tokens or 0
-        return Usage(max(0, self.prompt_tokens or 0), max(0, self.completion_tokens or 0), max(0, cached))
+        return Usage(
+            max(0, self.prompt_tokens or 0), max(0, self.completion_tokens or 0), max(0, cached)
+        )
 
 
 class _Chunk(msgspec.Struct, gc=False):
@@ -94,10 +96,13 @@ class _Building:
         self.whole: dict[str, Any] | None = None
 
     def exact(self) -> msgspec.Raw:
-        return exact_arguments(object_text(self.whole) if self.whole is not None else "".join(self.arguments))
+        return exact_arguments(
+            object_text(self.whole) if self.whole is not None else "".join(self.arguments)
+        )
 
     def complete(self) -> bool:
-        """Whether the arguments are a whole object. Only one that may be is parsed: this is asked at every piece."""
+        """Whether the arguments are a whole object. Only one that may be is parsed: this is asked
+        at every piece."""
         if self.whole is not None:
             return True
         ended = bool(self.arguments) and self.arguments[-1].rstrip().endswith("}")
@@ -123,7 +128,8 @@ class OpenAiReply:
         self._usage = Usage()
 
     def feed(self, payload: bytes) -> list[TextDelta | ThinkingDelta]:
-        """What this payload adds. Raises ModelError for an error inside the stream and for what is no chunk."""
+        """What this payload adds. Raises ModelError for an error inside the stream and for what is
+        no chunk."""
         if payload == b"[DONE]":
             self._ended = True
             return []
@@ -159,7 +165,9 @@ class OpenAiReply:
             found.append(ThinkingDelta(piece))
         said = content or delta.refusal
         if said and (piece := self._text_cleaner.feed(said)):
-            if self._tags.over:  # nearly always, and this is the path of every piece of every answer
+            if (
+                self._tags.over
+            ):  # nearly always, and this is the path of every piece of every answer
                 if told := self._echoes.feed(piece):
                     self._text.append(told)
                     found.append(TextDelta(told))
@@ -197,10 +205,14 @@ class OpenAiReply:
     def _of(self, index: int | None, given: str, name: str) -> _Building:
         """The call that a fragment belongs to.
 
-        The index should say. Some providers send whole calls without one, or all with index 0: then another id, or a
-        name after a call that is complete, begins a new call.
+        The index should say. Some providers send whole calls without one, or all with index 0: then
+        another id, or a name after a call that is complete, begins a new call.
         """
-        known = self._by_index.get(index) if index is not None else (self._calls[-1] if self._calls else None)
+        known = (
+            self._by_index.get(index)
+            if index is not None
+            else (self._calls[-1] if self._calls else None)
+        )
         if known is not None:
             another = given and known.id and given != known.id
             again = name and known.name and not (given and given == known.id) and known.complete()
@@ -214,7 +226,8 @@ class OpenAiReply:
         return building
 
     def close(self) -> list[TextDelta | ThinkingDelta | Reply]:
-        """The last deltas and the reply. Raises ModelUnavailable where the stream ended before the reply did."""
+        """The last deltas and the reply. Raises ModelUnavailable where the stream ended before the
+        reply did."""
         if self._finish is None and not self._ended:
             raise faults.broken(self._call, "the stream ended without a finish reason")
         if self._finish in ("error", "network_error"):
@@ -263,7 +276,9 @@ def _of_blocks(blocks: list[dict[str, Any]]) -> tuple[str, str]:
     for block in blocks:
         inner = block.get("thinking")
         if isinstance(inner, list):
-            thought += "".join(str(piece.get("text", "")) for piece in inner if isinstance(piece, dict))
+            thought += "".join(
+                str(piece.get("text", "")) for piece in inner if isinstance(piece, dict)
+            )
         elif isinstance(inner, str):
             thought += inner
         elif isinstance(block.get("text"), str):

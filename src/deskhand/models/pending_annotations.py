@@ -1,4 +1,5 @@
-"""What happens beside a conversation, a reaction or an edit, in words that the model reads with the next message."""
+"""What happens beside a conversation, a reaction or an edit, in words that the model reads with the
+next message."""
 
 from __future__ import annotations
 
@@ -16,15 +17,19 @@ EDIT_CHARS = 2_000
 EMOJI_CHARS = 32
 QUOTE_CHARS = 80
 KEPT = 20
-"""So many of them wait for the next message, and so many answers are known by what the platform calls them."""
+"""So many of them wait for the next message, and so many answers are known by what the platform
+calls them."""
 
 
 def note(asides: dict[str, Text], sent: dict[str, str], event: MessageEdited | Reacted) -> None:
-    """Add what the event means to `asides`. The last edit of a message counts, and a reaction that was taken back
-    before anyone read of it is none. `sent` has the answers by the platform's ids."""
+    """Add what the event means to `asides`. The last edit of a message counts, and a reaction that
+    was taken back before anyone read of it is none. `sent` has the answers by the platform's
+    ids."""
     if isinstance(event, MessageEdited):
         label = join(part.label for part in event.message.parts if isinstance(part, Text))
-        aside = Text(f"[edited an earlier message: {_cut(event.message.text, EDIT_CHARS)}]\n", label)
+        aside = Text(
+            f"[edited an earlier message: {_cut(event.message.text, EDIT_CHARS)}]\n", label
+        )
         _keep(asides, f"edit {event.of}", aside)
         return
     who = event.principal.id
@@ -38,13 +43,19 @@ def note(asides: dict[str, Text], sent: dict[str, str], event: MessageEdited | R
         asides.pop(key, None)
 
 
-def remember(sent: dict[str, str], event: MessageDelivered, messages: Sequence[ContextMessage], forms: int) -> None:
-    """Note the beginning of the answer that was delivered. Its key ends with the event after which it was said and a
-    number; other keys are those of tools."""
+def remember(
+    sent: dict[str, str], event: MessageDelivered, messages: Sequence[ContextMessage], forms: int
+) -> None:
+    """Note the beginning of the answer that was delivered. Its key ends with the event after which
+    it was said and a number; other keys are those of tools."""
     n, _, number = event.key.rpartition("#")[2].partition(".")
     if not (event.platform_id and n.isdecimal() and number.isdecimal()):
         return
-    said = (shown.message.text for shown in reversed(messages) if _is_answer(shown) and shown.key // forms <= int(n))
+    said = (
+        shown.message.text
+        for shown in reversed(messages)
+        if _is_answer(shown) and shown.key // forms <= int(n)
+    )
     _keep(sent, event.platform_id, _cut(" ".join(next(said, "").split()), QUOTE_CHARS))
 
 

@@ -1,8 +1,8 @@
 """Pictures as every provider takes them: not too many bytes, not too wide or high.
 
-Larger ones are made smaller by a process of its own, without our keys and with little memory, because it decodes what
-strangers send (`shrink.py`, the extra [images]). What it made is kept beside the picture until the collector of
-unnamed blobs comes by.
+Larger ones are made smaller by a process of its own, without our keys and with little memory,
+because it decodes what strangers send (`shrink.py`, the extra [images]). What it made is kept
+beside the picture until the collector of unnamed blobs comes by.
 """
 
 from __future__ import annotations
@@ -27,14 +27,16 @@ MOST_PIXELS = 100_000_000
 """What may be decoded: with three bytes each, and twice."""
 SHRINK_S = 30.0
 REFUSED = 3
-"""The exit code of `shrink.py` for a picture that it will not or cannot make smaller; its words are on stderr."""
+"""The exit code of `shrink.py` for a picture that it will not or cannot make smaller; its words are
+on stderr."""
 INSTALL = "pip install 'deskhand[images]'"
 
 Read = Callable[[str], Awaitable[bytes]]
 
 
 class PictureStore:
-    """Reads pictures from a blob store: `read` gives the bytes of a digest, `path` the file where they lie."""
+    """Reads pictures from a blob store: `read` gives the bytes of a digest, `path` the file where
+    they lie."""
 
     def __init__(self, read: Read, path: Callable[[str], Path]) -> None:
         self._read = read
@@ -42,8 +44,8 @@ class PictureStore:
         self._one_by_one = anyio.Lock()
 
     async def get(self, digest: str) -> bytes:
-        """The picture, or a smaller copy of at most LIMIT_BYTES and LIMIT_SIDE, as JPEG. Raises BlobMissing, and
-        PictureRefused with a sentence."""
+        """The picture, or a smaller copy of at most LIMIT_BYTES and LIMIT_SIDE, as JPEG. Raises
+        BlobMissing, and PictureRefused with a sentence."""
         data = await self._read(digest)
         size = size_of(data)
         if len(data) <= LIMIT_BYTES and (size is None or max(size) <= LIMIT_SIDE):
@@ -62,13 +64,16 @@ async def shrink(data: bytes) -> bytes:
     """A smaller copy. Raises PictureRefused."""
     if find_spec("PIL") is None:
         raise PictureRefused(
-            f"it has {len(data) / 1e6:.1f} MB and a model takes {LIMIT_BYTES / 1e6:.1f} MB. To have such pictures made "
+            f"it has {len(data) / 1e6:.1f} MB and a model takes {LIMIT_BYTES / 1e6:.1f} MB. "
+            "To have such pictures made "
             f"smaller: {INSTALL}"
         )
     command = [sys.executable, "-I", "-m", "deskhand.models.shrink"]
     try:
         with anyio.fail_after(SHRINK_S):
-            done = await anyio.run_process(command, input=data, check=False, env={}, stderr=subprocess.PIPE)
+            done = await anyio.run_process(
+                command, input=data, check=False, env={}, stderr=subprocess.PIPE
+            )
     except TimeoutError:
         raise PictureRefused(f"making it smaller took longer than {SHRINK_S:.0f} s") from None
     if done.returncode == REFUSED:
@@ -80,7 +85,10 @@ async def shrink(data: bytes) -> bytes:
 
 def too_many(width: int, height: int) -> str:
     """The sentence for a picture that is not decoded at all."""
-    return f"it has {width} x {height} pixels, and no more than {MOST_PIXELS // 1_000_000} million are decoded"
+    return (
+        f"it has {width} x {height} pixels, and no more than {MOST_PIXELS // 1_000_000} million "
+        "are decoded"
+    )
 
 
 def kind_of(data: bytes) -> str:
@@ -114,7 +122,9 @@ def _size_of_jpeg(data: bytes) -> tuple[int, int] | None:
     while at + 9 <= len(data) and data[at] == 0xFF:
         marker = data[at + 1]
         if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
-            return int.from_bytes(data[at + 7 : at + 9], "big"), int.from_bytes(data[at + 5 : at + 7], "big")
+            return int.from_bytes(data[at + 7 : at + 9], "big"), int.from_bytes(
+                data[at + 5 : at + 7], "big"
+            )
         at += 1 if marker == 0xFF else 2 + int.from_bytes(data[at + 2 : at + 4], "big")
     return None
 
@@ -123,12 +133,16 @@ def _size_of_webp(data: bytes) -> tuple[int, int] | None:
     """https://developers.google.com/speed/webp/docs/riff_container"""
     match data[12:16]:
         case b"VP8X":
-            return 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(data[27:30], "little")
+            return 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(
+                data[27:30], "little"
+            )
         case b"VP8L":
             bits = int.from_bytes(data[21:25], "little")
             return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
         case b"VP8 ":
-            return int.from_bytes(data[26:28], "little") & 0x3FFF, int.from_bytes(data[28:30], "little") & 0x3FFF
+            return int.from_bytes(data[26:28], "little") & 0x3FFF, int.from_bytes(
+                data[28:30], "little"
+            ) & 0x3FFF
     return None
 
 

@@ -1,4 +1,5 @@
-"""Keeps on disk what the engine made of the stable prompts: reading them takes half a minute, loading them a moment."""
+"""Keeps on disk what the engine made of the stable prompts: reading them takes half a minute,
+loading them a moment."""
 
 from __future__ import annotations
 
@@ -21,9 +22,11 @@ ORDER = (SORTING, MAIN, ASSISTING)
 
 
 class Prefixes:
-    """Warms an engine that has just come up. `folder` is the one that the engine saves its slots in.
+    """Warms an engine that has just come up. `folder` is the one that the engine saves its slots
+    in.
 
-    Nobody else uses a slot before it is filled and saved: so nothing that a person said can be in it.
+    Nobody else uses a slot before it is filled and saved: so nothing that a person said can be in
+    it.
     """
 
     def __init__(self, engine: Engine, transport: Transport, folder: Path, weights: Path) -> None:
@@ -36,7 +39,9 @@ class Prefixes:
     async def warm(self) -> None:
         """Load what an earlier life has saved; read and save what is missing. Raises ModelError."""
         serving = await self._engine.serving()
-        shim = Shim(EngineModel(self._engine, self._transport, "warm", Facts(window=4096), early=True))
+        shim = Shim(
+            EngineModel(self._engine, self._transport, "warm", Facts(window=4096), early=True)
+        )
         for slot in ORDER:
             there = (self._folder / self._file(slot)).exists()
             if not (there and await self._act(serving, "restore", slot)):
@@ -55,7 +60,9 @@ class Prefixes:
         https://github.com/ggml-org/llama.cpp/tree/master/tools/server#post-slotsid_slotactionsave-save-the-prompt-cache
         """
         url = f"{serving.base_url.removesuffix('/v1')}/slots/{slot}?action={action}"
-        call = FailedCall("embedded", "slots", url, {"Authorization": f"Bearer {serving.token}"}, serving.token)
+        call = FailedCall(
+            "embedded", "slots", url, {"Authorization": f"Bearer {serving.token}"}, serving.token
+        )
         body = msgspec.json.encode({"filename": self._file(slot)})
         try:
             async with aclosing(self._transport.stream(call, body)) as answer:

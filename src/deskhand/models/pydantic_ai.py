@@ -1,5 +1,6 @@
-"""Every provider that pydantic-ai knows (Bedrock, Vertex, Cohere, Hugging Face …), behind our Model: the extra
-[providers]. Only its model classes are used; the agent is ours. https://pydantic.dev/docs/ai/models/overview
+"""Every provider that pydantic-ai knows (Bedrock, Vertex, Cohere, Hugging Face …), behind our
+Model: the extra [providers]. Only its model classes are used; the agent is ours.
+https://pydantic.dev/docs/ai/models/overview
 
 `pydantic-ai/bedrock/NAME` names such a model. This file is imported when one is opened.
 """
@@ -34,7 +35,9 @@ class PydanticModel:
     """One of pydantic-ai's models; `aclose` frees its connections. `whom` is what failures call it,
     provider/name, and `key` what they never say."""
 
-    def __init__(self, model: TheirModel, whom: str, key: str = "", limits: TransportLimits | None = None) -> None:
+    def __init__(
+        self, model: TheirModel, whom: str, key: str = "", limits: TransportLimits | None = None
+    ) -> None:
         provider, _, name = whom.partition("/")
         self._model = model
         self._limits = limits or TransportLimits()
@@ -42,7 +45,8 @@ class PydanticModel:
         self._entered = False
 
     async def reply(self, request: Request) -> AsyncGenerator[Item, None]:
-        """See Model.reply. Of `extra` and `encoded` nothing is used: what is sent is pydantic-ai's own."""
+        """See Model.reply. Of `extra` and `encoded` nothing is used: what is sent is pydantic-ai's
+        own."""
         if not self._entered:
             self._entered = True
             await self._model.__aenter__()
@@ -83,7 +87,9 @@ class PydanticModel:
         return faults.too_slow(self._call, "first", self._limits.first_s)
 
     def _settings(self, request: Request) -> ModelSettings:
-        found: ModelSettings = {"thinking": False if request.thinking == "off" else request.thinking}
+        found: ModelSettings = {
+            "thinking": False if request.thinking == "off" else request.thinking
+        }
         if request.max_output_tokens is not None:
             found["max_tokens"] = request.max_output_tokens
         if request.temperature is not None:
@@ -95,7 +101,9 @@ class PydanticModel:
         if request.stop:
             found["stop_sequences"] = list(request.stop)
         if request.tools and request.must_call:
-            found["tool_choice"] = "required" if request.must_call == "*" else [encode.tool_name(request.must_call)]
+            found["tool_choice"] = (
+                "required" if request.must_call == "*" else [encode.tool_name(request.must_call)]
+            )
         if request.tools and request.one_call:
             found["parallel_tool_calls"] = False
         if "max_retries" not in self._model.unsupported_settings:
@@ -103,13 +111,18 @@ class PydanticModel:
         return found
 
 
-def open_pydantic(name: str, key: str = "", base_url: str = "", limits: TransportLimits | None = None) -> PydanticModel:
-    """The model `provider/name` in pydantic-ai's names. Without `key` its provider looks for one where its own
-    documentation says. Raises ConfigError: for a provider that it does not know, whose client is not installed, or
-    that has no key."""
+def open_pydantic(
+    name: str, key: str = "", base_url: str = "", limits: TransportLimits | None = None
+) -> PydanticModel:
+    """The model `provider/name` in pydantic-ai's names. Without `key` its provider looks for one
+    where its own documentation says. Raises ConfigError: for a provider that it does not know,
+    whose client is not installed, or that has no key."""
     provider, slash, model = name.partition("/")
     if not (provider and slash and model):
-        raise ConfigError(f"{name!r} names no model: write pydantic-ai/PROVIDER/NAME, such as pydantic-ai/cohere/m.")
+        raise ConfigError(
+            f"{name!r} names no model: write pydantic-ai/PROVIDER/NAME, such as "
+            "pydantic-ai/cohere/m."
+        )
     try:
         found = infer_model(f"{provider}:{model}", lambda given: _provider(given, key, base_url))
     except (ImportError, UserError, TypeError, ValueError) as error:
@@ -125,7 +138,9 @@ def _provider(name: str, key: str, base_url: str) -> Provider[Any]:
 
 def _parameters(request: Request) -> ModelRequestParameters:
     tools = [
-        ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=tool.parameters)
+        ToolDefinition(
+            name=tool.name, description=tool.description, parameters_json_schema=tool.parameters
+        )
         for tool in request.tools
     ]
     return ModelRequestParameters(function_tools=tools)

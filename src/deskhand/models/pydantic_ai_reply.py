@@ -21,8 +21,8 @@ Delta = TextDelta | ThinkingDelta
 
 _FINISH: dict[str, Finish] = {"length": "length", "content_filter": "filtered"}
 
-# The status that each of its categories stands for; the words decide further, as for every provider.
-# https://pydantic.dev/docs/ai/api/pydantic_ai/exceptions
+# The status that each of its categories stands for; the words decide further, as for every
+# provider. https://pydantic.dev/docs/ai/api/pydantic_ai/exceptions
 _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (exceptions.ModelContextWindowExceededError, 413),
     (exceptions.ModelQuotaExceededError, 402),
@@ -61,7 +61,9 @@ class PydanticAiReply:
                 return self._piece(index, text)
             case theirs.PartDeltaEvent(index=index, delta=theirs.TextPartDelta(content_delta=text)):
                 return self._piece(index, text)
-            case theirs.PartDeltaEvent(index=index, delta=theirs.ThinkingPartDelta(content_delta=text)):
+            case theirs.PartDeltaEvent(
+                index=index, delta=theirs.ThinkingPartDelta(content_delta=text)
+            ):
                 self._thinks.add(index)
                 return self._piece(index, text or "")
         return []
@@ -82,7 +84,11 @@ class PydanticAiReply:
     def close(self, whole: theirs.ModelResponse) -> list[Delta | Reply]:
         """The last deltas and the reply. Raises ModelError where the response broke off."""
         if whole.finish_reason in (None, "error"):
-            why = "the provider reports an error" if whole.finish_reason else "the stream ended without a finish reason"
+            why = (
+                "the provider reports an error"
+                if whole.finish_reason
+                else "the stream ended without a finish reason"
+            )
             raise faults.broken(self._call, why)
         found: list[Delta | Reply] = []
         for index, pieces in self._pieces.items():
@@ -91,20 +97,41 @@ class PydanticAiReply:
         called = any(isinstance(part, ToolCall) for part in parts)
         finish = _FINISH.get(whole.finish_reason or "", "calls" if called else "stop")
         used = whole.usage
-        counts = (used.input_tokens, used.output_tokens, used.cache_read_tokens, used.cache_write_tokens)
-        found.append(Reply(Message("assistant", tuple(parts)), finish, Usage(*(max(0, count) for count in counts))))
+        counts = (
+            used.input_tokens,
+            used.output_tokens,
+            used.cache_read_tokens,
+            used.cache_write_tokens,
+        )
+        found.append(
+            Reply(
+                Message("assistant", tuple(parts)),
+                finish,
+                Usage(*(max(0, count) for count in counts)),
+            )
+        )
         return found
 
     def _parts(self, whole: theirs.ModelResponse) -> list[Part]:
-        calls = iter(self._made_calls([p for p in whole.parts if isinstance(p, theirs.ToolCallPart)]))
-        texts = iter(["".join(self._pieces[i]) for i in sorted(self._pieces) if i not in self._thinks])
-        thoughts = iter(["".join(self._pieces[i]) for i in sorted(self._pieces) if i in self._thinks])
+        calls = iter(
+            self._made_calls([p for p in whole.parts if isinstance(p, theirs.ToolCallPart)])
+        )
+        texts = iter(
+            ["".join(self._pieces[i]) for i in sorted(self._pieces) if i not in self._thinks]
+        )
+        thoughts = iter(
+            ["".join(self._pieces[i]) for i in sorted(self._pieces) if i in self._thinks]
+        )
         found: list[Part] = []
         for part in whole.parts:
             match part:
                 case theirs.ThinkingPart():
-                    fields = {name: getattr(part, name) for name in ("content", "signature", *_SEAL)}
-                    found.append(Thinking(next(thoughts, ""), self.wire, "part", clean(object_text(fields))))
+                    fields = {
+                        name: getattr(part, name) for name in ("content", "signature", *_SEAL)
+                    }
+                    found.append(
+                        Thinking(next(thoughts, ""), self.wire, "part", clean(object_text(fields)))
+                    )
                 case theirs.TextPart():
                     found += [*self._seal(part), Text(next(texts, ""))]
                 case theirs.ToolCallPart():
@@ -116,16 +143,24 @@ class PydanticAiReply:
     def _seal(self, part: theirs.TextPart | theirs.ToolCallPart) -> list[Part]:
         """What the provider wants to see again with this part, as a part of its own before it."""
         fields = {name: value for name in _SEAL if (value := getattr(part, name))}
-        return [Thinking("", self.wire, redacted=clean(object_text(fields)))] if part.provider_details else []
+        return (
+            [Thinking("", self.wire, redacted=clean(object_text(fields)))]
+            if part.provider_details
+            else []
+        )
 
     def _made_calls(self, found: list[theirs.ToolCallPart]) -> list[ToolCall]:
         if not found:
             return []
-        return make_calls([(part.tool_call_id, part.tool_name, _arguments(part)) for part in found], self._request)
+        return make_calls(
+            [(part.tool_call_id, part.tool_name, _arguments(part)) for part in found], self._request
+        )
 
 
 def _arguments(part: theirs.ToolCallPart) -> Any:
-    return exact_arguments(part.args or "" if not isinstance(part.args, dict) else object_text(part.args))
+    return exact_arguments(
+        part.args or "" if not isinstance(part.args, dict) else object_text(part.args)
+    )
 
 
 def failure(call: FailedCall, error: exceptions.AgentRunError | exceptions.UserError) -> ModelError:

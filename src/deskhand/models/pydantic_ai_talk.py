@@ -7,17 +7,31 @@ from typing import Any
 import msgspec
 from pydantic_ai import messages as theirs
 
-from ..types.messages import Audio, File, Image, Message, Text, Thinking, ToolCall, ToolResult, clean
+from ..types.messages import (
+    Audio,
+    File,
+    Image,
+    Message,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    clean,
+)
 from . import encode
 from .base import Request
 
 
 async def conversation(request: Request, wire: str, pictures: bool) -> list[theirs.ModelMessage]:
-    """The messages of `request`. Reasoning that was filed under `wire` goes back as it came; `pictures`: the model
-    takes some."""
+    """The messages of `request`. Reasoning that was filed under `wire` goes back as it came;
+    `pictures`: the model takes some."""
     found: list[theirs.ModelMessage] = []
     asked: list[theirs.ModelRequestPart] = []
-    names = {call.id: encode.tool_name(call.name) for shown in request.messages for call in shown.message.calls}
+    names = {
+        call.id: encode.tool_name(call.name)
+        for shown in request.messages
+        for call in shown.message.calls
+    }
 
     def flush() -> None:
         if asked:
@@ -66,7 +80,9 @@ def _reply(message: Message, wire: str) -> list[theirs.ModelResponsePart]:
                 name = encode.tool_name(part.name)
                 given = encode.call_id(part.id)
                 arguments = encode.arguments(part).decode("utf-8", "replace")
-                parts.append(theirs.ToolCallPart(tool_name=name, args=arguments, tool_call_id=given, **seal))
+                parts.append(
+                    theirs.ToolCallPart(tool_name=name, args=arguments, tool_call_id=given, **seal)
+                )
                 seal = {}
                 said = True
             case _:
@@ -74,17 +90,27 @@ def _reply(message: Message, wire: str) -> list[theirs.ModelResponsePart]:
     return parts if said else []
 
 
-def _result(result: ToolResult, name: str, content: list[theirs.UserContent]) -> theirs.ToolReturnPart:
+def _result(
+    result: ToolResult, name: str, content: list[theirs.UserContent]
+) -> theirs.ToolReturnPart:
     if result.status != "ok":
         content = [f"[{result.status}]", *content]
     given = encode.call_id(result.call_id)
-    return theirs.ToolReturnPart(tool_name=name, content=_plain(content or ["[no output]"]), tool_call_id=given)
+    return theirs.ToolReturnPart(
+        tool_name=name, content=_plain(content or ["[no output]"]), tool_call_id=given
+    )
 
 
-async def _content(parts: tuple[Any, ...], request: Request, pictures: bool) -> list[theirs.UserContent]:
+async def _content(
+    parts: tuple[Any, ...], request: Request, pictures: bool
+) -> list[theirs.UserContent]:
     found: list[theirs.UserContent] = []
     for part in parts:
-        match await encode.pixels(part, request.blob) if isinstance(part, Image) and pictures else part:
+        match (
+            await encode.pixels(part, request.blob)
+            if isinstance(part, Image) and pictures
+            else part
+        ):
             case encode.Pixels(mime, data):
                 found.append(theirs.BinaryContent(data=data, media_type=mime))
             case Text(text=text):

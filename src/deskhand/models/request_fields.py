@@ -1,10 +1,13 @@
-"""Which fields of OpenAI's chat completions a model has. What it has not is refused, and never left out in silence."""
+"""Which fields of OpenAI's chat completions a model has. What it has not is refused, and never left
+out in silence."""
 
 from __future__ import annotations
 
 from .catalogue import Catalogue
 
-SMALL_MODEL_LACKS = frozenset({"tools", "response_format", "temperature", "top_p", "seed", "reasoning_effort"})
+SMALL_MODEL_LACKS = frozenset(
+    {"tools", "response_format", "temperature", "top_p", "seed", "reasoning_effort"}
+)
 """A small model is bound to our own forms, and chooses its words by them."""
 
 
@@ -21,8 +24,9 @@ def lacking(
     thinks: bool = False,
     temperature: float | None = None,
 ) -> frozenset[str]:
-    """The fields that this model does not have, or not with this `temperature`; `thinks`: it is asked to think before
-    it answers. Of a provider that only an installed package knows nothing is known.
+    """The fields that this model does not have, or not with this `temperature`; `thinks`: it is
+    asked to think before it answers. Of a provider that only an installed package knows nothing is
+    known.
 
     `stop` and `response_format` are seen to by us, whatever the model does.
     """

@@ -1,8 +1,10 @@
-"""The OpenAI Responses wire, for models that reason while they call tools: Chat Completions refuses them that.
+"""The OpenAI Responses wire, for models that reason while they call tools: Chat Completions refuses
+them that.
 
-https://developers.openai.com/api/reference/resources/responses/methods/create and, for what is kept and given back,
-https://developers.openai.com/api/docs/guides/reasoning. Nothing is stored there (`store: false`): reasoning comes back
-encrypted, and is sent again exactly as it came, since newer models drop it where what was before it has changed
+https://developers.openai.com/api/reference/resources/responses/methods/create and, for what is kept
+and given back, https://developers.openai.com/api/docs/guides/reasoning. Nothing is stored there
+(`store: false`): reasoning comes back encrypted, and is sent again exactly as it came, since newer
+models drop it where what was before it has changed
 (https://developers.openai.com/api/docs/guides/latest-model).
 """
 
@@ -31,7 +33,8 @@ class ResponsesModel(Wire):
     def __init__(self, transport: Transport, spec: ModelSpec) -> None:
         super().__init__(transport, spec, "responses")
         self._wire = reasoning_wire(self._call)
-        # What a message looks like depends on these, so they are part of the name that its bytes are kept under.
+        # What a message looks like depends on these, so they are part of the name that its bytes
+        # are kept under.
         self._form = f"{self._wire}:{bool(spec.facts.vision):d}"
 
     def reading(self, request: Request) -> ResponsesReply:
@@ -51,7 +54,10 @@ class ResponsesModel(Wire):
         pieces += [b',"input":[', b",".join(items), b"]"]
         if request.tools:
             pieces += [b',"tools":[', self.tools(request.tools), b"]"]
-        pieces += [b",", to_json(self._options(request) | {"prompt_cache_key": self._cache_key(request)})[1:-1]]
+        pieces += [
+            b",",
+            to_json(self._options(request) | {"prompt_cache_key": self._cache_key(request)})[1:-1],
+        ]
         if request.extra is not None and len(extra := bytes(request.extra).strip()) > 2:
             pieces += [b",", extra[1:-1]]
         pieces.append(b"}")
@@ -90,7 +96,11 @@ class ResponsesModel(Wire):
     def _cache_key(self, request: Request) -> str:
         """The same for all requests of a conversation, so that they meet the same cache:
         https://developers.openai.com/api/docs/guides/prompt-caching"""
-        first = request.encoded.each.get((self._form, request.messages[0].key), b"") if request.messages else b""
+        first = (
+            request.encoded.each.get((self._form, request.messages[0].key), b"")
+            if request.messages
+            else b""
+        )
         begin = request.system[0] if request.system else ""
         return sha256(begin.encode("utf-8", "replace") + first).hexdigest()[:32]
 
@@ -114,9 +124,15 @@ class ResponsesModel(Wire):
         pictured = False
         vision = self._spec.facts.vision
         for part in (Text(status), *parts) if status else parts:
-            match await encode.pixels(part, request.blob) if vision and isinstance(part, Image) else part:
+            match (
+                await encode.pixels(part, request.blob)
+                if vision and isinstance(part, Image)
+                else part
+            ):
                 case encode.Pixels() as picture:
-                    blocks.append(b'{"type":"input_image","detail":"auto","image_url":"' + picture.url + b'"}')
+                    blocks.append(
+                        b'{"type":"input_image","detail":"auto","image_url":"' + picture.url + b'"}'
+                    )
                     pictured = True
                 case Text() | Image() | Audio() | File() as said:
                     texts.append(said.text if isinstance(said, Text) else encode.placeholder(said))
@@ -131,7 +147,8 @@ class ResponsesModel(Wire):
 
 
 def _choices(request: Request) -> dict[str, Any]:
-    """What the answer is to be, and which tools are called. There is neither `seed` nor `stop` here."""
+    """What the answer is to be, and which tools are called. There is neither `seed` nor `stop`
+    here."""
     options: dict[str, Any] = {}
     if request.top_p is not None:
         options["top_p"] = request.top_p
@@ -149,7 +166,8 @@ def _choices(request: Request) -> dict[str, Any]:
 
 
 def _assistant(message: Message, wire: str) -> list[bytes]:
-    """The items of a reply, in their order. Reasoning goes with what followed it: without that it is refused."""
+    """The items of a reply, in their order. Reasoning goes with what followed it: without that it
+    is refused."""
     items: list[bytes] = []
     held: list[bytes] = []
     phase = ""
@@ -167,7 +185,9 @@ def _assistant(message: Message, wire: str) -> list[bytes]:
             case ToolCall():
                 name = b'","name":' + to_json(encode.tool_name(part.name))
                 arguments = to_json(encode.arguments(part).decode("utf-8", "replace"))
-                head = b'{"type":"function_call","call_id":"' + encode.call_id(part.id).encode() + name
+                head = (
+                    b'{"type":"function_call","call_id":"' + encode.call_id(part.id).encode() + name
+                )
                 items += [*held, head + b',"arguments":' + arguments + b"}"]
                 held = []
             case _:

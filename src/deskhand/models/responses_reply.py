@@ -1,4 +1,5 @@
-"""Reading an OpenAI Responses stream: https://developers.openai.com/api/reference/resources/responses/streaming-events"""
+"""Reading an OpenAI Responses stream:
+https://developers.openai.com/api/reference/resources/responses/streaming-events"""
 
 from __future__ import annotations
 
@@ -32,7 +33,12 @@ class _Usage(msgspec.Struct, gc=False):
 
     def told(self) -> Usage:
         details = self.input_tokens_details or _Details()
-        counts = (self.input_tokens, self.output_tokens, details.cached_tokens, details.cache_write_tokens)
+        counts = (
+            self.input_tokens,
+            self.output_tokens,
+            details.cached_tokens,
+            details.cache_write_tokens,
+        )
         return Usage(*(max(0, count or 0) for count in counts))
 
 
@@ -80,14 +86,22 @@ class _Event(_Response, gc=False):
 
 _decode = event_decoder(_Event)
 
-# What a failed response says about the request itself; everything else is the provider's own trouble.
-# https://developers.openai.com/api/reference/resources/responses/object: `error.code`
-_OURS = ("invalid_", "image_", "unsupported_", "empty_image", "failed_to_download", "data_residency")
+# What a failed response says about the request itself; everything else is the provider's own
+# trouble. https://developers.openai.com/api/reference/resources/responses/object: `error.code`
+_OURS = (
+    "invalid_",
+    "image_",
+    "unsupported_",
+    "empty_image",
+    "failed_to_download",
+    "data_residency",
+)
 _POLICIES = ("_policy", "_policy_violation")
 
 
 def reasoning_wire(call: FailedCall) -> str:
-    """What the reasoning of a model is filed under: no other model, and no other provider, can read it."""
+    """What the reasoning of a model is filed under: no other model, and no other provider, can read
+    it."""
     return f"responses:{call.whom}"
 
 
@@ -125,7 +139,8 @@ class ResponsesReply:
         self._end: _Response | None = None
 
     def feed(self, payload: bytes) -> list[Delta]:
-        """What this payload adds. Raises ModelError for an error inside the stream and for what is no event."""
+        """What this payload adds. Raises ModelError for an error inside the stream and for what is
+        no event."""
         if not payload or payload == b"[DONE]":
             return []
         try:
@@ -144,10 +159,14 @@ class ResponsesReply:
                 return self._said(event.output_index, "message", event.delta)
             case "response.function_call_arguments.delta" if isinstance(event.delta, str):
                 self._of(event.output_index, "function_call").pieces.append(event.delta)
-            case "response.output_item.added" | "response.output_item.done" if event.item is not None:
+            case "response.output_item.added" | "response.output_item.done" if (
+                event.item is not None
+            ):
                 return self._take(event.output_index, event.item, done=event.type.endswith("done"))
             case "response.completed" | "response.incomplete" | "response.failed":
-                return self._finished(event.response or _Response(status=event.type.rpartition(".")[2]))
+                return self._finished(
+                    event.response or _Response(status=event.type.rpartition(".")[2])
+                )
             case "error":
                 raise self._error(event.error or {"code": event.code, "message": event.message})
             case "":
@@ -166,14 +185,21 @@ class ResponsesReply:
     def _error(self, error: object) -> ModelError:
         code = error.get("code") if isinstance(error, dict) else None
         if isinstance(code, str) and (code.startswith(_OURS) or code.endswith(_POLICIES)):
-            error = {"code": 400, "message": f"{code}: {error.get('message')}" if isinstance(error, dict) else code}
+            error = {
+                "code": 400,
+                "message": f"{code}: {error.get('message')}" if isinstance(error, dict) else code,
+            }
         return faults.told(self._call, error)
 
     def _finished(self, response: _Response) -> list[Delta]:
         if response.status == "failed" or (response.error and response.status != "completed"):
             raise self._error(response.error or {"message": "the response failed"})
         self._end = response
-        missing = [(index, item) for index, item in enumerate(response.output or ()) if index not in self._items]
+        missing = [
+            (index, item)
+            for index, item in enumerate(response.output or ())
+            if index not in self._items
+        ]
         return [delta for index, item in missing for delta in self._take(index, item, done=True)]
 
     def _of(self, index: int, kind: str) -> _Building:
@@ -192,7 +218,11 @@ class ResponsesReply:
         if building.kind == "reasoning":
             return [ThinkingDelta(piece)]
         # A second message of one reply is a paragraph of its own.
-        before = any(b.kind == "message" and b.pieces for i, b in self._items.items() if i < index) if first else False
+        before = (
+            any(b.kind == "message" and b.pieces for i, b in self._items.items() if i < index)
+            if first
+            else False
+        )
         return [TextDelta(_PARAGRAPH), TextDelta(piece)] if before else [TextDelta(piece)]
 
     def _take(self, index: int, fields: dict[str, Any], *, done: bool) -> list[Delta]:
@@ -218,15 +248,20 @@ class ResponsesReply:
         pieces = [*(item.summary or ()), *(item.content or ())]
         self._refused = self._refused or any(piece.refusal for piece in pieces)
         if item.type == "reasoning" and (item.encrypted_content or item.content):
-            building.item = clean(object_text({key: value for key, value in fields.items() if key != "status"}))
+            building.item = clean(
+                object_text({key: value for key, value in fields.items() if key != "status"})
+            )
         found: list[Delta] = []
         if not building.begun and item.type in ("message", "reasoning"):
             joint = _PARAGRAPH if item.type == "reasoning" else ""
-            found = self._said(index, item.type, joint.join(piece.text or piece.refusal or "" for piece in pieces))
+            found = self._said(
+                index, item.type, joint.join(piece.text or piece.refusal or "" for piece in pieces)
+            )
         return found + _rest(building)
 
     def close(self) -> list[Delta | Reply]:
-        """The last deltas and the reply. Raises ModelUnavailable where the stream ended before the reply did."""
+        """The last deltas and the reply. Raises ModelUnavailable where the stream ended before the
+        reply did."""
         end = self._end
         if end is None:
             raise faults.broken(self._call, "the stream ended before the response was complete")
@@ -239,7 +274,9 @@ class ResponsesReply:
         if end.status == "incomplete":
             reason = end.incomplete_details.reason if end.incomplete_details else ""
             finish = "filtered" if reason == "content_filter" else "length"
-        found.append(Reply(Message("assistant", tuple(parts)), finish, (end.usage or _Usage()).told()))
+        found.append(
+            Reply(Message("assistant", tuple(parts)), finish, (end.usage or _Usage()).told())
+        )
         return found
 
     def _parts(self) -> list[Part]:

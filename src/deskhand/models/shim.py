@@ -1,7 +1,9 @@
-"""Lets a model without tool calls do things: one word to sort the request, and then one short program for it.
+"""Lets a model without tool calls do things: one word to sort the request, and then one short
+program for it.
 
-What it may do next is decided in `shim_steps`, from what has happened in the turn, and never left to it. A program is
-rehearsed on a copy of the folder before it counts; both are calls of tools like any other, and stand in the log.
+What it may do next is decided in `shim_steps`, from what has happened in the turn, and never left
+to it. A program is rehearsed on a copy of the folder before it counts; both are calls of tools like
+any other, and stand in the log.
 """
 
 from __future__ import annotations
@@ -80,7 +82,8 @@ from .shim_turn import Chat, Move, ShimTurn, clip, cost, read_turn, said_by_pers
 from .shim_words import honest
 
 Dialect = Literal["grammar", "fenced"]
-"""How a server is bound to a form: by llama.cpp's grammars, schemas and slots, or only by asking."""
+"""How a server is bound to a form: by llama.cpp's grammars, schemas and slots, or only by
+asking."""
 
 MAIN = 0
 SORTING = 1
@@ -98,10 +101,15 @@ PARTS = 4
 """Into more than this a step of a longer request is not split."""
 REQUEST_CHARS = 2 * WINDOW
 """A longer request does not fit into a slot beside what stands there already."""
-TOO_LONG = "That is more than I can read at once. Put it into a file, and tell me what to do with that."
-NO_WAY = "I found no way to do this. Say it in other words, in smaller steps, or choose a bigger model."
+TOO_LONG = (
+    "That is more than I can read at once. Put it into a file, and tell me what to do with that."
+)
+NO_WAY = (
+    "I found no way to do this. Say it in other words, in smaller steps, or choose a bigger model."
+)
 NO_PROGRAMS = (
-    "I work on files by small programs, and this agent may not run any. `deskhand tools` shows what it may do."
+    "I work on files by small programs, and this agent may not run any. `deskhand tools` shows "
+    "what it may do."
 )
 
 
@@ -114,7 +122,8 @@ class ShimPrompt(msgspec.Struct, frozen=True):
 
 
 def with_likest(prompt: ShimPrompt, request: str, listing: str) -> ShimPrompt:
-    """The prompt with the examples that are most like the request behind its own, which stay in the slot."""
+    """The prompt with the examples that are most like the request behind its own, which stay in the
+    slot."""
     return msgspec.structs.replace(prompt, shots=(*prompt.shots, *likest(request, listing)))
 
 
@@ -132,8 +141,8 @@ class TextModel(Protocol):
 
 
 class Shim:
-    """A Model around a model that only writes text. Everything is derived from the request's messages: after a restart
-    the next step is the same."""
+    """A Model around a model that only writes text. Everything is derived from the request's
+    messages: after a restart the next step is the same."""
 
     selective = True
 
@@ -142,7 +151,8 @@ class Shim:
         self._dialect = dialect
 
     async def reply(self, request: Request) -> AsyncGenerator[Item, None]:
-        """See Model.reply. The usage is that of the last call; single words and what splits a request are not in it."""
+        """See Model.reply. The usage is that of the last call; single words and what splits a
+        request are not in it."""
         if is_aside(request):
             items = self._inner.reply(self._aside(request))
         elif TASKS in {tool.name for tool in request.tools} and DEEP_WORK in request.system[-1]:
@@ -212,7 +222,8 @@ class Shim:
                 yield await self._on_task(request, id_, turn)
 
     async def _on_task(self, request: Request, id_: int, turn: ShimTurn) -> Reply:
-        """The next step of one task. What would be said to the person at its end is what came of it."""
+        """The next step of one task. What would be said to the person at its end is what came of
+        it."""
         failed = False
         reply = _spoken("")
         step = next_step(turn)
@@ -236,8 +247,11 @@ class Shim:
         found = [word for word in WORDS if word in said]
         return min(found, key=said.index) if found else "change"
 
-    async def _answer(self, request: Request, turn: ShimTurn, texts: str) -> AsyncGenerator[Item, None]:
-        """Words to the person, from the texts of files or from what it knows; each part of a question on its own."""
+    async def _answer(
+        self, request: Request, turn: ShimTurn, texts: str
+    ) -> AsyncGenerator[Item, None]:
+        """Words to the person, from the texts of files or from what it knows; each part of a
+        question on its own."""
         said = list[str]()
         usage = Usage()
         texts = without_orders(texts)
@@ -245,9 +259,11 @@ class Shim:
             room = WINDOW - 2 * ANSWER_TOKENS - cost(READER) - cost(told_before(turn)) - cost(part)
             facts = f"You know: {'; '.join(turn.known)}\n" if turn.known and not texts else ""
             near = nearest_told(nearest_passage(texts, part))
-            asked = f"{clip(nearest_last(texts, part), room)}\n{facts}{told_before(turn)}{near}{part}".strip()
+            asked = f"{clip(nearest_last(texts, part), room)}\n{facts}{told_before(turn)}{near}{part}".strip()  # noqa: E501
             extra = {"id_slot": ASSISTING} if self._dialect == "grammar" else {}
-            asking = self._request(READER if texts else TALKER, [("user", asked)], extra, ANSWER_TOKENS)
+            asking = self._request(
+                READER if texts else TALKER, [("user", asked)], extra, ANSWER_TOKENS
+            )
             async with aclosing(self._inner.reply(asking)) as items:
                 async for item in items:
                     if isinstance(item, Reply):
@@ -260,7 +276,9 @@ class Shim:
         yield TextDelta(whole)
         yield _spoken(whole, usage)
 
-    async def _write(self, request: Request, turn: ShimTurn, step: Write) -> AsyncGenerator[Item, None]:
+    async def _write(
+        self, request: Request, turn: ShimTurn, step: Write
+    ) -> AsyncGenerator[Item, None]:
         """A program, which is shown as it is thought of, and rehearsed."""
         if step.kind in ("rewrite", "new text"):
             async with aclosing(self._write_text(request, turn, step)) as items:
@@ -268,13 +286,17 @@ class Shim:
                     yield item
             return
         prompt = with_likest(FILES, turn.request, step.listing) if step.kind == "files" else ASSIST
-        listing = f"{clip(without_listed_orders(step.listing), WINDOW // 4)}\n" if step.listing else ""
+        listing = (
+            f"{clip(without_listed_orders(step.listing), WINDOW // 4)}\n" if step.listing else ""
+        )
         day = f"Today is {turn.today}.\n" if turn.today and step.kind == "files" else ""
         wanted = f"Request: {turn.request}" if step.kind == "files" else turn.request
         text = f"{day}{listing}{told_before(turn)}{wanted}{clip(step.note, 120)}"
         asking = self._asked(prompt, text, PROGRAM_TOKENS, {}, stop=("\n```",))
         if step.number:
-            warmth = 0.0 if step.note and step.number == 1 else 2 * WARMER if is_stuck(turn) else WARMER
+            warmth = (
+                0.0 if step.note and step.number == 1 else 2 * WARMER if is_stuck(turn) else WARMER
+            )
             asking = msgspec.structs.replace(asking, temperature=warmth, seed=step.number)
         written = ""
         usage = Usage()
@@ -297,11 +319,17 @@ class Shim:
             return
         yield _calling(request, rehearse(program), usage=usage)
 
-    async def _write_text(self, request: Request, turn: ShimTurn, step: Write) -> AsyncGenerator[Item, None]:
+    async def _write_text(
+        self, request: Request, turn: ShimTurn, step: Write
+    ) -> AsyncGenerator[Item, None]:
         """A text that is new, or an old one written anew, as the program that does it."""
         extra = {"id_slot": ASSISTING} if self._dialect == "grammar" else {}
         anew = f"{step.listing}\n\n{turn.request}\nAnswer with all of {target_of(step.listing)}."
-        system, asked = (REWRITER, anew) if step.kind == "rewrite" else (WRITER, f"{told_before(turn)}{turn.request}")
+        system, asked = (
+            (REWRITER, anew)
+            if step.kind == "rewrite"
+            else (WRITER, f"{told_before(turn)}{turn.request}")
+        )
         asking = self._request(system, [("user", asked)], extra, WINDOW // 4)
         if step.number:
             asking = msgspec.structs.replace(asking, temperature=WARMER, seed=step.number)
@@ -317,7 +345,11 @@ class Shim:
                     if step.kind == "new text" and item.finish == "stop":
                         written = closed(written)
         path = new_text(turn.request, step.listing)
-        program = rewriting(step.listing, written) if step.kind == "rewrite" else composing(path, written, turn.request)
+        program = (
+            rewriting(step.listing, written)
+            if step.kind == "rewrite"
+            else composing(path, written, turn.request)
+        )
         if program:
             yield _calling(request, rehearse(program), usage=usage)
         elif step.kind == "rewrite":
@@ -327,7 +359,8 @@ class Shim:
             yield _spoken(NO_WAY, usage)
 
     def _aside(self, request: Request) -> Request:
-        """A question that belongs to no conversation, as it is; too long a text is cut in its middle."""
+        """A question that belongs to no conversation, as it is; too long a text is cut in its
+        middle."""
         system = "\n\n".join(request.system)
         most = min(request.max_output_tokens or OUTPUT_TOKENS, OUTPUT_TOKENS)
         text = clip(request.messages[0].message.text, WINDOW - most - cost(system))
@@ -336,7 +369,8 @@ class Shim:
         return self._request(system, [("user", text)], extra, most)
 
     async def fill(self, slot: int) -> None:
-        """Have the server read this slot's stable prompt before the first request comes. Raises ModelError."""
+        """Have the server read this slot's stable prompt before the first request comes. Raises
+        ModelError."""
         await self._written(self._asked(PROMPTS[slot], "hello", 1, {}))
 
     async def _steps(self, asked: str) -> list[str]:
@@ -349,9 +383,12 @@ class Shim:
 
     async def _split(self, text: str) -> list[str]:
         form = {"type": "json_schema", "json_schema": {"name": "steps", "schema": STEPS_SCHEMA}}
-        # Not in a slot of its own: it is asked at the beginning of a long work, the others at every step.
+        # Not in a slot of its own: it is asked at the beginning of a long work, the others at every
+        # step.
         prompt = ShimPrompt(SPLITTER, SPLITTER_SHOTS, SORTING)
-        asking = self._asked(prompt, clip(text, WINDOW // 4), OUTPUT_TOKENS, {"response_format": form})
+        asking = self._asked(
+            prompt, clip(text, WINDOW // 4), OUTPUT_TOKENS, {"response_format": form}
+        )
         return steps_in(await self._written(asking))
 
     async def _written(self, asking: Request) -> str:
@@ -362,16 +399,32 @@ class Shim:
         return written
 
     def _asked(
-        self, prompt: ShimPrompt, text: str, tokens: int, extra: dict[str, Any], *, stop: tuple[str, ...] = ()
+        self,
+        prompt: ShimPrompt,
+        text: str,
+        tokens: int,
+        extra: dict[str, Any],
+        *,
+        stop: tuple[str, ...] = (),
     ) -> Request:
         """A request that begins with a stable prompt."""
-        talk: Chat = [pair for said, answer in prompt.shots for pair in (("user", said), ("assistant", answer))]
-        asking = self._request(prompt.system, [*talk, ("user", text)], extra | {"id_slot": prompt.slot}, tokens)
+        talk: Chat = [
+            pair
+            for said, answer in prompt.shots
+            for pair in (("user", said), ("assistant", answer))
+        ]
+        asking = self._request(
+            prompt.system, [*talk, ("user", text)], extra | {"id_slot": prompt.slot}, tokens
+        )
         return msgspec.structs.replace(asking, stop=stop)
 
-    def _request(self, system: str, talk: Chat, extra: dict[str, Any], output_tokens: int) -> Request:
+    def _request(
+        self, system: str, talk: Chat, extra: dict[str, Any], output_tokens: int
+    ) -> Request:
         shown = tuple(
-            ContextMessage(key, Message("user" if role == "user" else "assistant", (Text(text, OWNER),)))
+            ContextMessage(
+                key, Message("user" if role == "user" else "assistant", (Text(text, OWNER),))
+            )
             for key, (role, text) in enumerate(talk, 1)
         )
         raw = msgspec.Raw(msgspec.json.encode(extra)) if self._dialect == "grammar" else None

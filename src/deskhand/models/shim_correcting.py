@@ -1,4 +1,5 @@
-"""What a person corrects of the turn before: a fact that was to be remembered, the time of a reminder. Pure."""
+"""What a person corrects of the turn before: a fact that was to be remembered, the time of a
+reminder. Pure."""
 
 from __future__ import annotations
 
@@ -9,13 +10,16 @@ from .shim_turn import ShimTurn
 
 
 def corrected(turn: ShimTurn) -> str:
-    """The program that puts right what was said to be remembered, or when something will be said; '' for a request that
-    corrects nothing."""
+    """The program that puts right what was said to be remembered, or when something will be said;
+    '' for a request that corrects nothing."""
     request = " ".join(turn.request.split())
     if len(request) > SHORT_CHARS or NAMED.search(request) or request.endswith("?"):
         return ""
     told = [
-        line for role, text in reversed(turn.earlier[-EARLIER:]) if role == "assistant" for line in text.split("\n")
+        line
+        for role, text in reversed(turn.earlier[-EARLIER:])
+        if role == "assistant"
+        for line in text.split("\n")
     ]
     return _fact(request, told) or _time(request, told)
 
@@ -29,8 +33,12 @@ def _fact(request: str, told: list[str]) -> str:
     if not _MISTAKEN.search(request):
         return ""
     for fact in facts:
-        for word, value in re.findall(r"\b([a-z]\w+) ([\w.:-]*\d[\w.:-]*\w|\d)\b", request, re.IGNORECASE):
-            new, times = re.subn(rf"\b({word}) [\w.:-]*\d[\w.:-]*\b", rf"\1 {value}", fact, flags=re.IGNORECASE)
+        for word, value in re.findall(
+            r"\b([a-z]\w+) ([\w.:-]*\d[\w.:-]*\w|\d)\b", request, re.IGNORECASE
+        ):
+            new, times = re.subn(
+                rf"\b({word}) [\w.:-]*\d[\w.:-]*\b", rf"\1 {value}", fact, flags=re.IGNORECASE
+            )
             if times == 1 and new != fact:
                 return f"forget({fact!r})\nremember({new!r})"
     return ""
@@ -39,7 +47,11 @@ def _fact(request: str, told: list[str]) -> str:
 def _time(request: str, told: list[str]) -> str:
     times = _TIME.findall(request)
     words = set(re.findall(r"[a-z]{3,}", request.lower()))
-    said = list({found[3]: found for line in reversed(told) if (found := _WILL_TELL.fullmatch(line))}.values())
+    said = list(
+        {
+            found[3]: found for line in reversed(told) if (found := _WILL_TELL.fullmatch(line))
+        }.values()
+    )
     if len(times) != 1 or not _MOVED.search(request) or not said:
         return ""
     meant = [found for found in said if words & set(re.findall(r"[a-z]{3,}", found[3].lower()))]
@@ -59,11 +71,15 @@ def _time(request: str, told: list[str]) -> str:
 REMEMBERED = "I will remember: "
 _WILL_TELL = re.compile(r"I will (tell|remind) you (.+?\d:\d\d): (.+)")
 _MISTAKEN = re.compile(
-    r"\b(sorry|mixed|mistake|wrong|no,|actually|i meant|i mean|correct|correction|not \w+ \d|oops|rather)",
+    (
+        r"\b(sorry|mixed|mistake|wrong|no,|actually|i meant|i mean|correct|correction|not \w+ "
+        r"\d|oops|rather)"
+    ),
     re.IGNORECASE,
 )
 _MOVED = re.compile(
-    r"\b(make|move|change|shift|set|push|instead|rather|better|later|earlier|actually)\b", re.IGNORECASE
+    r"\b(make|move|change|shift|set|push|instead|rather|better|later|earlier|actually)\b",
+    re.IGNORECASE,
 )
 _TIME = re.compile(
     r"\b\d{1,2}:\d\d(?:\s?[ap]m)?\b|\b\d{1,2}\s?(?:am|pm|o'clock)\b"

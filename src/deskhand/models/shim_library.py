@@ -1,5 +1,5 @@
-"""The programs that a small model is shown because they are like what it is asked for, and whether it followed one.
-Pure."""
+"""The programs that a small model is shown because they are like what it is asked for, and whether
+it followed one. Pure."""
 
 from __future__ import annotations
 
@@ -46,14 +46,20 @@ class Example(msgspec.Struct, frozen=True):
     @property
     def shot(self) -> tuple[str, str]:
         """As a turn of a chat."""
-        return f"Files here:\n- {self.files}\nRequest: {self.asked}", f"```python\n{self.program}\n```"
+        return (
+            f"Files here:\n- {self.files}\nRequest: {self.asked}",
+            f"```python\n{self.program}\n```",
+        )
 
 
 @cache
 def _examples() -> tuple[Example, ...]:
     text = resources.files(__package__).joinpath("shim_library.toml").read_text("utf-8")
     own = msgspec.convert(tomllib.loads(text)["example"], list[Example])
-    return (*own, *(Example(*_parts(said), program_in(shown), always=True) for said, shown in PROGRAM_SHOTS))
+    return (
+        *own,
+        *(Example(*_parts(said), program_in(shown), always=True) for said, shown in PROGRAM_SHOTS),
+    )
 
 
 def _parts(said: str) -> tuple[str, str]:
@@ -78,7 +84,11 @@ def _weights() -> dict[str, float]:
 
 def _vector(text: str) -> dict[str, float]:
     weights = _weights()
-    found = {stem: (1 + log(count)) * weights[stem] for stem, count in stems(text).items() if stem in weights}
+    found = {
+        stem: (1 + log(count)) * weights[stem]
+        for stem, count in stems(text).items()
+        if stem in weights
+    }
     found = {stem: value * (PAIR if " " in stem else 1.0) for stem, value in found.items()}
     length = sqrt(sum(value * value for value in found.values())) or 1.0
     return {stem: value / length for stem, value in found.items()}
@@ -90,17 +100,20 @@ def _known() -> tuple[dict[str, float], ...]:
 
 
 def likest(request: str, listing: str = "") -> Shots:
-    """The examples to show besides those that always are: the likest last, as what stands near is followed most."""
+    """The examples to show besides those that always are: the likest last, as what stands near is
+    followed most."""
     best = [(score, each) for score, each in _ranked(request, listing) if not each.always][:SHOWN]
     return tuple(each.shot for score, each in reversed(best) if score >= BESIDE * best[0][0])
 
 
 def _ranked(request: str, listing: str = "") -> list[tuple[float, Example]]:
-    """The examples that have to do with the request, with their likeness, the likest first. One that is about files of
-    another kind than the listed ones counts less."""
+    """The examples that have to do with the request, with their likeness, the likest first. One
+    that is about files of another kind than the listed ones counts less."""
     asked = _vector(request)
     here = _kinds(listing)
-    scores = [sum(value * known.get(stem, 0.0) for stem, value in asked.items()) for known in _known()]
+    scores = [
+        sum(value * known.get(stem, 0.0) for stem, value in asked.items()) for known in _known()
+    ]
     pairs = [
         (score * (1.0 if not here or _kinds(each.files) & here else OTHER_KIND), each)
         for score, each in zip(scores, _examples(), strict=True)
@@ -124,23 +137,34 @@ _READ_AS = {
 
 
 def follows(program: str, request: str, listing: str) -> bool:
-    """Whether a program has the shape of an example that is like the request: only names, texts and numbers are others,
-    and those texts stand in the request or in the listing of files. What is only said does not count."""
+    """Whether a program has the shape of an example that is like the request: only names, texts and
+    numbers are others, and those texts stand in the request or in the listing of files. What is
+    only said does not count."""
     form = shape(program)
     like = [each for _, each in _ranked(request, listing)[:FOLLOWED]]
     same = [each for each in like if form == shape(each.program)]
     if not form or not any(_direction(each.asked) == _direction(request) for each in same):
         return False
     known = f"{request}\n{listing}".lower()
-    if any(not re.search(rf"(?<![\w.]){re.escape(str(each))}(?![\w:]|\.\d)", known) for each in _numbers(program)):
+    if any(
+        not re.search(rf"(?<![\w.]){re.escape(str(each))}(?![\w:]|\.\d)", known)
+        for each in _numbers(program)
+    ):
         return False
-    if any(not re.search(rf"\b{re.escape(text.lower())}\b", known) for text in _texts(program) if text.isalnum()):
+    if any(
+        not re.search(rf"\b{re.escape(text.lower())}\b", known)
+        for text in _texts(program)
+        if text.isalnum()
+    ):
         return False
-    return all(word in known for text in _texts(program) for word in re.findall(r"\w{3,}", text.lower()))
+    return all(
+        word in known for text in _texts(program) for word in re.findall(r"\w{3,}", text.lower())
+    )
 
 
 def _direction(request: str) -> tuple[bool, bool, bool]:
-    """Whether it asks for what is not so, for the most, and for the least: programs for these differ in a sign."""
+    """Whether it asks for what is not so, for the most, and for the least: programs for these
+    differ in a sign."""
     return (bool(_NOT.search(request)), bool(_MOST.search(request)), bool(_LEAST.search(request)))
 
 
@@ -150,10 +174,12 @@ _NOT = re.compile(
     re.IGNORECASE,
 )
 _MOST = re.compile(
-    r"\b(most|descending|newest|latest|more|over|above|(larg|bigg|high|long|dear|great|fast)e(st|r))\b", re.I
+    r"\b(most|descending|newest|latest|more|over|above|(larg|bigg|high|long|dear|great|fast)e(st|r))\b",
+    re.I,
 )
 _LEAST = re.compile(
-    r"\b(least|ascending|fewe(st|r)|less|under|below|(small|low|short|cheap|old|earli|slow)e(st|r))\b", re.I
+    r"\b(least|ascending|fewe(st|r)|less|under|below|(small|low|short|cheap|old|earli|slow)e(st|r))\b",
+    re.I,
 )
 
 
@@ -166,7 +192,8 @@ def _numbers(program: str) -> Iterator[int | float]:
 
 
 def borrowed(program: str, request: str, listing: str) -> str:
-    """A word of the program that stands in what it was shown, and not in the request or the listing; '' for none."""
+    """A word of the program that stands in what it was shown, and not in the request or the
+    listing; '' for none."""
     try:
         texts = list(_texts(program))
     except SyntaxError:
@@ -178,14 +205,17 @@ def borrowed(program: str, request: str, listing: str) -> str:
 
 
 def shape(program: str) -> tuple[str, ...]:
-    """What is left of a program without its names, texts and numbers, and without what it says beside what it does."""
+    """What is left of a program without its names, texts and numbers, and without what it says
+    beside what it does."""
     try:
         statements = tree_of(program, PROGRAM_CHARS).body
     except SyntaxError:
         return ()
     acts = [each for each in statements if not is_said(each)]
     signs = [tuple(_signs(each)) for each in (acts or statements)]
-    return tuple(sign for each, _ in groupby(signs) for sign in each)  # the same again and again counts once
+    return tuple(
+        sign for each, _ in groupby(signs) for sign in each
+    )  # the same again and again counts once
 
 
 def _signs(node: ast.AST) -> Iterator[str]:
@@ -193,7 +223,9 @@ def _signs(node: ast.AST) -> Iterator[str]:
         case ast.JoinedStr(values=parts):
             yield "text"
             for part in parts:
-                if any(isinstance(each, ast.Call) for each in ast.walk(part)):  # what is worked out in it
+                if any(
+                    isinstance(each, ast.Call) for each in ast.walk(part)
+                ):  # what is worked out in it
                     yield from _signs(part)
         case ast.Constant(value=value):
             yield str(value) if isinstance(value, bool) else "text"
@@ -218,7 +250,11 @@ def _called() -> frozenset[str]:
     """The functions that are called in examples: what they are called matters."""
     trees = [ast.parse(each.program) for each in _examples()]
     calls = [node.func for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    return frozenset(call.id for call in calls if isinstance(call, ast.Name)) | {"reverse", "replace", "today"}
+    return frozenset(call.id for call in calls if isinstance(call, ast.Name)) | {
+        "reverse",
+        "replace",
+        "today",
+    }
 
 
 def _texts(program: str) -> Iterator[str]:
@@ -226,8 +262,20 @@ def _texts(program: str) -> Iterator[str]:
     tree = tree_of(program, PROGRAM_CHARS)
     skipped = set[int]()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("say", "write", "run"):
-            skipped |= {id(each) for given in node.args[node.func.id == "write" :] for each in ast.walk(given)}
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in ("say", "write", "run")
+        ):
+            skipped |= {
+                id(each)
+                for given in node.args[node.func.id == "write" :]
+                for each in ast.walk(given)
+            }
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in skipped:
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in skipped
+        ):
             yield node.value

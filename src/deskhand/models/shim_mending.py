@@ -1,4 +1,5 @@
-"""What of a small model's program can be mended by code, so that the model is not asked again. Pure."""
+"""What of a small model's program can be mended by code, so that the model is not asked again.
+Pure."""
 
 from __future__ import annotations
 
@@ -12,24 +13,30 @@ from .shim_texts import target_of
 
 
 def mended(tried: ProgramTry, request: str) -> str:
-    """The program as it was meant, or with what the request says besides; '' where nothing is to be mended."""
+    """The program as it was meant, or with what the request says besides; '' where nothing is to be
+    mended."""
     return by_code(tried) or with_demanded(tried, request) or with_sign(tried, request)
 
 
 def by_code(tried: ProgramTry) -> str:
-    """The program in the way in which it was meant, where that is plain from how it failed; '' where it is not."""
+    """The program in the way in which it was meant, where that is plain from how it failed; ''
+    where it is not."""
     came = tried.rehearsed
     failed = tried.rehearsed.failed
     if "is not iterable" in failed or "object is not callable" in failed:
         return _of_all_rows(tried.program)
-    if "nothing was found" in failed or came.stopped or not (failed or came.changes or came.calls or came.said):
+    if (
+        "nothing was found" in failed
+        or came.stopped
+        or not (failed or came.changes or came.calls or came.said)
+    ):
         return _any_separator(tried.program)
     return ""
 
 
 def _of_all_rows(program: str) -> str:
-    """`max(number(r['x']))` of one row, within a walk over rows, is meant of all of them; in the value of a dictionary
-    of all those with the same key."""
+    """`max(number(r['x']))` of one row, within a walk over rows, is meant of all of them; in the
+    value of a dictionary of all those with the same key."""
     try:
         tree = tree_of(program, PROGRAM_CHARS)
     except SyntaxError:
@@ -54,7 +61,8 @@ class _OfAll(ast.NodeTransformer):
 
 
 def _widened(value: ast.expr, walks: list[ast.comprehension], key: ast.expr | None) -> ast.expr:
-    """The expression with its aggregates over all that the one walk gives, of which `key` is the same."""
+    """The expression with its aggregates over all that the one walk gives, of which `key` is the
+    same."""
     if len(walks) != 1 or not isinstance(walks[0].target, ast.Name):
         return value
     name = walks[0].target.id
@@ -63,22 +71,38 @@ def _widened(value: ast.expr, walks: list[ast.comprehension], key: ast.expr | No
 
     class Widen(ast.NodeTransformer):
         def visit_Compare(self, compared: ast.Compare) -> ast.AST:
-            """What is compared with the highest value is such a value, and not the text in its cell."""
-            given = [each.args[0] for each in compared.comparators if isinstance(each, ast.Call) and each.args]
+            """What is compared with the highest value is such a value, and not the text in its
+            cell."""
+            given = [
+                each.args[0]
+                for each in compared.comparators
+                if isinstance(each, ast.Call) and each.args
+            ]
             left = ast.dump(compared.left)
-            read = next((of for of in given if left in {ast.dump(part) for part in ast.walk(of)}), compared.left)
+            read = next(
+                (of for of in given if left in {ast.dump(part) for part in ast.walk(of)}),
+                compared.left,
+            )
             self.generic_visit(compared)
             compared.left = read
             return compared
 
         def visit_Call(self, call: ast.Call) -> ast.AST:
             self.generic_visit(call)
-            if not (isinstance(call.func, ast.Name) and call.func.id in AGGREGATES and len(call.args) == 1):
+            if not (
+                isinstance(call.func, ast.Name)
+                and call.func.id in AGGREGATES
+                and len(call.args) == 1
+            ):
                 return call
             of = call.args[0]
             if not isinstance(of, ast.Call | ast.Subscript) or name not in _names_in(of):
                 return call
-            same = [ast.Compare(_renamed(key, name, other), [ast.Eq()], [key])] if key is not None else []
+            same = (
+                [ast.Compare(_renamed(key, name, other), [ast.Eq()], [key])]
+                if key is not None
+                else []
+            )
             walk = ast.comprehension(ast.Name(other), source, [*same], 0)
             call.args = [ast.ListComp(_renamed(of, name, other), [walk])]
             return call
@@ -103,8 +127,8 @@ def _renamed(node: ast.expr, old: str, new: str) -> ast.expr:
 
 
 def swapping(request: str, texts: str) -> str:
-    """The program for a request that says which words become which, `from room 204 to room 311`, and speaks of one
-    text in which they stand; '' for another request."""
+    """The program for a request that says which words become which, `from room 204 to room 311`,
+    and speaks of one text in which they stand; '' for another request."""
     words = swap_in(request)
     path = target_of(texts)
     if not (words and path) or not re.search(rf"\b{re.escape(words[0])}\b", texts, re.IGNORECASE):
@@ -113,30 +137,47 @@ def swapping(request: str, texts: str) -> str:
 
 
 def with_demanded(tried: ProgramTry, request: str) -> str:
-    """The program with the lines that the request demands in the new list that it makes: `soap must be on it`; '' where
-    nothing is missing, and where it makes no list."""
+    """The program with the lines that the request demands in the new list that it makes: `soap must
+    be on it`; '' where nothing is missing, and where it makes no list."""
     made = tried.rehearsed.changes
     if len(made) != 1 or made[0].kind != "new":
         return ""
-    lines = [line[1:] for line in made[0].diff.splitlines() if line.startswith("+") and not line.startswith("+++")]
+    lines = [
+        line[1:]
+        for line in made[0].diff.splitlines()
+        if line.startswith("+") and not line.startswith("+++")
+    ]
     missing = [word for word in demanded(request) if word.lower() not in "\n".join(lines).lower()]
     if not missing or len(lines) < LEAST_LINES or any(len(line) > LINE_CHARS for line in lines):
         return ""
     mark = "- " if lines[-1].startswith("- ") else ""
-    return "\n".join([tried.program, *(f"append({made[0].path!r}, {mark + word!r})" for word in missing)])
+    return "\n".join(
+        [tried.program, *(f"append({made[0].path!r}, {mark + word!r})" for word in missing)]
+    )
 
 
 def with_sign(tried: ProgramTry, request: str) -> str:
-    """The program with the sign between the columns that the request wants, `semicolons instead of commas`, where the
-    table that it saves has another one; '' where nothing is wrong."""
+    """The program with the sign between the columns that the request wants, `semicolons instead of
+    commas`, where the table that it saves has another one; '' where nothing is wrong."""
     found = _SIGN.search(request)
     sign = _SIGNS[(found[1] or found[2]).lower()] if found else ""
-    tables = [each for each in tried.rehearsed.changes if each.path.lower().endswith((".csv", ".tsv", ".txt"))]
-    heads = [next((line for line in each.diff.splitlines() if re.match(r"[+ ](?!\+\+)", line)), "") for each in tables]
+    tables = [
+        each
+        for each in tried.rehearsed.changes
+        if each.path.lower().endswith((".csv", ".tsv", ".txt"))
+    ]
+    heads = [
+        next((line for line in each.diff.splitlines() if re.match(r"[+ ](?!\+\+)", line)), "")
+        for each in tables
+    ]
     if not sign or not heads or all(sign in head for head in heads):
         return ""
     tree = tree_of(tried.program, PROGRAM_CHARS)
-    saves = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "save_rows"]
+    saves = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "save_rows"
+    ]
     for call in saves:
         call.keywords = [each for each in call.keywords if each.arg != "delimiter"]
         call.keywords.append(ast.keyword("delimiter", ast.Constant(sign)))
@@ -163,4 +204,6 @@ def _any_separator(program: str) -> str:
 
 
 _ANY_DATE = r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./](?:\d{4}|\d{2})"
-_DATE_PATTERN = re.compile(r"\\d(?:\{[\d,]+\}|\+)(?:\\?[./-])\\d(?:\{[\d,]+\}|\+)(?:\\?[./-])\\d(?:\{[\d,]+\}|\+)")
+_DATE_PATTERN = re.compile(
+    r"\\d(?:\{[\d,]+\}|\+)(?:\\?[./-])\\d(?:\{[\d,]+\}|\+)(?:\\?[./-])\\d(?:\{[\d,]+\}|\+)"
+)

@@ -17,7 +17,9 @@ from .shim_words import DEEDS
 
 def unmeant(came: Rehearsed, request: str) -> str:
     """What a program would lose that the request does not speak of; '' for nothing."""
-    return next((each.loses for each in came.changes if each.loses and not meant(each, request)), "")
+    return next(
+        (each.loses for each in came.changes if each.loses and not meant(each, request)), ""
+    )
 
 
 def problem(tried: ProgramTry, turn: ShimTurn, *, wants: bool, assist: bool) -> str:
@@ -35,7 +37,9 @@ def problem(tried: ProgramTry, turn: ShimTurn, *, wants: bool, assist: bool) -> 
     if changed and (unmeant_by := _beyond(tried, turn)):
         return unmeant_by
     told_to = turn.did[0].move.arguments.get("purpose") == "change" or CHANGE.search(turn.request)
-    must = wants and bool(FREE.search(turn.request) or (told_to and not QUESTION.search(turn.request)))
+    must = wants and bool(
+        FREE.search(turn.request) or (told_to and not QUESTION.search(turn.request))
+    )
     if not changed and not came.ran and not assist and (must or DEEDS.search(came.said)):
         return "it changes nothing"
     if re.search(r"\bnan\b", came.said):
@@ -65,7 +69,9 @@ def _cut_in_the_middle(came: Rehearsed) -> str:
     """A line of a new list whose bracket has no end, as most of them; '' for none."""
     for each in came.changes:
         lines = _added(each) if each.kind == "new" and not each.path.endswith(".py") else []
-        pieces = [line for line in lines if any(line.count(a) != line.count(b) for a, b in ("[]", "()"))]
+        pieces = [
+            line for line in lines if any(line.count(a) != line.count(b) for a, b in ("[]", "()"))
+        ]
         if 2 * len(pieces) > len(lines):
             return pieces[0]
     return ""
@@ -77,16 +83,20 @@ def _added(change: FileChange) -> list[str]:
 
 
 def _told_apart(came: Rehearsed) -> str:
-    """Two lines that a program leaves, or says, which begin alike but for their capital letters; '' for none."""
+    """Two lines that a program leaves, or says, which begin alike but for their capital letters; ''
+    for none."""
     lines = [line for each in came.changes for line in _added(each)]
-    begins = dict.fromkeys(re.split(r"[,;:\t]", line)[0].strip() for line in (*lines, *came.said.splitlines()))
+    begins = dict.fromkeys(
+        re.split(r"[,;:\t]", line)[0].strip() for line in (*lines, *came.said.splitlines())
+    )
     same = [[other for other in begins if other.lower() == each.lower()] for each in begins]
     return next((" and ".join(map(repr, each)) for each in same if len(each) > 1), "")
 
 
 CASELESS = re.compile(
     r"\b(capitals?( letters)?|(upper|lower|letter)? ?case)\b[^.;]{0,20}(not\b|n['\u2019]t\b|no )"
-    r"|\b(ignor\w*|regardless of|whatever|no matter)( the| their| its)? (upper|lower)?(case|capitals?)\b",
+    r"|\b(ignor\w*|regardless of|whatever|no matter)( the| their| its)? "
+    r"(upper|lower)?(case|capitals?)\b",
     re.IGNORECASE,
 )
 """Words with which a request says that capital letters make no difference."""
@@ -120,12 +130,19 @@ def _beyond(tried: ProgramTry, turn: ShimTurn) -> str:
 
 
 def _undone(came: Rehearsed, program: str, request: str) -> str:
-    """What the request asks for beside, or of the text itself, and does not find; '' for nothing."""
-    lines = [line for each in came.changes for line in each.diff.splitlines() if line[:1] in ("+", "-")]
+    """What the request asks for beside, or of the text itself, and does not find; '' for
+    nothing."""
+    lines = [
+        line for each in came.changes for line in each.diff.splitlines() if line[:1] in ("+", "-")
+    ]
     added = "\n".join(line for line in lines if line[0] == "+").lower()
     if missing := [word for word in demanded(request) if word.lower() not in added]:
         return f"{missing[0]!r} must be in it"
-    if _OF_EVERY.search(request) and len(came.changes) == 1 and len(_added(came.changes[0])) == 1 < len(lines):
+    if (
+        _OF_EVERY.search(request)
+        and len(came.changes) == 1
+        and len(_added(came.changes[0])) == 1 < len(lines)
+    ):
         return "it changes one line, and the request speaks of every one"
     if came.changes and (part := left_out(request, "\n".join([program, *lines]))):
         return f"it leaves out: {part}. Do all of it"
@@ -138,14 +155,17 @@ def _undone(came: Rehearsed, program: str, request: str) -> str:
 
 
 _OF_EVERY = re.compile(
-    r"\b(half|double|twice|third|quarter|more|less|percent|%) (of |for |to )?(every|each|all)\b", re.I
+    r"\b(half|double|twice|third|quarter|more|less|percent|%) (of |for |to )?(every|each|all)\b",
+    re.I,
 )
 CRON = "cron"
 _ONE = re.compile(
-    r"\b(cancel|delete|remove|drop|stop)\b(?!.*\b(all|both|every|each|reminders|alarms|them|two|and)\b)", re.IGNORECASE
+    r"\b(cancel|delete|remove|drop|stop)\b(?!.*\b(all|both|every|each|reminders|alarms|them|two|and)\b)",
+    re.IGNORECASE,
 )
 _FEWER = re.compile(
-    r"\b(drop|remove|delete|without|only|rename|call|replace|throw|take|reorder|columns|split|merge)\b", re.IGNORECASE
+    r"\b(drop|remove|delete|without|only|rename|call|replace|throw|take|reorder|columns|split|merge)\b",
+    re.IGNORECASE,
 )
 
 
@@ -163,8 +183,8 @@ def lost_columns(change: FileChange) -> list[str]:
 
 
 def table_harm(change: FileChange, request: str) -> str:
-    """What is wrong with how a table was changed: rows that no longer fit its columns, or rows of others than the one
-    that the request names; '' for nothing."""
+    """What is wrong with how a table was changed: rows that no longer fit its columns, or rows of
+    others than the one that the request names; '' for nothing."""
     if change.kind != "changed" or not change.path.lower().endswith((".csv", ".tsv")):
         return ""
     lines = [line for line in change.diff.splitlines() if re.match(r"[+-](?!--|\+\+)", line)]
@@ -176,9 +196,15 @@ def table_harm(change: FileChange, request: str) -> str:
         else ","
     )
     was, now = (
-        [next(csv.reader([line[1:]], delimiter=sign), []) for line in lines if line[0] == mark] for mark in "-+"
+        [next(csv.reader([line[1:]], delimiter=sign), []) for line in lines if line[0] == mark]
+        for mark in "-+"
     )
-    if was and len({len(row) for row in was}) == 1 and len(was) == len(now) and len({len(row) for row in now}) > 1:
+    if (
+        was
+        and len({len(row) for row in was}) == 1
+        and len(was) == len(now)
+        and len({len(row) for row in now}) > 1
+    ):
         return "rows no longer fit the columns; use rows and save_rows"
     if _SEVERAL.search(request) or len(was) < 2 or len(was) != len(now):
         return ""
@@ -187,14 +213,18 @@ def table_harm(change: FileChange, request: str) -> str:
     return f"it changes other rows than that of {meant[0][0]}" if len(meant) == 1 else ""
 
 
-_SEVERAL = re.compile(r"\b(all|every|each|everybody|everyone|both|those|sort|order)\b", re.IGNORECASE)
+_SEVERAL = re.compile(
+    r"\b(all|every|each|everybody|everyone|both|those|sort|order)\b", re.IGNORECASE
+)
 
 
 def _outside(came: Rehearsed, request: str, listing: str) -> str:
     """A file that is changed though the request names another one that was there; '' for none."""
     left = [each.path for each in came.changes if each.kind == "moved"]
     paths = [each.path for each in came.changes if each.kind in ("changed", "deleted")]
-    paths = [path for path in paths if not any(moved.startswith(f"{path}/") for moved in left)]  # it is only empty now
+    paths = [
+        path for path in paths if not any(moved.startswith(f"{path}/") for moved in left)
+    ]  # it is only empty now
     strange = [path for path in paths if not named(path, request)]
     there = re.findall(r"^- ([^:\n]+?):", listing, re.MULTILINE)
     others = len(strange) < len(paths) or any(named(path, request) for path in there)
@@ -202,12 +232,16 @@ def _outside(came: Rehearsed, request: str, listing: str) -> str:
 
 
 def _unmade(came: Rehearsed, turn: ShimTurn) -> str:
-    """A file that the request names, that was not there and was not made, though something else was changed; '' for
-    none. A name that was written into a file is only a word of its text."""
-    made = {(each.to or each.path).lower() for each in came.changes if each.kind in ("new", "moved")}
+    """A file that the request names, that was not there and was not made, though something else was
+    changed; '' for none. A name that was written into a file is only a word of its text."""
+    made = {
+        (each.to or each.path).lower() for each in came.changes if each.kind in ("new", "moved")
+    }
     asked = turn.request.lower()
     listing = turn.did[0].result.lower()
-    written = "\n".join(line for each in came.changes for line in each.diff.lower().splitlines() if line[:1] == "+")
+    written = "\n".join(
+        line for each in came.changes for line in each.diff.lower().splitlines() if line[:1] == "+"
+    )
     found = {path.rpartition("/")[2].lower() for path in (*made, *came.read)}
     missing = [name for name in NAMED.findall(asked) if name not in listing and name not in found]
     strange = [path for path in made if path.rpartition("/")[2] not in asked]
@@ -217,8 +251,9 @@ def _unmade(came: Rehearsed, turn: ShimTurn) -> str:
 
 
 def agreed_on(good: Sequence[ProgramTry], *, wants: bool, ordered: bool) -> ProgramTry | None:
-    """The first program with which another one agrees: in what they change and call for, else in what they say. Where
-    it says nothing but figures, the other one, which may tell whose they are."""
+    """The first program with which another one agrees: in what they change and call for, else in
+    what they say. Where it says nothing but figures, the other one, which may tell whose they
+    are."""
     for at, one in enumerate(good):
         for other in good[at + 1 :]:
             if agree(one.rehearsed, other.rehearsed, wants=wants, ordered=ordered):
@@ -227,13 +262,18 @@ def agreed_on(good: Sequence[ProgramTry], *, wants: bool, ordered: bool) -> Prog
 
 
 def has_columns(tried: ProgramTry, request: str) -> bool:
-    """Whether a program makes a table with the columns that the request gives it: `save as sums.csv (name,sum)`."""
+    """Whether a program makes a table with the columns that the request gives it: `save as sums.csv
+    (name,sum)`."""
     asked = _COLUMNS.search(request)
     made = [each for each in tried.rehearsed.changes if each.kind == "new"]
     if not asked or len(made) != 1 or not made[0].path.lower().endswith(".csv"):
         return False
-    head = next((line[1:] for line in made[0].diff.splitlines() if re.match(r"\+(?!\+\+)", line)), "")
-    return [each.strip().lower() for each in head.split(",")] == [each.strip().lower() for each in asked[1].split(",")]
+    head = next(
+        (line[1:] for line in made[0].diff.splitlines() if re.match(r"\+(?!\+\+)", line)), ""
+    )
+    return [each.strip().lower() for each in head.split(",")] == [
+        each.strip().lower() for each in asked[1].split(",")
+    ]
 
 
 _COLUMNS = re.compile(r"\(([\w ]+(?:,[\w ]+)+)\)")
@@ -243,12 +283,15 @@ def _names_more(one: Rehearsed, other: Rehearsed) -> bool:
     """Whether both only say something, and one tells names beside the same figures."""
     if one.changes or one.calls or other.changes or other.calls:
         return False
-    names, others = ({each for each in data_in(came) if not _FIGURE.fullmatch(each)} for came in (one, other))
+    names, others = (
+        {each for each in data_in(came) if not _FIGURE.fullmatch(each)} for came in (one, other)
+    )
     return bool(names and data_in(other)) and not others
 
 
 def agree(one: Rehearsed, other: Rehearsed, *, wants: bool = True, ordered: bool = True) -> bool:
-    """Whether two programs come to the same. Without `ordered` the order of lines does not count."""
+    """Whether two programs come to the same. Without `ordered` the order of lines does not
+    count."""
     if wants and (one.changes or one.calls or other.changes or other.calls):
         return one.calls == other.calls and _changes_of(one, ordered) == _changes_of(other, ordered)
     mine = data_in(one)
@@ -259,15 +302,23 @@ def agree(one: Rehearsed, other: Rehearsed, *, wants: bool = True, ordered: bool
 
 
 def _changes_of(came: Rehearsed, ordered: bool) -> list[tuple[str, ...]]:
-    return [(each.path, each.kind, each.to, each.digest if ordered else _lines_of(each)) for each in came.changes]
+    return [
+        (each.path, each.kind, each.to, each.digest if ordered else _lines_of(each))
+        for each in came.changes
+    ]
 
 
 def data_in(came: Rehearsed) -> frozenset[str]:
-    """What of the words comes from files: numbers, names of files, and words with digits or capitals."""
+    """What of the words comes from files: numbers, names of files, and words with digits or
+    capitals."""
     said = came.said
     figures = {f"{float(each.replace(',', '')):g}" for each in _FIGURE.findall(said)}
     names = {each.lower() for each in NAMED.findall(said)}
-    words = {word for word in re.findall(r"(?<![.!?] )(?<!^)\b[\w-]+", said) if re.search(r"[A-Z]|\d", word)}
+    words = {
+        word
+        for word in re.findall(r"(?<![.!?] )(?<!^)\b[\w-]+", said)
+        if re.search(r"[A-Z]|\d", word)
+    }
     plain = {word.lower() for word in words if not re.fullmatch(r"[\d-]+", word)}
     return frozenset(figures | names | plain)
 

@@ -1,4 +1,5 @@
-"""What a small model wrote, as a program: out of its fence, without what nobody asked for, and looked at. Pure."""
+"""What a small model wrote, as a program: out of its fence, without what nobody asked for, and
+looked at. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from .shim_turn import Did, ShimTurn
 
 
 class ProgramTry(msgspec.Struct, frozen=True):
-    """A program that was rehearsed with these answers, and what it came to. `since` are the steps after it."""
+    """A program that was rehearsed with these answers, and what it came to. `since` are the steps
+    after it."""
 
     program: str
     answers: tuple[str, ...]
@@ -24,10 +26,13 @@ class ProgramTry(msgspec.Struct, frozen=True):
 
 
 def pruned(program: str, request: str) -> str:
-    """The program without the statements that nobody asked for, beside some that were: replacements of which neither
-    the old text nor the new one is the request's, and moves of files that it does not name. A small model goes on and
-    on. Where nothing would be left of a kind, all of it stays; so does what keeps the data that others take away."""
-    program = _FOLDER.sub(lambda found: found[0] if _is_named(found[2], request) else f"files({found[1]})", program)
+    """The program without the statements that nobody asked for, beside some that were: replacements
+    of which neither the old text nor the new one is the request's, and moves of files that it does
+    not name. A small model goes on and on. Where nothing would be left of a kind, all of it stays;
+    so does what keeps the data that others take away."""
+    program = _FOLDER.sub(
+        lambda found: found[0] if _is_named(found[2], request) else f"files({found[1]})", program
+    )
     try:
         tree = tree_of(program, PROGRAM_CHARS)
     except SyntaxError:
@@ -37,12 +42,23 @@ def pruned(program: str, request: str) -> str:
     for names in _PRUNED:
         if takes and names[0] in _KEEPING:
             continue
-        own = [(each, name, call) for each in tree.body for name in names if (call := _call_in(each, name)) is not None]
+        own = [
+            (each, name, call)
+            for each in tree.body
+            for name in names
+            if (call := _call_in(each, name)) is not None
+        ]
         strange = [each for each, name, call in own if _is_strange(call, name, request)]
         if "move" in names and len(strange) in (0, len(own)):
-            strange = [each for each, _, call in own if not _of_kind(str(_constant(call, 0)), request)]
+            strange = [
+                each for each, _, call in own if not _of_kind(str(_constant(call, 0)), request)
+            ]
         if len(strange) < len(own) and not ("replace" in names and FREE.search(request)):
-            gone |= {n for each in strange for n in range(each.lineno, (each.end_lineno or each.lineno) + 1)}
+            gone |= {
+                n
+                for each in strange
+                for n in range(each.lineno, (each.end_lineno or each.lineno) + 1)
+            }
     gone |= (set() if takes else _beside(tree, request)) | _other_kinds(tree, request)
     seen = set[str]()
     for each in tree.body:
@@ -63,10 +79,14 @@ def _is_named(folder: str, request: str) -> bool:
 
 
 def _takes_away(tree: ast.Module) -> bool:
-    """Whether a program takes data out of a file: what it writes elsewhere may be all that keeps them."""
+    """Whether a program takes data out of a file: what it writes elsewhere may be all that keeps
+    them."""
     calls = [(_name_of(node), node) for node in ast.walk(tree) if isinstance(node, ast.Call)]
     read = {_constant(call, 0) for name, call in calls if name in _READERS}
-    return any(name in _REMOVERS or (name in _WRITERS and _constant(call, 0) in read) for name, call in calls)
+    return any(
+        name in _REMOVERS or (name in _WRITERS and _constant(call, 0) in read)
+        for name, call in calls
+    )
 
 
 _READERS = frozenset({"read", "lines", "rows", "cells", "load_json"})
@@ -78,7 +98,12 @@ def _beside(tree: ast.Module, request: str) -> set[int]:
     """The lines that make a file which nobody asked for, beside one that the request names."""
     if _MORE.search(request):
         return set()
-    own = [(each, call) for each in tree.body for name in _WRITERS if (call := _call_of(each, name)) is not None]
+    own = [
+        (each, call)
+        for each in tree.body
+        for name in _WRITERS
+        if (call := _call_of(each, name)) is not None
+    ]
     own = [(each, call) for each, call in own if isinstance(_constant(call, 0), str)]
     strange = [each for each, call in own if not named(str(_constant(call, 0)), request)]
     if len(strange) == len(own):
@@ -87,8 +112,13 @@ def _beside(tree: ast.Module, request: str) -> set[int]:
 
 
 def _other_kinds(tree: ast.Module, request: str) -> set[int]:
-    """The lines of loops over files of a kind that the request does not name, beside some that it names."""
-    loops = [(each, str(_constant(call, 0))) for each in tree.body if (call := _files_of(each)) is not None]
+    """The lines of loops over files of a kind that the request does not name, beside some that it
+    names."""
+    loops = [
+        (each, str(_constant(call, 0)))
+        for each in tree.body
+        if (call := _files_of(each)) is not None
+    ]
     strange = [each for each, pattern in loops if not _of_kind(pattern, request)]
     if len(strange) == len(loops):
         return set()
@@ -98,17 +128,24 @@ def _other_kinds(tree: ast.Module, request: str) -> set[int]:
 def _files_of(statement: ast.stmt) -> ast.Call | None:
     """The call of `files` with a pattern that a statement loops over."""
     call = statement.iter if isinstance(statement, ast.For) else None
-    found = isinstance(call, ast.Call) and _name_of(call) == "files" and isinstance(_constant(call, 0), str)
+    found = (
+        isinstance(call, ast.Call)
+        and _name_of(call) == "files"
+        and isinstance(_constant(call, 0), str)
+    )
     return call if found and isinstance(call, ast.Call) else None
 
 
 _MORE = re.compile(
-    r"\b(new|own|other|another|separate|different|copy|backup|each|every|per|split|archive|both|files)\b", re.I
+    r"\b(new|own|other|another|separate|different|copy|backup|each|every|per|split|archive|both|files)\b",
+    re.I,
 )
 """Words with which a file may be meant that is not named."""
 
 
-_WRITERS = frozenset({"write", "append", "prepend", "replace", "remove_lines", "save_rows", "save_json"})
+_WRITERS = frozenset(
+    {"write", "append", "prepend", "replace", "remove_lines", "save_rows", "save_json"}
+)
 
 
 def _constant(call: ast.Call, at: int) -> object:
@@ -117,19 +154,32 @@ def _constant(call: ast.Call, at: int) -> object:
 
 
 def _of_kind(path: str, request: str) -> bool:
-    """Whether a file is of a kind that the request names, and in the folder that it names; where it names none, all
-    are."""
+    """Whether a file is of a kind that the request names, and in the folder that it names; where it
+    names none, all are."""
     words = set(re.findall(r"\w+", request.lower()))
-    kinds = {ending for word, endings in _KINDS.items() if words & {word, f"{word}s"} for ending in endings}
+    kinds = {
+        ending
+        for word, endings in _KINDS.items()
+        if words & {word, f"{word}s"}
+        for ending in endings
+    }
     ending = path.rpartition(".")[2].lower()
     folder = path.rpartition("/")[0].lower()
-    return (not kinds or ending in kinds) and (not folder or folder.split("/")[0] in request.lower())
+    return (not kinds or ending in kinds) and (
+        not folder or folder.split("/")[0] in request.lower()
+    )
 
 
 _PICTURES = ("jpg", "jpeg", "png", "gif", "webp", "heic", "svg", "bmp")
 _KINDS = {
-    **{ending: (ending,) for ending in ("pdf", "csv", "txt", "md", "json", "log", "py", "html", "zip", "mp3", "wav")},
-    **{ending: (ending,) for ending in ("png", "gif", "docx", "xlsx", "doc", "xls", "tmp", "bak", "mp4", "xml")},
+    **{
+        ending: (ending,)
+        for ending in ("pdf", "csv", "txt", "md", "json", "log", "py", "html", "zip", "mp3", "wav")
+    },
+    **{
+        ending: (ending,)
+        for ending in ("png", "gif", "docx", "xlsx", "doc", "xls", "tmp", "bak", "mp4", "xml")
+    },
     **dict.fromkeys(("jpg", "jpeg"), ("jpg", "jpeg")),
     **dict.fromkeys(("picture", "photo", "image"), _PICTURES),
     **dict.fromkeys(("song", "music"), ("mp3", "wav", "flac", "ogg", "m4a")),
@@ -186,7 +236,9 @@ def _calls_of(program: str, name: str) -> list[ast.Call]:
         tree = tree_of(program, PROGRAM_CHARS)
     except SyntaxError:
         return []
-    return [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _name_of(node) == name]
+    return [
+        node for node in ast.walk(tree) if isinstance(node, ast.Call) and _name_of(node) == name
+    ]
 
 
 def invented(program: str, request: str) -> str:
@@ -205,12 +257,17 @@ def unasked_column(program: str, request: str) -> str:
     calls = _calls_of(program, "unique")
     given = [each for call in calls for each in call.args[1:2]]
     given += [each.value for call in calls for each in call.keywords if each.arg == "by"]
-    columns = [each.value for each in given if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    columns = [
+        each.value
+        for each in given
+        if isinstance(each, ast.Constant) and isinstance(each.value, str)
+    ]
     return next((column for column in columns if not named(column, request)), "")
 
 
 def from_sample(program: str, turn: ShimTurn) -> str:
-    """A value of the row that a listing shows which the program says or writes as it stands; '' for none."""
+    """A value of the row that a listing shows which the program says or writes as it stands; '' for
+    none."""
     known = " ".join([turn.request, *(text for _, text in turn.earlier)]).lower()
     rows = re.findall(r"\)\[0\] is [{\[](.*?)[}\]]", turn.did[0].result)
     values = {value for row in rows for value in re.findall(r"(?:: |^|, )'([^']{4,})'(?!:)", row)}
@@ -226,14 +283,16 @@ def from_sample(program: str, turn: ShimTurn) -> str:
 
 
 def sample_compared(program: str, turn: ShimTurn) -> str:
-    """A value of the row that a listing shows, of a column with many, for which a program looks though nobody named it;
-    '' for none."""
+    """A value of the row that a listing shows, of a column with many, for which a program looks
+    though nobody named it; '' for none."""
     listing = turn.did[0].result
     known = " ".join([turn.request, *(text for _, text in turn.earlier)]).lower()
     kinds = set(re.findall(r"; ([^;{}]+?) is [^;{}]* or ", listing))
     rows = re.findall(r"\)\[0\] is {([^{}\n]*)}", listing)
     pairs = [pair for row in rows for pair in re.findall(r"'([^']+)': '([^']{3,})'", row)]
-    strange = {value for column, value in pairs if column not in kinds and value.lower() not in known}
+    strange = {
+        value for column, value in pairs if column not in kinds and value.lower() not in known
+    }
     return next((value for value in sorted(strange) if value in _compared(program)), "")
 
 
@@ -244,13 +303,21 @@ def _compared(program: str) -> set[str]:
     except SyntaxError:
         return set()
     sides = [
-        side for node in ast.walk(tree) if isinstance(node, ast.Compare) for side in (node.left, *node.comparators)
+        side
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Compare)
+        for side in (node.left, *node.comparators)
     ]
-    return {side.value for side in sides if isinstance(side, ast.Constant) and isinstance(side.value, str)}
+    return {
+        side.value
+        for side in sides
+        if isinstance(side, ast.Constant) and isinstance(side.value, str)
+    }
 
 
 def without_sample(tried: ProgramTry, turn: ShimTurn) -> str:
-    """What a program says, without values that it has not worked out but taken from the row that the listing shows."""
+    """What a program says, without values that it has not worked out but taken from the row that
+    the listing shows."""
     said = tried.rehearsed.said
     while (sample := from_sample(tried.program, turn)) and sample in said:
         said = re.sub(rf"\s*{re.escape(sample)}", "", said)
@@ -264,15 +331,20 @@ def goes_by_example(request: str) -> bool:
 
 
 def is_plain(tried: ProgramTry, turn: ShimTurn) -> bool:
-    """Whether a program needs no second one to be believed: it only calls our functions, with words of the request, or
-    with a text that is made up for a new file. What it says beside is not looked at: see `done_words`."""
+    """Whether a program needs no second one to be believed: it only calls our functions, with words
+    of the request, or with a text that is made up for a new file. What it says beside is not looked
+    at: see `done_words`."""
     try:
         statements = tree_of(tried.program, PROGRAM_CHARS).body
     except SyntaxError:
         return False
     asked = turn.request.lower()
     known = f"{asked}\n{turn.did[0].result.lower()}" if turn.did else asked
-    plain = all(_is_plain(each.value, asked, known) for each in statements if isinstance(each, ast.Expr | ast.Assign))
+    plain = all(
+        _is_plain(each.value, asked, known)
+        for each in statements
+        if isinstance(each, ast.Expr | ast.Assign)
+    )
     whole = all(isinstance(each, ast.Expr | ast.Assign) for each in statements)
     acts = any(not is_said(each) for each in statements)
     if goes_by_example(turn.request) and "replace(" in tried.program:
@@ -282,7 +354,10 @@ def is_plain(tried: ProgramTry, turn: ShimTurn) -> bool:
 
 
 _BY_EXAMPLE = re.compile(
-    r"\b(formats?|styles?|such as|written (as|like)|like (this|\d+)|e\.g|for example|(every|each|all)( the)? \w+)\b",
+    (
+        r"\b(formats?|styles?|such as|written (as|like)|like (this|\d+)|e\.g|for "
+        r"example|(every|each|all)( the)? \w+)\b"
+    ),
     re.I,
 )
 """What is asked for stands in the request as an example of more."""
@@ -299,7 +374,9 @@ def _is_plain(value: ast.expr, asked: str, known: str) -> bool:
     if name not in _PLAIN or None in given or value.keywords:
         return False
     if name == "run":
-        return all(word in known or word in _RUNNERS for text in given for word in words_of(str(text)))
+        return all(
+            word in known or word in _RUNNERS for text in given for word in words_of(str(text))
+        )
     paths = given[: _PATHS.get(name, 1)]
     texts = given[_PATHS.get(name, 1) :]
     return all(_is_asked(str(path), asked) for path in paths) and (
@@ -325,7 +402,19 @@ def _is_asked(path: str, asked: str) -> bool:
 
 
 _PLAIN = frozenset(
-    {"write", "append", "prepend", "replace", "move", "rename", "copy", "delete", "make_folder", "run", "tick"}
+    {
+        "write",
+        "append",
+        "prepend",
+        "replace",
+        "move",
+        "rename",
+        "copy",
+        "delete",
+        "make_folder",
+        "run",
+        "tick",
+    }
 )
 
 
@@ -336,7 +425,9 @@ def _in_words(text: str, asked: str) -> bool:
 
 def worked_out(program: str) -> bool:
     """Whether what a program says holds something that it has computed."""
-    return any(not isinstance(each, ast.Constant) for say in _calls_of(program, "say") for each in say.args)
+    return any(
+        not isinstance(each, ast.Constant) for say in _calls_of(program, "say") for each in say.args
+    )
 
 
 def turns_round(written: str) -> bool:
@@ -347,7 +438,11 @@ def turns_round(written: str) -> bool:
 
 def goes_on_and_on(written: str) -> bool:
     """Whether a model writes one line for each thing, where it should write a loop."""
-    lines = [line[:LONG_LINE] for line in written.splitlines() if len(line) > LONG_LINE and _CALLED.match(line)]
+    lines = [
+        line[:LONG_LINE]
+        for line in written.splitlines()
+        if len(line) > LONG_LINE and _CALLED.match(line)
+    ]
     return len(lines) > MOST_ALIKE and len(set(lines[-MOST_ALIKE:])) == 1
 
 
@@ -366,7 +461,8 @@ PROGRAM_CHARS = 8_000
 
 
 def program_in(written: str) -> str:
-    """The program in what a model wrote, fenced or not; '' for one that is longer than a small model writes."""
+    """The program in what a model wrote, fenced or not; '' for one that is longer than a small
+    model writes."""
     found = _FENCE.search(written)
     program = (found[1] if found else written.strip().strip("`")).strip()
     return program if len(program) <= PROGRAM_CHARS else ""

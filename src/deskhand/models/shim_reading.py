@@ -1,5 +1,5 @@
-"""How a small model reads texts to answer from them: without the orders that stand in them, the nearest words last, and
-with the passage that its answer comes from. Pure."""
+"""How a small model reads texts to answer from them: without the orders that stand in them, the
+nearest words last, and with the passage that its answer comes from. Pure."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ _ORDER_LINE = re.compile(
     r"\b(ignore|disregard|forget) (all|any|the|your|every|what|previous|these|this)\b"
     r"|\b(ai|chat ?bots?|language models?|llms?|assistants?|agents?)\b.{0,80}"
     r"\b(ignore|must|say|tell|answer|reply|delete|send|write|do not|before|instead|please|should)\b"
-    r"|\byou (must|should|have to|are to) (now |always |instead )?(say|answer|reply|tell|ignore|delete|send|write)\b"
+    r"|\byou (must|should|have to|are to) (now |always |instead "
+    r")?(say|answer|reply|tell|ignore|delete|send|write)\b"
     r"|\b(system|developer) (prompt|message|note)\b|\binstead of (answering|an answer)\b",
     re.IGNORECASE,
 )
 
 
 def without_orders(texts: str) -> str:
-    """The texts without sentences that give orders to who reads them: a small model follows them whatever it is told.
-    This keeps answers right; what may be done is decided elsewhere, and not by it."""
+    """The texts without sentences that give orders to who reads them: a small model follows them
+    whatever it is told. This keeps answers right; what may be done is decided elsewhere, and not by
+    it."""
     kept = list[str]()
     inside = False
     for line in texts.split("\n"):
@@ -43,18 +45,21 @@ def without_listed_orders(listing: str) -> str:
     """A listing of files without such sentences among the lines that it shows of texts."""
     shown = listing.split("\n")
     return "\n".join(
-        f"    {_ORDERED}" if line.startswith("    ") and _ORDER_LINE.search(line) else line for line in shown
+        f"    {_ORDERED}" if line.startswith("    ") and _ORDER_LINE.search(line) else line
+        for line in shown
     )
 
 
 def nearest_last(texts: str, question: str) -> str:
-    """The texts with the one that shares most words with the question at the end, and without those that share none
-    where others share two: a small model takes the nearest."""
+    """The texts with the one that shares most words with the question at the end, and without those
+    that share none where others share two: a small model takes the nearest."""
     files = _files_in(texts)
     if len(files) < 2 or "".join(files).strip() != texts.strip():
         return texts
     words = {_stem(word) for word in words_of(question)} - _SMALL_STEMS
-    scores = [len(words & {_stem(word) for word in words_of(file.replace("_", " "))}) for file in files]
+    scores = [
+        len(words & {_stem(word) for word in words_of(file.replace("_", " "))}) for file in files
+    ]
     least = 1 if max(scores) > 1 else 0
     kept = [n for n in range(len(files)) if scores[n] >= least]
     return "".join(files[n] for n in sorted(kept, key=lambda n: scores[n])).rstrip("\n")
@@ -81,13 +86,17 @@ def _stem(word: str) -> str:
 
 
 _SMALL_STEMS = frozenset(
-    map(_stem, (*SMALL, "what", "who", "where", "which", "when", "how", "did", "do", "i", "it", "be"))
+    map(
+        _stem,
+        (*SMALL, "what", "who", "where", "which", "when", "how", "did", "do", "i", "it", "be"),
+    )
 )
 _ORDERED = "(Orders to an assistant stood here, and are left out.)"
 
 
 class Passage(msgspec.Struct, frozen=True):
-    """A sentence of a file, or a line where lines stand for themselves. `after` is the one that follows it."""
+    """A sentence of a file, or a line where lines stand for themselves. `after` is the one that
+    follows it."""
 
     path: str
     text: str
@@ -100,13 +109,19 @@ def passages(texts: str) -> list[Passage]:
     found = list[Passage]()
     for block in _files_in(texts):
         path, *lines = block.removeprefix("--- ").split("\n")
-        lines = lines[: next((n for n, line in enumerate(lines) if line.startswith("--- end of ")), len(lines))]
+        lines = lines[
+            : next(
+                (n for n, line in enumerate(lines) if line.startswith("--- end of ")), len(lines)
+            )
+        ]
         heading = ""
         for part in re.split(r"\n\s*\n", "\n".join(lines)):
             if part.lstrip().startswith("#"):
                 title, _, part = part.strip().partition("\n")
                 heading = title.lstrip("# ")
-            said = [each.strip() for each in _said_in(part) if each.strip() and _ORDERED not in each]
+            said = [
+                each.strip() for each in _said_in(part) if each.strip() and _ORDERED not in each
+            ]
             found += [Passage(path, one, after, heading) for one, after in pairwise([*said, ""])]
     return found
 
@@ -117,32 +132,40 @@ def _said_in(paragraph: str) -> list[str]:
     alone = sum(bool(_LINE_OF_ITS_OWN.match(line)) for line in lines)
     if len(lines) == 1 or 2 * alone >= len(lines):
         return lines
-    return re.split(r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!\b[A-Z][a-z]\.)(?<!\bMrs\.)\s+(?=[^a-z\s])", " ".join(lines))
+    return re.split(
+        r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!\b[A-Z][a-z]\.)(?<!\bMrs\.)\s+(?=[^a-z\s])", " ".join(lines)
+    )
 
 
 _LINE_OF_ITS_OWN = re.compile(r"\s*+(?:[-*+|]|\d+[.)]|[^\s:][^:]{0,30}:(?:\s|$)|[^,]+,[^ ,]|\d\d)")
 
 
 def nearest_passage(texts: str, question: str, answer: str = "") -> Passage | None:
-    """The passage that shares most with a question, and half as much with its answer, in words that few passages have;
-    None where none shares one."""
+    """The passage that shares most with a question, and half as much with its answer, in words that
+    few passages have; None where none shares one."""
     asked = _telling_stems(question)
     answered = _telling_stems(answer)
     found = passages(texts)
     stems = [_telling_stems(f"{each.text} {each.heading}") for each in found]
     seen = Counter(stem for each in stems for stem in each)
     scores = [
-        sum(log(1 + len(found) / seen[stem]) / (1 if stem in asked else 2) for stem in each & (asked | answered))
+        sum(
+            log(1 + len(found) / seen[stem]) / (1 if stem in asked else 2)
+            for stem in each & (asked | answered)
+        )
         for each in stems
     ]
     best = max(scores, default=0.0)
     if best <= 0:
         return None
-    return _by_date([each for each, score in zip(found, scores, strict=True) if score == best], question)
+    return _by_date(
+        [each for each, score in zip(found, scores, strict=True) if score == best], question
+    )
 
 
 def _by_date(found: Sequence[Passage], question: str) -> Passage:
-    """Of passages that are as near as each other the latest or the earliest, where the question asks for that."""
+    """Of passages that are as near as each other the latest or the earliest, where the question
+    asks for that."""
     dated = [(day[0], each) for each in found if (day := _ISO.search(each.text))]
     wants = _LATEST.search(question) or _EARLIEST.search(question)
     if len(dated) < len(found) or not wants:
@@ -158,11 +181,15 @@ _EARLIEST = re.compile(r"\b(first|earliest|oldest)\b", re.IGNORECASE)
 def speaks_of(texts: str, question: str) -> bool:
     """Whether a telling word of a question stands in the texts, or in the name of one of them."""
     stems = _telling_stems(question)
-    return any(stems & _telling_stems(f"{each.path} {each.text} {each.heading}") for each in passages(texts))
+    return any(
+        stems & _telling_stems(f"{each.path} {each.text} {each.heading}")
+        for each in passages(texts)
+    )
 
 
 def invented_figure(answer: str, *known: str) -> str:
-    """A number of an answer that stands in nothing that is known: it was worked out, or made up; '' for none."""
+    """A number of an answer that stands in nothing that is known: it was worked out, or made up; ''
+    for none."""
     there = {_norm(each) for text in known for each in _FIGURE.findall(text)}
     parts = {part.lstrip("0") or "0" for text in known for part in re.findall(r"\d+", text)}
     for figure in _FIGURE.findall(_NUMBERING.sub("", answer)):
@@ -174,7 +201,9 @@ def invented_figure(answer: str, *known: str) -> str:
 
 
 def _norm(figure: str) -> str:
-    return f"{float(figure.replace(',', '')):g}" if re.fullmatch(r"[\d,]+(\.\d+)?", figure) else figure
+    return (
+        f"{float(figure.replace(',', '')):g}" if re.fullmatch(r"[\d,]+(\.\d+)?", figure) else figure
+    )
 
 
 _FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
@@ -182,7 +211,8 @@ _NUMBERING = re.compile(r"^[^\S\n]*\d+[.)] ", re.MULTILINE)
 
 
 def _telling_stems(text: str) -> set[str]:
-    """The beginnings of its words, names as a whole beside, and numbers without what makes an ordinal of them."""
+    """The beginnings of its words, names as a whole beside, and numbers without what makes an
+    ordinal of them."""
     said = [_ORDINAL.sub(r"\1", word) for word in words_of(text) if _stem(word) not in _SMALL_STEMS]
     names = {word.lower() for word in re.findall(r"\b[A-Z]\w+", text)} - _SMALL_STEMS
     return {_stem(word)[:STEM] for word in said} | names
@@ -198,11 +228,14 @@ def nearest_told(passage: Passage | None) -> str:
     """The passage as it is put before a question: a small model takes what stands nearest."""
     if passage is None:
         return ""
-    return f"Nearest to the question ({passage.path}): {passage.text} {passage.after}".rstrip() + "\n"
+    return (
+        f"Nearest to the question ({passage.path}): {passage.text} {passage.after}".rstrip() + "\n"
+    )
 
 
 def sourced(answer: str, texts: str, question: str) -> str:
-    """The answer with the words that it comes from, where they say more: who reads it need not believe it."""
+    """The answer with the words that it comes from, where they say more: who reads it need not
+    believe it."""
     nearest = nearest_passage(texts, question)
     if nearest and _unsupported(answer, texts, nearest):
         return f"{NOT_FOUND}\n{_quoted(nearest)}"
@@ -212,7 +245,11 @@ def sourced(answer: str, texts: str, question: str) -> str:
 
 
 def _quoted(passage: Passage) -> str:
-    text = passage.text if len(passage.text) <= QUOTE_CHARS else f"{passage.text[:QUOTE_CHARS].rstrip()}…"
+    text = (
+        passage.text
+        if len(passage.text) <= QUOTE_CHARS
+        else f"{passage.text[:QUOTE_CHARS].rstrip()}…"
+    )
     return f"> {text} ({passage.path})\n"
 
 
@@ -222,8 +259,10 @@ NOT_FOUND = "I do not find that. The nearest to it is:"
 
 
 def _unsupported(answer: str, texts: str, passage: Passage) -> bool:
-    """Whether a long number of the answer stands only where the texts speak of something else than the question."""
+    """Whether a long number of the answer stands only where the texts speak of something else than
+    the question."""
     return any(
-        (holders := [each.text for each in passages(texts) if figure in each.text]) and passage.text not in holders
+        (holders := [each.text for each in passages(texts) if figure in each.text])
+        and passage.text not in holders
         for figure in re.findall(r"\d[\d ./-]{4,}\d", answer)
     )

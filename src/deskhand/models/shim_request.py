@@ -15,12 +15,15 @@ TAKE_BACK = re.compile(
     r"( please)?[.!]*"
 )
 _CLAUSE = re.compile(r"[.!?;,]\s+")
-_HELD_BACK = re.compile(r"\b(if|when|unless|until|not|never|without|dont)\b|n['\u2019]t\b", re.IGNORECASE)
+_HELD_BACK = re.compile(
+    r"\b(if|when|unless|until|not|never|without|dont)\b|n['\u2019]t\b", re.IGNORECASE
+)
 """Words with which a request says what is not to be done, or not now."""
 
 
 def takes_back(request: str) -> bool:
-    """Whether it asks for the latest change to be undone, with its last words at least, and for nothing else."""
+    """Whether it asks for the latest change to be undone, with its last words at least, and for
+    nothing else."""
     *before, last = _CLAUSE.split(" ".join(request.lower().split()).rstrip(" .!?"))
     if any(_HELD_BACK.search(each) or CHANGE.search(each) or NAMED.search(each) for each in before):
         return False
@@ -28,19 +31,23 @@ def takes_back(request: str) -> bool:
 
 
 _SELF = re.compile(
-    r"(hi|hello|hey)?[,! ]*(what (all )?(can|do) you do|who are you|what are you|how can you help( me)?|help)"
+    r"(hi|hello|hey)?[,! ]*(what (all )?(can|do) you do|who are you|what are you|how can "
+    r"you help( me)?|help)"
     r"( (exactly|now|here|for me))?"
 )
 _ABOUT_US = re.compile(
-    r"\bwhat (can|could|should|may) (i|we) ask you\b|\bwhat (kinds? of )?(things )?(can|could) you (all )?(do|help)\b"
+    r"\bwhat (can|could|should|may) (i|we) ask you\b|\bwhat (kinds? of )?(things "
+    r")?(can|could) you (all )?(do|help)\b"
     r"[^,;]{0,30}$|\bwhat('s| is) your name\b|\bwhat (are you|you are|you're) good (for|at)\b"
 )
 _QUOTES = re.compile(r"[\"\u201c\u201d\u201e«»]|(?<!\w)['\u2018]")
 ASSIST = re.compile(
     r"((please|can you|could you|hey|and|also|then|ok|now|oh),? )*"
     r"(remind me\b|set (me )?(a|an) (reminder|alarm)|wake me\b|every "
-    r"(other )?(day|week|month|hour|morning|evening|night|weekday|mon|tues|wednes|thurs|fri|satur|sun|\d+)"
-    r"|cancel\b|remember (that|this|:|my|i )|(cancel|delete|remove|stop|list|show) (all |the |my |me )*(reminder|alarm)"
+    r"(other "
+    r")?(day|week|month|hour|morning|evening|night|weekday|mon|tues|wednes|thurs|fri|satur|sun|\d+)"
+    r"|cancel\b|remember (that|this|:|my|i )|(cancel|delete|remove|stop|list|show) (all "
+    r"|the |my |me )*(reminder|alarm)"
     r"|what (did|have) you (just )?(change|do)|forget (that|what|my|about)|undo\b)"
 )
 _BEYOND = re.compile(
@@ -53,7 +60,11 @@ _BEYOND = re.compile(
 def obvious(request: str) -> Word | None:
     """The word for a request that needs no model to be sorted."""
     plain = " ".join(request.lower().split())
-    about_us = _ABOUT_US.search(plain.rstrip("?!. ")) and not NAMED.search(plain) and not _QUOTES.search(plain)
+    about_us = (
+        _ABOUT_US.search(plain.rstrip("?!. "))
+        and not NAMED.search(plain)
+        and not _QUOTES.search(plain)
+    )
     if about_us or _SELF.fullmatch(plain.rstrip("?!. ")):
         return "self"
     if ASSIST.match(plain) or takes_back(request):
@@ -75,7 +86,8 @@ def demanded(request: str) -> list[str]:
 
 
 _DEMANDED = re.compile(
-    r"(?:^|[.,;:!?]|\band\b|\bbut\b)\s*(?:the |a |an )?([\w-]+(?: [\w-]+)?) (?:must|should|has to|have to|needs? to)"
+    r"(?:^|[.,;:!?]|\band\b|\bbut\b)\s*(?:the |a |an )?([\w-]+(?: [\w-]+)?) "
+    r"(?:must|should|has to|have to|needs? to)"
     r" be (?:on|in) (?:it|there)\b"
     r"|\b(?:do not|don['\u2019]t) forget (?:the |a |an |my )?([\w-]+)(?=[.,;!?]|$)",
     re.IGNORECASE,
@@ -83,17 +95,25 @@ _DEMANDED = re.compile(
 
 
 def swap_in(request: str) -> tuple[str, str] | None:
-    """The words that become others, two or three with a number or a name: `from room 204 to room 311`."""
+    """The words that become others, two or three with a number or a name: `from room 204 to room
+    311`."""
     found = _SWAP.search(request)
-    return (found[1], found[2]) if found and found[1].split()[0].lower() == found[2].split()[0].lower() else None
+    return (
+        (found[1], found[2])
+        if found and found[1].split()[0].lower() == found[2].split()[0].lower()
+        else None
+    )
 
 
-_SWAP = re.compile(r"\bfrom ([\w-]+ [\w.:-]*\w(?: \w+)?) (?:in)?to ([\w-]+ [\w.:-]*\w)\b", re.IGNORECASE)
+_SWAP = re.compile(
+    r"\bfrom ([\w-]+ [\w.:-]*\w(?: \w+)?) (?:in)?to ([\w-]+ [\w.:-]*\w)\b", re.IGNORECASE
+)
 
 
 def left_out(request: str, done: str) -> str:
-    """The part of a request that asks for a change of its own of which no word occurs in what was `done`; '' for none.
-    The first part is not looked at: a program that does nothing is known by that."""
+    """The part of a request that asks for a change of its own of which no word occurs in what was
+    `done`; '' for none. The first part is not looked at: a program that does nothing is known by
+    that."""
     known = {word[:STEM] for word in words_of(done)}
     for part in _AND_DO.split(request)[1:]:
         words = [word for word in words_of(part) if word not in SMALL and word not in _EVERYDAY]
@@ -103,16 +123,20 @@ def left_out(request: str, done: str) -> str:
 
 
 STEM = 4
-_EVERYDAY = frozenset({"please", "then", "also", "it", "them", "that", "this", "too", "so", "new", "all", "one"})
+_EVERYDAY = frozenset(
+    {"please", "then", "also", "it", "them", "that", "this", "too", "so", "new", "all", "one"}
+)
 _AND_DO = re.compile(
-    r"\b(?:and|then|and then|and also)\b (?=(?:please )?(?:switch|turn|set|change|rename|delete|remove"
+    r"\b(?:and|then|and then|and also)\b (?=(?:please "
+    r")?(?:switch|turn|set|change|rename|delete|remove"
     r"|add|put|append|replace|move|copy|update|increase|raise|lower|mark|tick|cross|insert|correct|fix)\b)",
     re.IGNORECASE,
 )
 
 
 def questions_in(request: str) -> list[str]:
-    """The questions of a request, where it asks two or three that stand on their own; else the request as it is."""
+    """The questions of a request, where it asks two or three that stand on their own; else the
+    request as it is."""
     asked = request[: request.find("?") + 1]
     parts = [part.strip(" ,") for part in _AND_ASKS.split(asked) if part.strip(" ,")]
     whole = request.count("?") == 1 and all(len(part.split()) >= LEAST_WORDS for part in parts)
@@ -122,16 +146,22 @@ def questions_in(request: str) -> list[str]:
 LEAST_WORDS = 4
 MOST_QUESTIONS = 3
 _AND_ASKS = re.compile(
-    r",? and (?=(?:what|who|which|where|why|how|whose|when (?:is|are|was|were|do|does|did|will|can)|until when)\b)",
+    (
+        r",? and (?=(?:what|who|which|where|why|how|whose|when "
+        r"(?:is|are|was|were|do|does|did|will|can)|until when)\b)"
+    ),
     re.IGNORECASE,
 )
 
 
 def goes_on(turn: ShimTurn) -> bool:
-    """Whether a request that names nothing itself speaks of the reminders that were spoken of just before."""
+    """Whether a request that names nothing itself speaks of the reminders that were spoken of just
+    before."""
     said = " ".join(text for role, text in turn.earlier[-4:] if role == "assistant")
     clauses = _CLAUSE.split(" ".join(turn.request.split()).rstrip(" .!?"))
-    drops = any(_DROPS.fullmatch(clause) for clause in clauses) and not _OF_FILES.search(turn.request)
+    drops = any(_DROPS.fullmatch(clause) for clause in clauses) and not _OF_FILES.search(
+        turn.request
+    )
     return bool(drops and _OF_REMINDERS.search(said))
 
 
@@ -146,14 +176,16 @@ CHANGE = re.compile(
     r"\b(write|save|create|make|add|append|put|insert|remove|delete|drop|rename|move|copy|replace|change|set|update|fix"
     r"|sort|convert|turn|edit|merge|split|clean|organi[sz]e|tidy|mark|cross|tick|strike|correct|translate|pack"
     r"|zip|archive|export|extract|dedupe|deduplicate|empty|clear|build|generate|prepend|swap|throw|tick|untick|reorder"
-    r"|shorten|(take|leave|cut|pull) (it|them|those|that|the|every|all|out|off|only)|bring .{0,100}? into)\b",
+    r"|shorten|(take|leave|cut|pull) (it|them|those|that|the|every|all|out|off|only)|bring "
+    r".{0,100}? into)\b",
     re.IGNORECASE,
 )
 QUESTION = re.compile(
     r"\?\s*$|^\W*when (is|are|was|were|do|does|did|will|can)\b"
     r"|^\W*((please|can|could|would|will) )*(you )?(please )?"
     r"(how|what|whats|which|who|whose|where|why|is|are|was|were|does|do|did|has|have|tell"
-    r"|show|count|list|find|give|calculate|compute|sum|add up|run|execute|search|check|look|read|say|explain|compare"
+    r"|show|count|list|find|give|calculate|compute|sum|add "
+    r"up|run|execute|search|check|look|read|say|explain|compare"
     r"|summari[sz]e|print)\b",
     re.IGNORECASE,
 )
@@ -164,7 +196,10 @@ ORDER = re.compile(
     r"|below|under|beginning|end|start|between|behind|front|bottom|middle|line \d)",
     re.IGNORECASE,
 )
-ONLY = re.compile(r"\b(do not|don't|dont|without) (chang|writ|touch|sav|edit|modif)\w*|\bonly (tell|say|show)\b", re.I)
+ONLY = re.compile(
+    r"\b(do not|don't|dont|without) (chang|writ|touch|sav|edit|modif)\w*|\bonly (tell|say|show)\b",
+    re.I,
+)
 
 
 def changes_wanted(turn: ShimTurn) -> bool:
@@ -174,13 +209,22 @@ def changes_wanted(turn: ShimTurn) -> bool:
         return True
     if ONLY.search(turn.request):
         return False
-    new = [name for name in NAMED.findall(turn.request.lower()) if name not in turn.did[0].result.lower()]
+    new = [
+        name
+        for name in NAMED.findall(turn.request.lower())
+        if name not in turn.did[0].result.lower()
+    ]
     asked = first.arguments.get("purpose") == "change" or bool(new or CHANGE.search(turn.request))
     return asked or not QUESTION.search(turn.request)
 
 
-FREE = re.compile(r"\b(fix|correct|typo|spell|translat|improv|bug|mend|rewrite|rephrase|shorten|repair|wrong)", re.I)
-SMALL = frozenset(("the", "a", "an", "to", "of", "in", "by", "and", "is", "with", "my", "for", "at", "on", "it"))
+FREE = re.compile(
+    r"\b(fix|correct|typo|spell|translat|improv|bug|mend|rewrite|rephrase|shorten|repair|wrong)",
+    re.I,
+)
+SMALL = frozenset(
+    ("the", "a", "an", "to", "of", "in", "by", "and", "is", "with", "my", "for", "at", "on", "it")
+)
 
 
 def words_of(text: str) -> list[str]:
@@ -188,18 +232,30 @@ def words_of(text: str) -> list[str]:
 
 
 ALL = re.compile(
-    r"\b(all|every|each|both|any) (of )?(my |the |these |those )?(\w+ )?(files?|texts?|notes?|letters?)\b", re.I
+    (
+        r"\b(all|every|each|both|any) (of )?(my |the |these |those )?(\w+ "
+        r")?(files?|texts?|notes?|letters?)\b"
+    ),
+    re.I,
 )
 TABLES = re.compile(r"\b[\w-]{1,80}\.(?:csv|tsv|json|log)\b", re.IGNORECASE)
 """Files in which something is looked up by a program, and not by reading them."""
-NAMED = re.compile(r"\b[\w-]{1,80}\.(?:txt|md|csv|json|py|ini|toml|ya?ml|html|log|zip|gz|xml|tsv|sh|cfg)\b")
+NAMED = re.compile(
+    r"\b[\w-]{1,80}\.(?:txt|md|csv|json|py|ini|toml|ya?ml|html|log|zip|gz|xml|tsv|sh|cfg)\b"
+)
 
 
 SHORT_CHARS = 300
-_ASKING = r"(?:(?:please|can you|could you|you can|hey|hi|and|so|also|then|ok|okay|now|oh|pls|just|actually),? +)*"
-_CANCELS = re.compile(rf"{_ASKING}(?:cancel|drop|delete|remove|stop|skip|scrap|forget)\b", re.IGNORECASE)
+_ASKING = (
+    r"(?:(?:please|can you|could you|you "
+    r"can|hey|hi|and|so|also|then|ok|okay|now|oh|pls|just|actually),? +)*"
+)
+_CANCELS = re.compile(
+    rf"{_ASKING}(?:cancel|drop|delete|remove|stop|skip|scrap|forget)\b", re.IGNORECASE
+)
 _DROPS = re.compile(
-    rf"{_CANCELS.pattern}(?: (?:it|that|this|one|those|these|them|all|both|the|of|first|second|last|other|again|about"
+    rf"{_CANCELS.pattern}(?: "
+    r"(?:it|that|this|one|those|these|them|all|both|the|of|first|second|last|other|again|about"
     r"|please|now|reminders?|alarms?))+",
     re.IGNORECASE,
 )
@@ -210,7 +266,8 @@ _ALL_OF_THEM = re.compile(
 )
 _REMINDER = re.compile(r"\b(reminders?|alarms?)\b", re.IGNORECASE)
 _ANOTHER_DEED = re.compile(
-    r"(?:\b(?:and|then|also)\b|,) (?:please |then |also |instead )*(?:remind|write|save|add|put|delete|remove|cancel"
+    r"(?:\b(?:and|then|also)\b|,) (?:please |then |also |instead "
+    r")*(?:remind|write|save|add|put|delete|remove|cancel"
     r"|set|tell|make|create|send|show|list|move|change|copy|rename|wake)\b",
     re.IGNORECASE,
 )
@@ -219,27 +276,39 @@ _FACT = re.compile(
     r"(?!to |when |how |what )(.+)",
     re.IGNORECASE | re.DOTALL,
 )
-_REMIND = re.compile(rf"{_ASKING}(?:remind|tell) me (?!to |that )(.+?) (?:to|that) (.+)", re.IGNORECASE)
+_REMIND = re.compile(
+    rf"{_ASKING}(?:remind|tell) me (?!to |that )(.+?) (?:to|that) (.+)", re.IGNORECASE
+)
 _REMIND_AT = re.compile(
-    rf"{_ASKING}remind me (?:to|that) (.+?) ((?:tomorrow|today|tonight|the day after|on|at|in|next|every) .+|tomorrow)",
+    (
+        rf"{_ASKING}remind me (?:to|that) (.+?) ((?:tomorrow|today|tonight|the day "
+        r"after|on|at|in|next|every) .+|tomorrow)"
+    ),
     re.IGNORECASE,
 )
 _AND_MORE = re.compile(
-    r"\b(?:and|then|also)\b.*\b(?:every|remind|tomorrow|remember|at \d|in \w+ (?:minutes?|hours?|days?|weeks?)\b)",
+    (
+        r"\b(?:and|then|also)\b.*\b(?:every|remind|tomorrow|remember|at \d|in \w+ "
+        r"(?:minutes?|hours?|days?|weeks?)\b)"
+    ),
     re.IGNORECASE,
 )
 
 
 def program_said(request: str, *, cancels: bool = False) -> str:
-    """The program for a reminder or a fact whose words need no model; '' for all else. Its times are read later.
-    `cancels`: it is known that it speaks of a reminder."""
+    """The program for a reminder or a fact whose words need no model; '' for all else. Its times
+    are read later. `cancels`: it is known that it speaks of a reminder."""
     plain = " ".join(request.split()).rstrip(" .!")
     if plain.endswith("?"):
         plain = plain[:-1] if re.match(r"(?:can|could|would) you\b", plain, re.IGNORECASE) else ""
     if not plain or len(plain) > SHORT_CHARS or re.search(r"[.!?] [A-Z]", plain):
         return ""
     if found := _FACT.fullmatch(plain):
-        whole = not _ANOTHER_DEED.search(found[1]) and found[1].lower() not in ("this", "that", "it")
+        whole = not _ANOTHER_DEED.search(found[1]) and found[1].lower() not in (
+            "this",
+            "that",
+            "it",
+        )
         return f"remember({_sentence(found[1])!r})" if whole else ""
     when = ""
     what = ""
@@ -259,9 +328,15 @@ def program_said(request: str, *, cancels: bool = False) -> str:
 
 
 def _cancelling(plain: str) -> str:
-    """The program for a request that drops one reminder or all of them; '' where it wants something else as well."""
+    """The program for a request that drops one reminder or all of them; '' where it wants something
+    else as well."""
     clause = next((each for each in _CLAUSE.split(plain) if _CANCELS.match(each)), "")
-    if not clause or _HELD_BACK.search(clause) or _ANOTHER_DEED.search(plain) or "remind me" in plain.lower():
+    if (
+        not clause
+        or _HELD_BACK.search(clause)
+        or _ANOTHER_DEED.search(plain)
+        or "remind me" in plain.lower()
+    ):
         return ""
     if _ALL_OF_THEM.fullmatch(clause):
         return "for line in reminders():\n    cancel(line)"

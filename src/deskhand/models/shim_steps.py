@@ -1,7 +1,9 @@
-"""What a small model does next, decided here from what has happened in the turn, and never left to it. Pure.
+"""What a small model does next, decided here from what has happened in the turn, and never left to
+it. Pure.
 
-A request becomes a word, then a program, which is rehearsed on a copy of the folder. Programs are compared by what they
-come to: two that agree are believed, and one that is plain. What is said at the end is what happened.
+A request becomes a word, then a program, which is rehearsed on a copy of the folder. Programs are
+compared by what they come to: two that agree are believed, and one that is plain. What is said at
+the end is what happened.
 """
 
 from __future__ import annotations
@@ -49,7 +51,8 @@ UNDO = "undo_change"
 
 
 class SayStep(msgspec.Struct, frozen=True):
-    """Words of ours, in place of the model's: it would say that all went well. `failed`: it did not."""
+    """Words of ours, in place of the model's: it would say that all went well. `failed`: it did
+    not."""
 
     text: str
     failed: bool = True
@@ -66,8 +69,8 @@ class Do(msgspec.Struct, frozen=True):
 
 
 class Write(msgspec.Struct, frozen=True):
-    """The model writes a program, for the `number`-th time, or a text, new or anew. `note` says what was wrong with an
-    earlier one."""
+    """The model writes a program, for the `number`-th time, or a text, new or anew. `note` says
+    what was wrong with an earlier one."""
 
     kind: Literal["files", "assistant", "rewrite", "new text"]
     listing: str = ""
@@ -98,7 +101,9 @@ def first_step(word: Word, turn: ShimTurn) -> Step:
         case "talk" if is_beyond(turn.request):
             return SayStep(BEYOND)
         case "talk" if QUESTION.search(turn.request) and OWN.search(turn.request):
-            return Do((Move(SURVEY, {"about": turn.request, "purpose": "read"}),))  # it may stand in a file
+            return Do(
+                (Move(SURVEY, {"about": turn.request, "purpose": "read"}),)
+            )  # it may stand in a file
         case "talk":
             return AnswerStep()
         case "assist" if NAMED.search(turn.request) and not obvious(turn.request):
@@ -112,7 +117,10 @@ def first_step(word: Word, turn: ShimTurn) -> Step:
             return Do((Move(FETCH, {"url": found[0].rstrip(".,;:!?)")}),))
         case _:
             files = NAMED.findall(turn.request)
-            anew = is_anew(turn.request) and 1 in (len(files), sum(each.endswith(".py") for each in files))
+            anew = is_anew(turn.request) and 1 in (
+                len(files),
+                sum(each.endswith(".py") for each in files),
+            )
             return Do((Move(SURVEY, {"about": turn.request, "purpose": "read" if anew else word}),))
 
 
@@ -140,18 +148,27 @@ def next_step(turn: ShimTurn) -> Step:
     if last.rehearsed.needs is not None:
         return Do((_call(last.rehearsed.needs),))
     if assist and _found_nothing(did) and not obvious(turn.request):
-        return Do((Move(SURVEY, {"about": turn.request, "purpose": "read"}),))  # it may stand in a file
+        return Do(
+            (Move(SURVEY, {"about": turn.request, "purpose": "read"}),)
+        )  # it may stand in a file
     return _decide(turn, tries, assist=assist)
 
 
 def _done_before(tries: Sequence[ProgramTry]) -> str:
     """What had been done when something was not allowed."""
     since = [step for step in (tries[-1].since if tries else ()) if not step.failed]
-    return told(_chosen(tries), since)[0] if since and any(step.move.tool == RUN for step in since) else ""
+    return (
+        told(_chosen(tries), since)[0]
+        if since and any(step.move.tool == RUN for step in since)
+        else ""
+    )
 
 
 def _found_nothing(did: Sequence[Did]) -> bool:
-    return any(step.move.tool == "search_memories" and step.result.startswith("nothing is known") for step in did)
+    return any(
+        step.move.tool == "search_memories" and step.result.startswith("nothing is known")
+        for step in did
+    )
 
 
 def _after_first(turn: ShimTurn, step: Did) -> Step:
@@ -161,12 +178,18 @@ def _after_first(turn: ShimTurn, step: Did) -> Step:
         if turn.known and step.result == NO_FILES and QUESTION.search(turn.request):
             return AnswerStep()  # it was said before
         if not step.result.startswith("---"):
-            return Write("new text" if new_text(turn.request, step.result) else "files", step.result)
+            return Write(
+                "new text" if new_text(turn.request, step.result) else "files", step.result
+            )
         if is_rewrite(turn, step.result):
             return Write("rewrite", step.result)
         if any(name not in step.result.lower() for name in NAMED.findall(turn.request.lower())):
             return Do((by_program(turn),))  # it is to be made
-        return AnswerStep(step.result if speaks_of(step.result, turn.request) or not OWN.search(turn.request) else "")
+        return AnswerStep(
+            step.result
+            if speaks_of(step.result, turn.request) or not OWN.search(turn.request)
+            else ""
+        )
     if tool == FETCH and not failed:
         return AnswerStep(f"--- {step.move.arguments.get('url', '')}\n{step.result}\n--- end")
     if failed:
@@ -175,7 +198,8 @@ def _after_first(turn: ShimTurn, step: Did) -> Step:
 
 
 def tries_of(did: Sequence[Did], request: str) -> list[ProgramTry]:
-    """The programs that were rehearsed; one that was rehearsed again with an answer, or mended, counts once."""
+    """The programs that were rehearsed; one that was rehearsed again with an answer, or mended,
+    counts once."""
     tries = list[ProgramTry]()
     for at, step in enumerate(did):
         if step.move.tool != REHEARSE:
@@ -185,9 +209,14 @@ def tries_of(did: Sequence[Did], request: str) -> list[ProgramTry]:
         came = Rehearsed(failed=step.first_line) if step.failed else read_rehearsed(step.result)
         end = next((i for i in range(at + 1, len(did)) if did[i].move.tool == REHEARSE), len(did))
         new = ProgramTry(
-            program, tuple(map(str, answers)), came or Rehearsed(failed=step.first_line), tuple(did[at + 1 : end])
+            program,
+            tuple(map(str, answers)),
+            came or Rehearsed(failed=step.first_line),
+            tuple(did[at + 1 : end]),
         )
-        if tries and (mended(tries[-1], request) == program or (answers and tries[-1].program == program)):
+        if tries and (
+            mended(tries[-1], request) == program or (answers and tries[-1].program == program)
+        ):
             tries.pop()
         tries.append(new)
     return tries
@@ -212,13 +241,19 @@ def _decide(turn: ShimTurn, tries: Sequence[ProgramTry], *, assist: bool) -> Ste
     fine = [each for each, note in zip(tries, notes, strict=True) if not note]
     lossy = [each for each in fine if unmeant(each.rehearsed, turn.request)]
     good = [each for each in fine if each not in lossy] or ([] if len(tries) < TRIES else lossy)
-    stops = [each.rehearsed.stopped for each, note in zip(tries, notes, strict=True) if stopped_rightly(each, note)]
+    stops = [
+        each.rehearsed.stopped
+        for each, note in zip(tries, notes, strict=True)
+        if stopped_rightly(each, note)
+    ]
     agreed = agreed_on(good, wants=wants, ordered=bool(ORDER.search(turn.request)))
     listing = turn.did[0].result if turn.did[0].move.tool == SURVEY else ""
     sure = [
         each
         for each in good
-        if is_plain(each, turn) or follows(each.program, turn.request, listing) or has_columns(each, turn.request)
+        if is_plain(each, turn)
+        or follows(each.program, turn.request, listing)
+        or has_columns(each, turn.request)
     ]
     if good and (assist or is_rewrite(turn, listing)):
         sure = good
@@ -232,7 +267,11 @@ def _decide(turn: ShimTurn, tries: Sequence[ProgramTry], *, assist: bool) -> Ste
         return Do((by_program(turn),))  # it was sorted wrongly
     if len(stops) >= STOPS or (len(tries) >= TRIES and stops):
         return SayStep(refusal_words(stops))
-    if len(tries) >= TRIES and good and not any(each.rehearsed.changes or each.rehearsed.calls for each in good):
+    if (
+        len(tries) >= TRIES
+        and good
+        and not any(each.rehearsed.changes or each.rehearsed.calls for each in good)
+    ):
         return SayStep(f"{without_sample(good[0], turn)}\n{UNSURE}", failed=False)
     if len(tries) >= TRIES:
         return SayStep(failure_words(tries, good))
@@ -240,17 +279,23 @@ def _decide(turn: ShimTurn, tries: Sequence[ProgramTry], *, assist: bool) -> Ste
         return _anew(turn, listing, tries)
     if lossy and not good:
         lost = unmeant(lossy[-1].rehearsed, turn.request)
-        notes[-1] = f"it {lost}; keep what is there and only add to it, unless the request says otherwise"
-    # Who is told that something is not there makes it up: only what went wrong is told, to others after it as well.
+        notes[-1] = (
+            f"it {lost}; keep what is there and only add to it, unless the request says otherwise"
+        )
+    # Who is told that something is not there makes it up: only what went wrong is told, to others
+    # after it as well.
     before = tries.index(good[0]) if good else len(tries)
     was_wrong = before > 0 and not stopped_rightly(tries[before - 1], notes[before - 1])
-    why = f"\n(An earlier program was wrong: {notes[before - 1]}. Write a simple one that avoids this.)"
+    why = (
+        f"\n(An earlier program was wrong: {notes[before - 1]}. Write a simple one that avoids "
+        "this.)"
+    )
     return Write("assistant" if assist else "files", listing, len(tries), why if was_wrong else "")
 
 
 def _anew(turn: ShimTurn, listing: str, tries: Sequence[ProgramTry]) -> Step:
-    """Once more, where a text that was written anew is not right: by code where the request says which words become
-    which, by a program where the text came out as it was."""
+    """Once more, where a text that was written anew is not right: by code where the request says
+    which words become which, by a program where the text came out as it was."""
     swap = swapping(turn.request, listing)
     if swap and all(each.program != swap for each in tries):
         return Do((rehearse(swap),))
@@ -269,7 +314,10 @@ def finish(tried: ProgramTry, turn: ShimTurn, *, wants: bool) -> Step:
     came = tried.rehearsed
     moves = list[Move]()
     if came.changes and wants:
-        given: dict[str, Any] = {"program": tried.program, "changes": msgspec.to_builtins(came.changes)}
+        given: dict[str, Any] = {
+            "program": tried.program,
+            "changes": msgspec.to_builtins(came.changes),
+        }
         moves.append(Move(RUN, given | ({"answers": list(tried.answers)} if tried.answers else {})))
     moves += [_call(each) for each in came.calls]
     return Do(tuple(moves)) if moves else SayStep(without_sample(tried, turn), failed=False)
@@ -279,9 +327,16 @@ def _chosen(tries: Sequence[ProgramTry]) -> ProgramTry:
     """The program that was done in the end."""
     calls = [step.move for step in tries[-1].since]
     ran = [
-        each for each in tries for move in calls if move.tool == RUN and move.arguments.get("program") == each.program
+        each
+        for each in tries
+        for move in calls
+        if move.tool == RUN and move.arguments.get("program") == each.program
     ]
-    asked = [each for each in tries if each.rehearsed.calls and [_call(c) for c in each.rehearsed.calls] == calls]
+    asked = [
+        each
+        for each in tries
+        if each.rehearsed.calls and [_call(c) for c in each.rehearsed.calls] == calls
+    ]
     return (ran or asked or tries)[-1]
 
 

@@ -1,7 +1,9 @@
-"""Long work for a small model: it splits what is asked for, and is then given one task at a time. Pure.
+"""Long work for a small model: it splits what is asked for, and is then given one task at a time.
+Pure.
 
-It cannot keep a list, so the list is kept for it: which task is next and when all are done is read from the calls of
-`manage_tasks` in the conversation. Each turn does one task; the runtime sees to it that another turn follows.
+It cannot keep a list, so the list is kept for it: which task is next and when all are done is read
+from the calls of `manage_tasks` in the conversation. Each turn does one task; the runtime sees to
+it that another turn follows.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ SHOW_PLAN = "exit_plan_mode"
 ASK = "ask_user"
 DEEP_WORK = "# Deep work\nYou work by yourself until the whole request is met."
 PLAN_MODE = "# Plan mode\nYou only look now, and make a plan:"
-"""Begin what stands in the last block of the system prompt in deep work and in plan mode; `runtime` writes them."""
+"""Begin what stands in the last block of the system prompt in deep work and in plan mode; `runtime`
+writes them."""
 LIST = Move(TASKS, {"action": "list"})
 MOST = 12
 """More steps than this a small model does not bring to an end."""
@@ -55,7 +58,8 @@ SPLITTER_SHOTS: Shots = (
     ),
     _shot("rename plan.md to old.md", "Rename plan.md to old.md"),
     _shot(
-        "Please tidy up: make a folder music, move song.mp3 and tune.mp3 into it, and delete draft.txt. "
+        "Please tidy up: make a folder music, move song.mp3 and tune.mp3 into it, and "
+        "delete draft.txt. "
         "Then tell me what is left here.",
         "Make a folder music",
         "Move song.mp3 and tune.mp3 into the folder music",
@@ -63,7 +67,10 @@ SPLITTER_SHOTS: Shots = (
         "List the files that are left here",
     ),
     _shot(
-        "read recipe.md, put a list of what I must buy into shopping.md, and set the date in diary.md to 3 May",
+        (
+            "read recipe.md, put a list of what I must buy into shopping.md, and set the date "
+            "in diary.md to 3 May"
+        ),
         "Read recipe.md and write a list of what must be bought into shopping.md",
         "Set the date in diary.md to 3 May",
     ),
@@ -71,7 +78,12 @@ SPLITTER_SHOTS: Shots = (
 STEPS_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
-        "steps": {"type": "array", "items": {"type": "string", "minLength": 3}, "minItems": 1, "maxItems": MOST}
+        "steps": {
+            "type": "array",
+            "items": {"type": "string", "minLength": 3},
+            "minItems": 1,
+            "maxItems": MOST,
+        }
     },
     "required": ["steps"],
     "additionalProperties": False,
@@ -101,7 +113,8 @@ class TaskCalls(msgspec.Struct, frozen=True):
 
 
 class Hear(msgspec.Struct, frozen=True):
-    """A person has said something: whether it is work is asked first. `then` follows where it is."""
+    """A person has said something: whether it is work is asked first. `then` follows where it
+    is."""
 
     then: Split | TaskCalls
 
@@ -117,7 +130,8 @@ Work = Hear | Split | TaskCalls | OnTask | SayStep
 
 
 def next_work(messages: Sequence[ContextMessage], planning: bool) -> Work:
-    """What comes next in long work. The conversation itself says how far it is, so a new process goes on with it."""
+    """What comes next in long work. The conversation itself says how far it is, so a new process
+    goes on with it."""
     start = max((i for i, shown in enumerate(messages) if _begins(shown)), default=0)
     said = said_by_person(messages[start].message) if messages else ""
     steps = steps_of(messages[start + 1 :])
@@ -126,7 +140,11 @@ def next_work(messages: Sequence[ContextMessage], planning: bool) -> Work:
         return Hear(TaskCalls((LIST,)))
     told = [step for step in steps if step.move == LIST]
     if not told:
-        return TaskCalls((LIST,)) if not steps or not steps[-1].failed else SayStep(NO_LIST.format(steps[-1].result))
+        return (
+            TaskCalls((LIST,))
+            if not steps or not steps[-1].failed
+            else SayStep(NO_LIST.format(steps[-1].result))
+        )
     last = steps[-1]
     if last.move.tool == SHOW_PLAN and last.failed:
         return SayStep(f"I do not begin yet: {last.result}")
@@ -156,7 +174,9 @@ def _going_on(graph: Sequence[KnownTasks], steps: Sequence[Did], last: Did, key:
         free = next((task for task in open_ if task.status == "pending" and not task.waits), None)
         if free is None:
             return SayStep(WAITS.format("; ".join(task.title for task in open_)))
-        return TaskCalls((Move(TASKS, {"action": "update", "task_id": free.id, "status": "in_progress"}),))
+        return TaskCalls(
+            (Move(TASKS, {"action": "update", "task_id": free.id, "status": "in_progress"}),)
+        )
     return OnTask(doing.id, _turn(doing, steps, key))
 
 
@@ -194,13 +214,17 @@ def _taken_up(request: str, graph: Sequence[KnownTasks], planning: bool) -> Spli
 def steps_in(written: str) -> list[str]:
     """The steps that the model wrote down; none where there is nothing of that form."""
     steps = next(objects_in(written), {}).get("steps")
-    found = [" ".join(step.split()) for step in steps if isinstance(step, str)] if isinstance(steps, list) else []
+    found = (
+        [" ".join(step.split()) for step in steps if isinstance(step, str)]
+        if isinstance(steps, list)
+        else []
+    )
     return [step[:TITLE_CHARS] for step in found if step]
 
 
 def is_compound(step: str) -> bool:
-    """It may be more than one thing: a step that was asked for beside others is split no further by the model unless
-    it is asked about that one alone."""
+    """It may be more than one thing: a step that was asked for beside others is split no further by
+    the model unless it is asked about that one alone."""
     return bool(_AND.search(step))
 
 
@@ -217,7 +241,9 @@ def written_down(steps: Sequence[str], request: str, drop: Iterable[int] = ()) -
 def ended(id_: int, words: str, *, blocked: bool = False) -> Move:
     """The call that says what came of a task, or that it cannot be done."""
     if blocked:
-        return Move(TASKS, {"action": "update", "task_id": id_, "status": "blocked", "result": words})
+        return Move(
+            TASKS, {"action": "update", "task_id": id_, "status": "blocked", "result": words}
+        )
     return Move(TASKS, {"action": "complete", "task_id": id_, "result": words})
 
 
@@ -264,24 +290,33 @@ def _results(steps: Iterable[Did]) -> list[tuple[int, str]]:
     return [
         (_id(step.move), str(step.move.arguments.get("result", "")))
         for step in steps
-        if step.move.tool == TASKS and step.move.arguments.get("action") == "complete" and not step.failed
+        if step.move.tool == TASKS
+        and step.move.arguments.get("action") == "complete"
+        and not step.failed
     ]
 
 
 def _report(graph: Sequence[KnownTasks], steps: Sequence[Did]) -> str:
     """What was done and what came of each, by what the list says."""
     results = dict(_results(steps))
-    lines = [f"{n}. {task.title}: {results.get(task.id, 'done')}" for n, task in enumerate(graph, 1)]
+    lines = [
+        f"{n}. {task.title}: {results.get(task.id, 'done')}" for n, task in enumerate(graph, 1)
+    ]
     return "All tasks are done.\n" + "\n".join(lines)
 
 
 def _plan(graph: Sequence[KnownTasks]) -> str:
-    return "\n".join(f"{n}. {task.title}" for n, task in enumerate((t for t in graph if t.status != "completed"), 1))
+    return "\n".join(
+        f"{n}. {task.title}"
+        for n, task in enumerate((t for t in graph if t.status != "completed"), 1)
+    )
 
 
 def _begins(shown: ContextMessage) -> bool:
     """A person, or the runtime, says something: a turn begins."""
-    return shown.message.role == "user" and any(isinstance(part, Text) for part in shown.message.parts)
+    return shown.message.role == "user" and any(
+        isinstance(part, Text) for part in shown.message.parts
+    )
 
 
 def _takes_up(move: Move) -> bool:
@@ -296,7 +331,9 @@ def _begun(move: Move, id_: int) -> bool:
 
 def _ends(move: Move) -> bool:
     given = move.arguments
-    return move.tool == TASKS and (given.get("action") == "complete" or given.get("status") == "blocked")
+    return move.tool == TASKS and (
+        given.get("action") == "complete" or given.get("status") == "blocked"
+    )
 
 
 def _answers(steps: Sequence[Did]) -> list[str]:

@@ -1,4 +1,5 @@
-"""Texts that a small model writes as a whole: new ones out of its head, and small ones that are made better. Pure."""
+"""Texts that a small model writes as a whole: new ones out of its head, and small ones that are
+made better. Pure."""
 
 from __future__ import annotations
 
@@ -21,12 +22,19 @@ def is_anew(request: str) -> bool:
     return bool(FREE.search(request) and not _WORKED_OUT.search(request))
 
 
-_WORKED_OUT = re.compile(r"\b(dates|prices|amounts|(every|each) (date|price|amount|number))\b", re.IGNORECASE)
+_WORKED_OUT = re.compile(
+    r"\b(dates|prices|amounts|(every|each) (date|price|amount|number))\b", re.IGNORECASE
+)
 
 
 def target_of(texts: str) -> str:
-    """Of the texts of a survey the one that may be written anew: the only one, or the only script; '' for none."""
-    found = {path: text for path, text in _texts_in(texts) if len(text) < REWRITE_CHARS and "…" not in text}
+    """Of the texts of a survey the one that may be written anew: the only one, or the only script;
+    '' for none."""
+    found = {
+        path: text
+        for path, text in _texts_in(texts)
+        if len(text) < REWRITE_CHARS and "…" not in text
+    }
     scripts = [path for path in found if path.endswith((".py", ".sh", ".js"))]
     return scripts[0] if len(scripts) == 1 else next(iter(found)) if len(found) == 1 else ""
 
@@ -37,7 +45,9 @@ def _texts_in(texts: str) -> Iterator[tuple[str, str]]:
     ends = dict[str, list[int]]()
     for number in range(len(lines) - 1, -1, -1):
         if lines[number].startswith(_END):
-            ends.setdefault(lines[number].removeprefix(_END), []).append(number)  # the first of them at the end
+            ends.setdefault(lines[number].removeprefix(_END), []).append(
+                number
+            )  # the first of them at the end
     over = 0
     for number, line in enumerate(lines):
         path = line.removeprefix("--- ")
@@ -59,7 +69,9 @@ def rewriting(texts: str, written: str) -> str:
     path = target_of(texts)
     found = _BLOCK.search(written)
     frame = {f"--- {path}", f"--- end of {path}"}
-    new = "\n".join(line for line in (found[1] if found else "").split("\n") if line.strip() not in frame).strip("\n")
+    new = "\n".join(
+        line for line in (found[1] if found else "").split("\n") if line.strip() not in frame
+    ).strip("\n")
     if not path or not new.strip() or (path.endswith(".py") and not _is_python(new)):
         return ""
     return f"read({path!r})\nwrite({path!r}, {new!r})\nsay('I have changed {path}.')"
@@ -74,27 +86,38 @@ def _is_python(text: str) -> bool:
 
 
 def new_text(request: str, listing: str) -> str:
-    """The file that is to hold a text which is made up, from the words of the request alone; '' for none."""
-    asked = [name for name in _NEW_TEXT.findall(request) if name.rpartition("/")[2].lower() not in listing.lower()]
+    """The file that is to hold a text which is made up, from the words of the request alone; '' for
+    none."""
+    asked = [
+        name
+        for name in _NEW_TEXT.findall(request)
+        if name.rpartition("/")[2].lower() not in listing.lower()
+    ]
     listed = re.findall(r"^- ([^:\n]+):", listing, re.MULTILINE)
     if len(asked) != 1 or len(NAMED.findall(request.lower())) != 1 or not _COMPOSED.search(request):
         return ""
-    from_files = _GIVEN.search(request) or any(named(path, request.replace(asked[0], " ")) for path in listed)
+    from_files = _GIVEN.search(request) or any(
+        named(path, request.replace(asked[0], " ")) for path in listed
+    )
     return "" if from_files else asked[0]
 
 
 _NEW_TEXT = re.compile(r"(?:[\w-]{1,80}/){0,4}[\w-]{1,80}\.(?:txt|md)\b")
 _COMPOSED = re.compile(
     r"\b(letters?|e-?mails?|mails?|messages?|poems?|limericks?|haikus?|stor(y|ies)|notes?|notices?|invitations?|cards?"
-    r"|speech|essay|recipe|ideas?|checklist|lists? of (\w+ )?(\d+|three|four|five|six|seven|eight|ten|\w+ things)|plan"
-    r"|greeting|thank[- ]you|reply|introduction|paragraphs?|sentences?|tips|questions|description|announcement"
+    r"|speech|essay|recipe|ideas?|checklist|lists? of (\w+ "
+    r")?(\d+|three|four|five|six|seven|eight|ten|\w+ things)|plan"
+    r"|greeting|thank[- "
+    r"]you|reply|introduction|paragraphs?|sentences?|tips|questions|description|announcement"
     r"|agenda)\b",
     re.IGNORECASE,
 )
 """Kinds of texts that somebody writes out of his head."""
 _GIVEN = re.compile(
-    r"[\"\u201c\u201d\u201e«»]|(?<!\w)'\w|\b(from (my|the|it|them|[\w-]+\.\w+)|all|each|every|of my|these|those"
-    r"|column|rows?|lines?|translat\w*|summar\w*|folder|copy|contents?|names? of|same|existing|count|total|sum"
+    r"[\"\u201c\u201d\u201e«»]|(?<!\w)'\w|\b(from "
+    r"(my|the|it|them|[\w-]+\.\w+)|all|each|every|of my|these|those"
+    r"|column|rows?|lines?|translat\w*|summar\w*|folder|copy|contents?|names? "
+    r"of|same|existing|count|total|sum"
     r"|dates?)\b|\bwith [^.,]{1,200}, [^.]{1,200} and ",
     re.IGNORECASE,
 )
@@ -104,7 +127,9 @@ _GIVEN = re.compile(
 def composing(path: str, written: str, request: str = "") -> str:
     """The program that writes a new text, signed as the request says; '' where there is none."""
     found = _BLOCK.search(written)
-    if not found and ("```" in written or written.strip().count("\n") < 1 or _REFUSED.match(written.strip())):
+    if not found and (
+        "```" in written or written.strip().count("\n") < 1 or _REFUSED.match(written.strip())
+    ):
         return ""
     said = found[1] if found else _INTRODUCED.sub("", written.strip())
     signed = found_name[1] if (found_name := _SIGNED.search(request)) else ""
@@ -122,7 +147,9 @@ def closed(written: str) -> str:
 _INTRODUCED = re.compile(r"^(sure|certainly|of course|here)\b.*:\n+", re.IGNORECASE)
 """What stands before a text that has no fence."""
 _REFUSED = re.compile(r"(i'?m sorry|sorry|i can(no|')t|unfortunately)\b", re.IGNORECASE)
-_SIGNED = re.compile(r"\bsign(?:ed)?(?: it)? (?:as|with|by|from) ((?!(?:my|me|the|a)\b)\w+)", re.IGNORECASE)
+_SIGNED = re.compile(
+    r"\bsign(?:ed)?(?: it)? (?:as|with|by|from) ((?!(?:my|me|the|a)\b)\w+)", re.IGNORECASE
+)
 _MY_NAME = re.compile(r"\[(your|my) (full )?name\][,.]?", re.IGNORECASE)
 _BLANK = re.compile(r"\[[A-Z][^\]]*\][,.]?")
 _BLANK_NAME = re.compile(r"^(Dear|Hi|Hello) \[[A-Z][^\]]*\](,?)$")
@@ -130,5 +157,6 @@ _BLANK_NAME = re.compile(r"^(Dear|Hi|Hello) \[[A-Z][^\]]*\](,?)$")
 
 
 _BLOCK = re.compile(r"```[\w]*\n(.*)\n```", re.DOTALL)
-"""From the first fence to the last: a text may have fences of its own, and one without an end was cut off."""
+"""From the first fence to the last: a text may have fences of its own, and one without an end was
+cut off."""
 REWRITE_CHARS = 2_000

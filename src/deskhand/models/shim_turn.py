@@ -1,4 +1,5 @@
-"""What a small model needs to know of a conversation, read from the messages of a request alone: nothing is kept."""
+"""What a small model needs to know of a conversation, read from the messages of a request alone:
+nothing is kept."""
 
 from __future__ import annotations
 
@@ -47,13 +48,18 @@ class Did(msgspec.Struct, frozen=True):
     @property
     def first_line(self) -> str:
         """What the result says first."""
-        lines = [line for line in self.result.splitlines() if line.strip() and not line.startswith("[stderr]")]
+        lines = [
+            line
+            for line in self.result.splitlines()
+            if line.strip() and not line.startswith("[stderr]")
+        ]
         return lines[0][:300] if lines else "it did not say why"
 
 
 class ShimTurn(msgspec.Struct, frozen=True):
-    """The request of a person, what was said before it, and the steps since. `key` is that of the request's message,
-    `known` what memory found for it, `today` the weekday and date on which it was said."""
+    """The request of a person, what was said before it, and the steps since. `key` is that of the
+    request's message, `known` what memory found for it, `today` the weekday and date on which it
+    was said."""
 
     request: str
     key: int
@@ -68,15 +74,22 @@ Chat = list[tuple[str, str]]
 
 
 def read_turn(messages: Sequence[ContextMessage]) -> ShimTurn:
-    """The turn that these messages end with. Hints of the runtime are for models that read them, and are left out."""
-    start = max((i for i, shown in enumerate(messages) if said_by_person(shown.message)), default=-1)
+    """The turn that these messages end with. Hints of the runtime are for models that read them,
+    and are left out."""
+    start = max(
+        (i for i, shown in enumerate(messages) if said_by_person(shown.message)), default=-1
+    )
     if start < 0:
         last = messages[-1] if messages else None
         return ShimTurn(last.message.text if last else "", last.key if last else 0)
     earlier = tuple(
         (shown.message.role, text[:EARLIER_CHARS])
         for shown in messages[:start]
-        if (text := said_by_person(shown.message) if shown.message.role == "user" else _answered(shown.message))
+        if (
+            text := said_by_person(shown.message)
+            if shown.message.role == "user"
+            else _answered(shown.message)
+        )
     )
     asked = messages[start]
     did = steps_of(messages[start + 1 :])
@@ -85,7 +98,8 @@ def read_turn(messages: Sequence[ContextMessage]) -> ShimTurn:
 
 
 def said_by_person(message: Message) -> str:
-    """What a person said in it; '' for everything else. The date in front and the runtime's notes are its own."""
+    """What a person said in it; '' for everything else. The date in front and the runtime's notes
+    are its own."""
     if message.role != "user":
         return ""
     texts = [
@@ -105,7 +119,11 @@ def _today(message: Message) -> str:
 
 def _known(message: Message) -> tuple[str, ...]:
     """The facts that memory found for it, the best first."""
-    texts = [part.text for part in message.parts if isinstance(part, Text) and part.text.startswith(MEMORIES)]
+    texts = [
+        part.text
+        for part in message.parts
+        if isinstance(part, Text) and part.text.startswith(MEMORIES)
+    ]
     return tuple(match[1] for text in texts for match in _FACT.finditer(text))
 
 
@@ -115,9 +133,18 @@ def _answered(message: Message) -> str:
 
 def steps_of(messages: Sequence[ContextMessage]) -> tuple[Did, ...]:
     """The calls in these messages that have a result."""
-    results = {part.call_id: part for shown in messages for part in shown.message.parts if isinstance(part, ToolResult)}
+    results = {
+        part.call_id: part
+        for shown in messages
+        for part in shown.message.parts
+        if isinstance(part, ToolResult)
+    }
     return tuple(
-        Did(Move(call.name, _arguments(bytes(call.arguments))), results[call.id].text, results[call.id].status)
+        Did(
+            Move(call.name, _arguments(bytes(call.arguments))),
+            results[call.id].text,
+            results[call.id].status,
+        )
         for shown in messages
         for call in shown.message.calls
         if call.id in results
@@ -136,7 +163,8 @@ MOST_OBJECTS = 100
 
 
 def objects_in(text: str) -> Iterator[dict[str, Any]]:
-    """The JSON objects in what a model wrote, each from where one begins; it is tried at MOST_OBJECTS places."""
+    """The JSON objects in what a model wrote, each from where one begins; it is tried at
+    MOST_OBJECTS places."""
     decoder = json.JSONDecoder(strict=False)
     for match in islice(re.finditer(r"\{", text), MOST_OBJECTS):
         with suppress(ValueError, RecursionError):
@@ -170,4 +198,7 @@ def clip(text: str, tokens: int) -> str:
     if cost(text) <= tokens:
         return text
     share = max(20, len(text) * tokens // cost(text))
-    return f"{text[: share * 2 // 3]}\n…({len(text) - share} characters left out)…\n{text[-(share // 3) :]}"
+    return (
+        f"{text[: share * 2 // 3]}\n…({len(text) - share} characters left "
+        f"out)…\n{text[-(share // 3) :]}"
+    )

@@ -1,4 +1,5 @@
-"""What is said at the end of a turn: what has happened, and not what a program says of itself. Pure."""
+"""What is said at the end of a turn: what has happened, and not what a program says of itself.
+Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from .shim_turn import Did
 
 
 def halted_words(step: Did, done: str) -> str:
-    """What is said where a step was not allowed, or was cut off. `done` is what had been done before it."""
+    """What is said where a step was not allowed, or was cut off. `done` is what had been done
+    before it."""
     if step.status not in ("denied", "expired", "unasked"):
         return f"I was interrupted: {step.first_line}"
     return (
@@ -50,18 +52,28 @@ _EMPTY = re.compile(r"nothing was found for (.{1,300}?)(?= in the line: |$)")
 
 
 def told(tried: ProgramTry, since: Sequence[Did]) -> tuple[str, bool]:
-    """What is said when all is done, and whether something failed: by what happened, not by what the program says."""
+    """What is said when all is done, and whether something failed: by what happened, not by what
+    the program says."""
     came = tried.rehearsed
     said = list[str]()
     for step in since:
         if step.failed:
             did = " ".join(said)
-            return f"{did}\nI could not do {'the rest' if did else 'this'}: {step.first_line}".strip(), True
+            return (
+                f"{did}\nI could not do {'the rest' if did else 'this'}: {step.first_line}".strip(),
+                True,
+            )
         if step.move.tool == RUN:
             said.append(done_words(tried))
             continue
-        words = next((call.words for call in came.calls if call.tool == step.move.tool and call.words), "")
-        same = [c.words for c in came.calls if c.tool == step.move.tool and c.arguments == step.move.arguments]
+        words = next(
+            (call.words for call in came.calls if call.tool == step.move.tool and call.words), ""
+        )
+        same = [
+            c.words
+            for c in came.calls
+            if c.tool == step.move.tool and c.arguments == step.move.arguments
+        ]
         said.append((same[0] if same else words) or step.result)
         if step.move.tool == "save_memory" and not step.result.startswith("ok"):
             said[-1] = f"About that: {step.result}"
@@ -69,8 +81,8 @@ def told(tried: ProgramTry, since: Sequence[Did]) -> tuple[str, bool]:
 
 
 def done_words(tried: ProgramTry) -> str:
-    """What was done: the program's own words where they say something that it has worked out and name no file that is
-    not there, and what became of each file."""
+    """What was done: the program's own words where they say something that it has worked out and
+    name no file that is not there, and what became of each file."""
     came = tried.rehearsed
     facts = "; ".join(map(_changed_words, came.changes[:8]))
     more = len(came.changes) - 8
@@ -81,11 +93,17 @@ def done_words(tried: ProgramTry) -> str:
 
 
 def _changed_words(change: FileChange) -> str:
-    added = sum(line.startswith("+") and not line.startswith("+++") for line in change.diff.splitlines())
-    removed = sum(line.startswith("-") and not line.startswith("---") for line in change.diff.splitlines())
+    added = sum(
+        line.startswith("+") and not line.startswith("+++") for line in change.diff.splitlines()
+    )
+    removed = sum(
+        line.startswith("-") and not line.startswith("---") for line in change.diff.splitlines()
+    )
     match change.kind:
         case "new":
-            return f"made {change.path}" + (f" with {added} line{'' if added == 1 else 's'}" if added else "")
+            return f"made {change.path}" + (
+                f" with {added} line{'' if added == 1 else 's'}" if added else ""
+            )
         case "folder":
             return f"made the folder {change.path}"
         case "deleted":

@@ -1,5 +1,5 @@
-"""Makes one picture smaller: `python -m deskhand.models.shrink` reads it on stdin and writes a JPEG. Run by
-`pictures.py`, in a process of its own; needs the extra [images]."""
+"""Makes one picture smaller: `python -m deskhand.models.shrink` reads it on stdin and writes a
+JPEG. Run by `pictures.py`, in a process of its own; needs the extra [images]."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class ImageTooLarge(ValueError):
 
 
 def shrink(data: bytes, limit_bytes: int = LIMIT_BYTES) -> bytes:
-    """A JPEG of at most `limit_bytes` and LIMIT_SIDE: as much of the quality as fits, then half the size, at most five
-    times. Raises TooLarge, and what Pillow raises for broken pictures."""
+    """A JPEG of at most `limit_bytes` and LIMIT_SIDE: as much of the quality as fits, then half the
+    size, at most five times. Raises TooLarge, and what Pillow raises for broken pictures."""
     with Image.open(BytesIO(data), formats=FORMATS) as opened:
         if opened.width * opened.height > MOST_PIXELS:
             raise ImageTooLarge(too_many(opened.width, opened.height))

@@ -1,4 +1,5 @@
-"""A question away from the conversation: one call of a model that has no tools and is told nothing else."""
+"""A question away from the conversation: one call of a model that has no tools and is told nothing
+else."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ SPARE = 1.5
 
 
 class Aside(msgspec.Struct, frozen=True):
-    """What is asked. `schema` is the JSON schema that the answer is to follow: it stands in the instructions, since not
-    every wire can force it, so check what comes back."""
+    """What is asked. `schema` is the JSON schema that the answer is to follow: it stands in the
+    instructions, since not every wire can force it, so check what comes back."""
 
     system: str
     text: str
@@ -40,8 +41,8 @@ class Aired(msgspec.Struct, frozen=True):
 
 
 class Paying(msgspec.Struct, frozen=True):
-    """Who pays for it: each call is held in `budgets` under a key that `keys` makes; `keep` takes the rows to be
-    written."""
+    """Who pays for it: each call is held in `budgets` under a key that `keys` makes; `keep` takes
+    the rows to be written."""
 
     budgets: Budgets
     charge: Charge
@@ -60,16 +61,21 @@ def cheapest(cheap: str, models: Sequence[str]) -> tuple[str, ...]:
 async def ask_aside(
     aside: Aside, models: Sequence[str], open_: Callable[[str], Model], paying: Paying = NOBODY
 ) -> Aired:
-    """Ask the first of these models (`provider/name`) that answers. Raises BudgetSpent, and ModelError: that of the
-    last."""
+    """Ask the first of these models (`provider/name`) that answers. Raises BudgetSpent, and
+    ModelError: that of the last."""
     system = aside.system
     if aside.schema is not None:
         wanted = msgspec.json.encode(aside.schema).decode()
-        system += f"\n\nAnswer with one JSON value and nothing else. It must follow this JSON schema:\n{wanted}"
+        system += (
+            "\n\nAnswer with one JSON value and nothing else. It must follow this JSON "
+            f"schema:\n{wanted}"
+        )
     shown = (ContextMessage(0, Message("user", (Text(aside.text, LOCAL),))),)
     failed: ModelError = MalformedReply("there is no model to ask")
     for model in dict.fromkeys(models):
-        request = Request(model.partition("/")[2], (system,), shown, (), aside.output_tokens, form=aside.schema)
+        request = Request(
+            model.partition("/")[2], (system,), shown, (), aside.output_tokens, form=aside.schema
+        )
         try:
             reply = await paid(model, request, paying, open_)
         except BudgetSpent:
@@ -81,12 +87,16 @@ async def ask_aside(
     raise failed
 
 
-async def paid(model: str, request: Request, paying: Paying, open_: Callable[[str], Model]) -> Reply:
-    """One call of `provider/name`, held and settled. One that is cut off has used what was held. Raises BudgetSpent,
-    ModelError."""
+async def paid(
+    model: str, request: Request, paying: Paying, open_: Callable[[str], Model]
+) -> Reply:
+    """One call of `provider/name`, held and settled. One that is cut off has used what was held.
+    Raises BudgetSpent, ModelError."""
     budgets = paying.budgets
     key = paying.keys()
-    if why := await budgets.reserve(replace(paying.charge, model=model), at_most(request, 0, SPARE), key):
+    if why := await budgets.reserve(
+        replace(paying.charge, model=model), at_most(request, 0, SPARE), key
+    ):
         raise BudgetSpent(why)
     begun = list[Item]()
     try:

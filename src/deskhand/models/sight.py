@@ -1,5 +1,5 @@
-"""Whether a model sees pictures: asked of its server at the first picture, where it tells. Where a model does not see,
-its answer begins with that, so that nobody believes that it looked."""
+"""Whether a model sees pictures: asked of its server at the first picture, where it tells. Where a
+model does not see, its answer begins with that, so that nobody believes that it looked."""
 
 from __future__ import annotations
 
@@ -25,9 +25,11 @@ OPENROUTER = "openrouter"
 async def asked_of_server(spec: ModelSpec) -> bool | None:
     """What the model's server says of it; None where it says nothing.
 
-    Ollama: https://github.com/ollama/ollama/blob/main/docs/api.md#show-model-information (`capabilities`); LM Studio:
-    https://lmstudio.ai/docs/app/api/endpoints/rest (`type`: vlm); llama.cpp's server: GET /props (`modalities`);
-    OpenRouter: https://openrouter.ai/docs/api-reference/list-available-models (`architecture.input_modalities`).
+    Ollama: https://github.com/ollama/ollama/blob/main/docs/api.md#show-model-information
+    (`capabilities`); LM Studio: https://lmstudio.ai/docs/app/api/endpoints/rest (`type`: vlm);
+    llama.cpp's server: GET /props (`modalities`); OpenRouter:
+    https://openrouter.ai/docs/api-reference/list-available-models
+    (`architecture.input_modalities`).
     """
     address = urlsplit(spec.base_url)
     root = f"{address.scheme}://{address.netloc}"
@@ -35,11 +37,16 @@ async def asked_of_server(spec: ModelSpec) -> bool | None:
     found: list[bool] = []
 
     async def ask(
-        method: str, url: str, read: Callable[[Any], bool | None], body: dict[str, str] | None = None
+        method: str,
+        url: str,
+        read: Callable[[Any], bool | None],
+        body: dict[str, str] | None = None,
     ) -> None:
         headers = {"Authorization": f"Bearer {spec.key}"} if spec.key else {}
         try:
-            async with session.request(method, url, json=body, headers=headers, allow_redirects=False) as response:
+            async with session.request(
+                method, url, json=body, headers=headers, allow_redirects=False
+            ) as response:
                 if response.status != 200:
                     return
                 said = read(msgspec.json.decode(await response.content.read(ANSWER_BYTES)))
@@ -58,12 +65,22 @@ async def asked_of_server(spec: ModelSpec) -> bool | None:
             found.append(said)
 
     timeout = aiohttp.ClientTimeout(total=ASK_S)
-    async with aiohttp.ClientSession(timeout=timeout) as session, anyio.create_task_group() as tasks:
+    async with (
+        aiohttp.ClientSession(timeout=timeout) as session,
+        anyio.create_task_group() as tasks,
+    ):
         if spec.provider == OPENROUTER:
-            tasks.start_soon(ask, "GET", f"{spec.base_url.rstrip('/')}/models", lambda told: _openrouter(told, name))
+            tasks.start_soon(
+                ask,
+                "GET",
+                f"{spec.base_url.rstrip('/')}/models",
+                lambda told: _openrouter(told, name),
+            )
         else:
             tasks.start_soon(ask, "POST", f"{root}/api/show", _ollama, {"model": name})
-            tasks.start_soon(ask, "GET", f"{root}/api/v0/models/{quote(name, safe='/')}", _lm_studio)
+            tasks.start_soon(
+                ask, "GET", f"{root}/api/v0/models/{quote(name, safe='/')}", _lm_studio
+            )
             tasks.start_soon(ask, "GET", f"{root}/props", _llama_cpp)
     return any(found) if found else None
 
@@ -82,7 +99,12 @@ def _llama_cpp(told: Any) -> bool | None:
 
 def _openrouter(told: Any, name: str) -> bool | None:
     return next(
-        ("image" in each["architecture"]["input_modalities"] for each in told["data"] if each["id"] == name), None
+        (
+            "image" in each["architecture"]["input_modalities"]
+            for each in told["data"]
+            if each["id"] == name
+        ),
+        None,
     )
 
 
@@ -91,11 +113,15 @@ Ask = Callable[[], Awaitable[bool | None]]
 
 
 class Sighted:
-    """A Model of which it is not known that it sees. `ask` finds that out at the first picture, `seeing` opens it as
-    one that does."""
+    """A Model of which it is not known that it sees. `ask` finds that out at the first picture,
+    `seeing` opens it as one that does."""
 
     def __init__(
-        self, blind: Model, name: str, ask: Ask | None = None, seeing: Callable[[], Model] | None = None
+        self,
+        blind: Model,
+        name: str,
+        ask: Ask | None = None,
+        seeing: Callable[[], Model] | None = None,
     ) -> None:
         self.inner = blind
         self._name = name
@@ -113,7 +139,9 @@ class Sighted:
                 self.inner = self._seeing()
                 self._sees = True
         last = request.messages[-1].message if request.messages else None
-        unseen = pictures_in(last) if last is not None and last.role == "user" and not self._sees else []
+        unseen = (
+            pictures_in(last) if last is not None and last.role == "user" and not self._sees else []
+        )
         note = blind_words(self._name, unseen) if unseen else ""
         if note:
             yield TextDelta(note)
@@ -142,7 +170,8 @@ def blind_words(model: str, unseen: list[str]) -> str:
     named = ", ".join(unseen[:3]) + (f" and {len(unseen) - 3} more" if len(unseen) > 3 else "")
     provider = model.partition("/")[0]
     return (
-        f"(I have not seen {named}: {model} does not take pictures. Choose one that does with /model; "
+        f"(I have not seen {named}: {model} does not take pictures. Choose one that does "
+        "with /model; "
         f"if this one does, set providers.{provider}.vision to true.)\n\n"
     )
 
@@ -152,13 +181,21 @@ def _begun_with(note: str, reply: Reply) -> Reply:
     parts = reply.message.parts
     at = next((n for n, part in enumerate(parts) if isinstance(part, Text)), None)
     if at is None:
-        first_call = next((n for n, part in enumerate(parts) if isinstance(part, ToolCall)), len(parts))
+        first_call = next(
+            (n for n, part in enumerate(parts) if isinstance(part, ToolCall)), len(parts)
+        )
         changed = (*parts[:first_call], Text(note), *parts[first_call:])
     else:
         said = parts[at]
         assert isinstance(said, Text)
-        changed = (*parts[:at], msgspec.structs.replace(said, text=note + said.text), *parts[at + 1 :])
-    return msgspec.structs.replace(reply, message=msgspec.structs.replace(reply.message, parts=changed))
+        changed = (
+            *parts[:at],
+            msgspec.structs.replace(said, text=note + said.text),
+            *parts[at + 1 :],
+        )
+    return msgspec.structs.replace(
+        reply, message=msgspec.structs.replace(reply.message, parts=changed)
+    )
 
 
 _: type[Model] = Sighted

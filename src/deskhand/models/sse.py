@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-# https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation. A lone CR as the end of a
-# line is the one part of it that no provider uses and that we leave out.
+# https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation. A lone
+# CR as the end of a line is the one part of it that no provider uses and that we leave out.
 
 
 class LineTooLong(ValueError):
@@ -11,8 +11,8 @@ class LineTooLong(ValueError):
 
 
 class Splitter:
-    """Chunks in, `data:` payloads out. Event names, ids and comments are dropped: every provider repeats in the payload
-    what they say."""
+    """Chunks in, `data:` payloads out. Event names, ids and comments are dropped: every provider
+    repeats in the payload what they say."""
 
     __slots__ = ("_data", "_limit", "_pieces", "_size")
 
@@ -24,7 +24,12 @@ class Splitter:
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """The payloads that this chunk completes. Raises LineTooLong."""
-        if chunk[:5] == b"data:" and chunk[-2:] == b"\n\n" and chunk.count(b"\n") == 2 and not self._busy:
+        if (
+            chunk[:5] == b"data:"
+            and chunk[-2:] == b"\n\n"
+            and chunk.count(b"\n") == 2
+            and not self._busy
+        ):
             if len(chunk) > self._limit:
                 raise LineTooLong
             return [chunk[5:-2].strip()]  # one event and nothing else, as nearly every chunk is
@@ -69,5 +74,6 @@ class Splitter:
         return found
 
     def close(self) -> list[bytes]:
-        """What is left when the stream ends without its last blank line: some servers leave it out."""
+        """What is left when the stream ends without its last blank line: some servers leave it
+        out."""
         return self.feed(b"\n\n") if self._busy else []

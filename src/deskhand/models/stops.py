@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 
 class StopTexts:
-    """Takes the pieces of a reply and gives what may be shown. A beginning of a stop text is held back until it is
-    clear that it is none."""
+    """Takes the pieces of a reply and gives what may be shown. A beginning of a stop text is held
+    back until it is clear that it is none."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts = [text for text in texts if text]

@@ -1,4 +1,5 @@
-"""Splits off reasoning that a local server leaves in the text, between <think> tags at its beginning."""
+"""Splits off reasoning that a local server leaves in the text, between <think> tags at its
+beginning."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ Piece = tuple[Literal["text", "thinking"], str]
 
 
 class ThinkTags:
-    """Feed it text as it comes; it says which of it is thinking. Tags that come later are part of the text: people ask
-    about them. White space behind the closing tag is dropped."""
+    """Feed it text as it comes; it says which of it is thinking. Tags that come later are part of
+    the text: people ask about them. White space behind the closing tag is dropped."""
 
     __slots__ = ("_held", "_where")
 
@@ -66,4 +67,6 @@ class ThinkTags:
 
 def _overlap(text: str) -> int:
     """How many of the last characters may be the beginning of the closing tag."""
-    return next((n for n in range(min(len(CLOSE) - 1, len(text)), 0, -1) if CLOSE.startswith(text[-n:])), 0)
+    return next(
+        (n for n in range(min(len(CLOSE) - 1, len(text)), 0, -1) if CLOSE.startswith(text[-n:])), 0
+    )

@@ -22,12 +22,14 @@ def tokens(message: Message) -> int:
 
 
 def length(text: str) -> int:
-    """Its characters; those of other scripts count by their bytes, since a token holds fewer of them."""
+    """Its characters; those of other scripts count by their bytes, since a token holds fewer of
+    them."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
 
 def chars(part: Part) -> int:
-    """The size of a part, as if all of it were English; a picture or a file counts as a page of text."""
+    """The size of a part, as if all of it were English; a picture or a file counts as a page of
+    text."""
     match part:
         case Text(text=text):
             return length(text)
@@ -44,7 +46,8 @@ def chars(part: Part) -> int:
 
 
 def shorten(message: Message, limit: int) -> Message:
-    """The message with its texts cut to `limit` characters in the middle, also those in the arguments of calls."""
+    """The message with its texts cut to `limit` characters in the middle, also those in the
+    arguments of calls."""
     return Message(message.role, tuple(_shorten(part, limit) for part in message.parts))
 
 

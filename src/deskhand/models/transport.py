@@ -1,4 +1,5 @@
-"""The one HTTP session that all language models share: a body of bytes out, a stream of events back, within limits."""
+"""The one HTTP session that all language models share: a body of bytes out, a stream of events
+back, within limits."""
 
 from __future__ import annotations
 
@@ -34,8 +35,9 @@ _LAST = (
 class TransportLimits(msgspec.Struct, frozen=True):
     """How long to wait, in seconds, and how much to take.
 
-    `first_s` runs from the start of the call to the first byte of the reply, `idle_s` between two bytes of it, of
-    whatever kind (reasoning and comments are life too), `total_s` over the whole call.
+    `first_s` runs from the start of the call to the first byte of the reply, `idle_s` between two
+    bytes of it, of whatever kind (reasoning and comments are life too), `total_s` over the whole
+    call.
     """
 
     connect_s: float = 10
@@ -49,8 +51,8 @@ class TransportLimits(msgspec.Struct, frozen=True):
 class Transport:
     """An HTTP session. Enter it inside the running loop; leaving it closes every connection.
 
-    Without `keep`, every call has a connection of its own: llama.cpp's server promises to keep one open after a stream,
-    and hangs up while the next request is being written.
+    Without `keep`, every call has a connection of its own: llama.cpp's server promises to keep one
+    open after a stream, and hangs up while the next request is being written.
     """
 
     def __init__(
@@ -74,7 +76,11 @@ class Transport:
             else aiohttp.TCPConnector(limit=0, keepalive_timeout=30, ssl=self._tls or True),
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, connect=self.limits.connect_s),
-            headers={"User-Agent": "deskhand", "Content-Type": "application/json", "Accept-Encoding": "identity"},
+            headers={
+                "User-Agent": "deskhand",
+                "Content-Type": "application/json",
+                "Accept-Encoding": "identity",
+            },
         )
         return self
 
@@ -84,10 +90,11 @@ class Transport:
             self._session = None
 
     async def stream(self, call: FailedCall, body: bytes) -> AsyncGenerator[list[bytes], None]:
-        """POST `body`; yield the payloads of server-sent events, as many as came together, or the whole body where the
-        answer is plain JSON.
+        """POST `body`; yield the payloads of server-sent events, as many as came together, or the
+        whole body where the answer is plain JSON.
 
-        Raises the ModelError that fits. Closing the iterator closes the connection, unless the reply was complete.
+        Raises the ModelError that fits. Closing the iterator closes the connection, unless the
+        reply was complete.
         """
         watch = _Watch(self.limits)
         response: aiohttp.ClientResponse | None = None
@@ -102,7 +109,9 @@ class Transport:
             while chunk := await watch.next_chunk(content):
                 taken += len(chunk)
                 if taken > self.limits.reply_bytes:
-                    raise faults.malformed(call, f"the reply is longer than {self.limits.reply_bytes} bytes")
+                    raise faults.malformed(
+                        call, f"the reply is longer than {self.limits.reply_bytes} bytes"
+                    )
                 if plain:
                     whole.append(chunk)
                     continue
@@ -115,10 +124,14 @@ class Transport:
             watch.check(call)
             yield [b"".join(whole)] if plain else splitter.close()
         except LineTooLong:
-            raise faults.malformed(call, f"a line is longer than {self.limits.line_bytes} bytes") from None
+            raise faults.malformed(
+                call, f"a line is longer than {self.limits.line_bytes} bytes"
+            ) from None
         except (aiohttp.ClientError, OSError) as error:
             watch.check(call)
-            raise (faults.unreachable if response is None else faults.broken)(call, str(error)) from error
+            raise (faults.unreachable if response is None else faults.broken)(
+                call, str(error)
+            ) from error
         finally:
             watch.stop()
             if response is not None:
@@ -131,7 +144,9 @@ class Transport:
         limits = self.limits
         first_s = min(limits.first_s, limits.total_s)
         try:
-            async with asyncio.timeout(first_s):  # on the path of every call, and a quarter of anyio's cost
+            async with asyncio.timeout(
+                first_s
+            ):  # on the path of every call, and a quarter of anyio's cost
                 # A redirect would carry the key to another host.
                 response = await self._session.post(
                     call.url,
@@ -145,12 +160,18 @@ class Transport:
         except TimeoutError as error:
             raise faults.too_slow(call, "first", first_s) from error
         except ValueError as error:
-            raise faults.unreachable(call, f"HTTP cannot carry this address or key: {error}") from error
+            raise faults.unreachable(
+                call, f"HTTP cannot carry this address or key: {error}"
+            ) from error
         try:
             if response.status != 200:
-                raise faults.refused(call, response.status, response.headers, await _error_body(response, limits))
+                raise faults.refused(
+                    call, response.status, response.headers, await _error_body(response, limits)
+                )
             if response.content_type == "text/html":
-                raise faults.malformed(call, "this is a web page", await _error_body(response, limits))
+                raise faults.malformed(
+                    call, "this is a web page", await _error_body(response, limits)
+                )
         except BaseException:
             response.close()
             raise
@@ -158,8 +179,8 @@ class Transport:
 
 
 async def _drain(response: aiohttp.ClientResponse) -> None:
-    """Read the end of the answer, which comes a moment after the last event, so that the connection can be used
-    again. The reply is whole already: nothing that happens here is a failure."""
+    """Read the end of the answer, which comes a moment after the last event, so that the connection
+    can be used again. The reply is whole already: nothing that happens here is a failure."""
     timer = asyncio.get_running_loop().call_later(_DRAIN_S, response.close)
     try:
         while await response.content.readany():
@@ -171,7 +192,8 @@ async def _drain(response: aiohttp.ClientResponse) -> None:
 
 
 async def _error_body(response: aiohttp.ClientResponse, limits: TransportLimits) -> bytes:
-    """The start of an error's body, or as much of it as came in time: the status alone says enough."""
+    """The start of an error's body, or as much of it as came in time: the status alone says
+    enough."""
     body = b""
     with anyio.move_on_after(min(limits.idle_s, 5)):
         with suppress(aiohttp.ClientError, OSError):
@@ -183,9 +205,11 @@ async def _error_body(response: aiohttp.ClientResponse, limits: TransportLimits)
 
 
 class _Watch:
-    """The time limits of one call, by one timer that is moved lazily: a chunk costs two clock readings.
+    """The time limits of one call, by one timer that is moved lazily: a chunk costs two clock
+    readings.
 
-    It closes the response instead of cancelling a task: a cancel could hit whoever iterates, outside of this room.
+    It closes the response instead of cancelling a task: a cancel could hit whoever iterates,
+    outside of this room.
     """
 
     __slots__ = ("_begun", "_end", "_limits", "_loop", "_response", "_since", "_timer", "expired")
@@ -205,7 +229,8 @@ class _Watch:
         self._tick()
 
     async def next_chunk(self, content: aiohttp.StreamReader) -> bytes:
-        """Whatever has come; empty at the end. Only our waiting counts as silence, not the reader's work."""
+        """Whatever has come; empty at the end. Only our waiting counts as silence, not the reader's
+        work."""
         if self._begun:
             self._since = self._loop.time()
         chunk = await content.readany()
@@ -229,9 +254,12 @@ class _Watch:
 
     def _tick(self) -> None:
         now = self._loop.time()
-        due = min(self._since + (self._limits.idle_s if self._begun else self._limits.first_s), self._end)
+        due = min(
+            self._since + (self._limits.idle_s if self._begun else self._limits.first_s), self._end
+        )
         if now < due:
-            # No later than one idle_s from now: a silence that begins meanwhile ends no earlier than that.
+            # No later than one idle_s from now: a silence that begins meanwhile ends no earlier
+            # than that.
             self._timer = self._loop.call_at(min(due, now + self._limits.idle_s), self._tick)
             return
         self.expired = "total" if now >= self._end else "idle" if self._begun else "first"

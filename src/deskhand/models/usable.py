@@ -9,8 +9,8 @@ from ..types.messages import Message, Part, Text, Thinking, ToolCall, clean
 
 
 def usable(message: Message, tools: bool) -> Message:
-    """A reply as the log can hold it: every call with an id of its own and arguments that are JSON, clean text, and no
-    call where no tools were offered."""
+    """A reply as the log can hold it: every call with an id of its own and arguments that are JSON,
+    clean text, and no call where no tools were offered."""
     parts: list[Part] = []
     seen: set[str] = set()
     for part in message.parts:
@@ -30,9 +30,12 @@ def usable(message: Message, tools: bool) -> Message:
 
 
 def _json(arguments: msgspec.Raw) -> msgspec.Raw:
-    """The arguments, as a JSON string where they are no JSON: the log holds them verbatim, and must stay readable."""
+    """The arguments, as a JSON string where they are no JSON: the log holds them verbatim, and must
+    stay readable."""
     try:
-        msgspec.json.decode(arguments)  # and a hundred levels deeper than they will be when the log is read
+        msgspec.json.decode(
+            arguments
+        )  # and a hundred levels deeper than they will be when the log is read
         msgspec.json.decode(b"[" * 100 + bytes(arguments) + b"]" * 100)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return msgspec.Raw(msgspec.json.encode(bytes(arguments).decode(errors="replace")))

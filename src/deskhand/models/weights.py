@@ -1,4 +1,5 @@
-"""The weights of embedded models: which there are, where they lie, how they come there, which one to choose."""
+"""The weights of embedded models: which there are, where they lie, how they come there, which one
+to choose."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ PROVIDER = "embedded"
 
 
 class Mirror(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where the bytes come from: a `url`, or `count` packages named by `parts`, with `{n}` from 1 on."""
+    """Where the bytes come from: a `url`, or `count` packages named by `parts`, with `{n}` from 1
+    on."""
 
     url: str = ""
     parts: str = ""
@@ -36,7 +38,8 @@ class Weights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WeightsFolder:
-    """The weights that are known, and the folder in which those that are here lie, each under its hash."""
+    """The weights that are known, and the folder in which those that are here lie, each under its
+    hash."""
 
     def __init__(self, folder: Path, known: dict[str, Weights] | None = None) -> None:
         self.folder = folder
@@ -65,8 +68,14 @@ class WeightsFolder:
 
     def choose(self, free_bytes: int) -> str:
         """The best that fits into this much free memory; the smallest where none does."""
-        fitting = [name for name, weights in self.known.items() if weights.memory_bytes <= free_bytes]
-        return fitting[0] if fitting else min(self.known, key=lambda name: self.known[name].memory_bytes)
+        fitting = [
+            name for name, weights in self.known.items() if weights.memory_bytes <= free_bytes
+        ]
+        return (
+            fitting[0]
+            if fitting
+            else min(self.known, key=lambda name: self.known[name].memory_bytes)
+        )
 
     async def pull(
         self,
@@ -75,9 +84,11 @@ class WeightsFolder:
         file: Path | None = None,
         tell: Callable[[str], None] = lambda line: None,
     ) -> Path:
-        """Bring the file here, from `file` or from the first mirror that has it; at once if it is here already.
+        """Bring the file here, from `file` or from the first mirror that has it; at once if it is
+        here already.
 
-        `tell` hears which mirror did not work. Raises ConfigError for an unknown name, NetError with the next step.
+        `tell` hears which mirror did not work. Raises ConfigError for an unknown name, NetError
+        with the next step.
         """
         weights = self.find(name)
         if self.has(name):
@@ -96,8 +107,10 @@ class WeightsFolder:
                 failures.append(str(error))
                 tell(str(error))
         raise NetError(
-            f"{name!r} could not be fetched from any of its {len(failures)} mirrors; the last said: {failures[-1]} "
-            f"If you have the file, use it without any network: deskhand model pull {name} --file PATH"
+            f"{name!r} could not be fetched from any of its {len(failures)} mirrors; the "
+            f"last said: {failures[-1]} "
+            f"If you have the file, use it without any network: deskhand model pull {name} "
+            "--file PATH"
         )
 
 
@@ -120,4 +133,6 @@ def free_memory(meminfo: Path = Path("/proc/meminfo")) -> int:
         lines: Sequence[str] = meminfo.read_text().splitlines()
     except OSError:
         return 0
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), 0)
+    return next(
+        (int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), 0
+    )

@@ -17,7 +17,8 @@ from .tokens import CHARS_PER_TOKEN, CUTS, length, shorten, tokens
 KEEP = 4
 """So many of the last steps stay: a reply of the model, with the results of its calls."""
 ANSWER_TOKENS = 4096
-"""Room that is left for an answer where nobody said how long it may be; never more than a quarter of the window."""
+"""Room that is left for an answer where nobody said how long it may be; never more than a quarter
+of the window."""
 WORTH = 0.15
 LEAST = 200
 """What is less than this part of the window is not shortened, and nothing to fewer tokens."""
@@ -28,15 +29,17 @@ SURE = 0.75
 
 
 class Cut(msgspec.Struct, frozen=True):
-    """`kept` are messages by their place, some of them shortened, `dropped` the places of all others."""
+    """`kept` are messages by their place, some of them shortened, `dropped` the places of all
+    others."""
 
     kept: tuple[tuple[int, Message], ...]
     dropped: tuple[int, ...] = ()
 
 
 def fit(messages: Sequence[Message], drop_to: int, cut_to: int | None = None) -> Cut:
-    """Drop the oldest whole exchanges until about `drop_to` tokens are left (0: half of what there is), then the oldest
-    steps of the last exchange; then cut long texts in their middle until about `cut_to` tokens are (None: as many).
+    """Drop the oldest whole exchanges until about `drop_to` tokens are left (0: half of what there
+    is), then the oldest steps of the last exchange; then cut long texts in their middle until about
+    `cut_to` tokens are (None: as many).
 
     What a person said last stays, with the last steps; a call never loses its result.
     """
@@ -51,16 +54,21 @@ def fit(messages: Sequence[Message], drop_to: int, cut_to: int | None = None) ->
             kept = [shorten(message, limit) for message in kept]
         if sum(map(tokens, kept)) <= cut_to:
             break
-    return Cut(tuple(zip(places, kept, strict=True)), tuple(sorted({*range(len(messages))} - {*places})))
+    return Cut(
+        tuple(zip(places, kept, strict=True)), tuple(sorted({*range(len(messages))} - {*places}))
+    )
 
 
 def _left(messages: Sequence[Message], budget: int, keep: int) -> list[int]:
-    """The places of what stays without being cut, with at least so many steps of the last exchange."""
+    """The places of what stays without being cut, with at least so many steps of the last
+    exchange."""
     sizes = [tokens(message) for message in messages]
     left = sum(sizes)
     start = 0
     before = 0
-    for i in [i for i, message in enumerate(messages) if message.role == "user" and not is_hint(message)] or [0]:
+    for i in [
+        i for i, message in enumerate(messages) if message.role == "user" and not is_hint(message)
+    ] or [0]:
         left = left - sum(sizes[before:i])
         start = i
         before = i
@@ -78,7 +86,10 @@ def _left(messages: Sequence[Message], budget: int, keep: int) -> list[int]:
 
 def is_hint(message: Message) -> bool:
     """The runtime said it to the model, not a person."""
-    return all(isinstance(part, Text) and (part.label == LOCAL or is_beside(part)) for part in message.parts)
+    return all(
+        isinstance(part, Text) and (part.label == LOCAL or is_beside(part))
+        for part in message.parts
+    )
 
 
 def is_beside(part: Text) -> bool:
@@ -102,11 +113,14 @@ def room(window: int, output_tokens: int | None) -> int:
 
 
 def budget(messages: Sequence[Message], wanted: int, context_tokens: int, limits: Limits) -> int:
-    """How many tokens, by our count, messages may keep so that about `wanted` are used in all: what the model counted
-    beyond them is the prompt. Where that leaves too little, half of what is free."""
+    """How many tokens, by our count, messages may keep so that about `wanted` are used in all: what
+    the model counted beyond them is the prompt. Where that leaves too little, half of what is
+    free."""
     beside = max(0, context_tokens - int(limits.scale * sum(map(tokens, messages))))
     free = room(limits.model_window or limits.window, limits.output_tokens) - beside
-    return max(LEAST, int((wanted - beside if wanted - beside >= free // 4 else free // 2) / limits.scale))
+    return max(
+        LEAST, int((wanted - beside if wanted - beside >= free // 4 else free // 2) / limits.scale)
+    )
 
 
 def worth_it(messages: Sequence[ContextMessage], limits: Limits) -> bool:
@@ -117,20 +131,25 @@ def worth_it(messages: Sequence[ContextMessage], limits: Limits) -> bool:
 def overhead(system: Sequence[str], tools: Sequence[ToolSchema]) -> int:
     """About how many tokens the prompt and the tools take."""
     size = sum(length(block) for block in system)
-    size += sum(tool.size or schema_of(tool.name, tool.description, tool.parameters).size for tool in tools)
+    size += sum(
+        tool.size or schema_of(tool.name, tool.description, tool.parameters).size for tool in tools
+    )
     return int(size / CHARS_PER_TOKEN)
 
 
 def sized(request: Request, limits: Limits, context_tokens: int, scale: float) -> Request:
-    """The request as the model has room for it: see `within`. `context_tokens` is what it counted at its last call (0:
-    not known): where that is far below, nothing is measured."""
+    """The request as the model has room for it: see `within`. `context_tokens` is what it counted
+    at its last call (0: not known): where that is far below, nothing is measured."""
     most = room(limits.model_window or limits.window, limits.output_tokens)
     known = context_tokens and context_tokens + scale * fresh(request.messages)
-    return request if 0 < known < SURE * most else within(request, most, scale, guessed=limits.guessed)
+    return (
+        request if 0 < known < SURE * most else within(request, most, scale, guessed=limits.guessed)
+    )
 
 
 def at_most(request: Request, context_tokens: int, scale: float) -> int:
-    """About the most tokens that this call may use, with its answer. `context_tokens` as in `sized`."""
+    """About the most tokens that this call may use, with its answer. `context_tokens` as in
+    `sized`."""
     said = context_tokens + scale * fresh(request.messages)
     if not context_tokens:
         said = scale * counted(request)
@@ -149,8 +168,9 @@ def counted(request: Request) -> int:
 
 
 def within(request: Request, most: int, scale: float = 1.0, *, guessed: bool = False) -> Request:
-    """The request with at most `most` tokens, by our count times `scale`: as it is, or with its messages shortened as
-    `fit` does it. Raises ContextOverflow where even that is too long, unless `most` is only guessed."""
+    """The request with at most `most` tokens, by our count times `scale`: as it is, or with its
+    messages shortened as `fit` does it. Raises ContextOverflow where even that is too long, unless
+    `most` is only guessed."""
     beside = overhead(request.system, request.tools)
     if (beside + sum(tokens(shown.message) for shown in request.messages)) * scale <= most:
         return request
@@ -159,8 +179,10 @@ def within(request: Request, most: int, scale: float = 1.0, *, guessed: bool = F
     shown = tuple(ContextMessage(request.messages[i].key, message) for i, message in cut.kept)
     if sum(tokens(each.message) for each in shown) > budget and not guessed:
         raise ContextOverflow(
-            f"the prompt and the tools take about {int(beside * scale):,} tokens and the last message more than is left"
-            f" of the {most:,} that there is room for: choose a model with a larger window (/model), or allow the agent"
+            f"the prompt and the tools take about {int(beside * scale):,} tokens and the "
+            "last message more than is left"
+            f" of the {most:,} that there is room for: choose a model with a larger window "
+            "(/model), or allow the agent"
             " fewer tools"
         )
     return msgspec.structs.replace(request, messages=shown, encoded=Encoded())

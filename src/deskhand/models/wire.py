@@ -18,7 +18,8 @@ PROMPTS = 64
 
 
 class Reading(Protocol):
-    """A reply in the making: it is fed payloads, and closed once there are no more. Both raise ModelError."""
+    """A reply in the making: it is fed payloads, and closed once there are no more. Both raise
+    ModelError."""
 
     def feed(self, payload: bytes) -> Sequence[Item]: ...
 
@@ -29,7 +30,11 @@ class Wire(ABC):
     """One model behind an endpoint at `path`. It sends the name that it was opened with."""
 
     def __init__(
-        self, transport: Transport, spec: ModelSpec, path: str, headers: Mapping[str, str] | None = None
+        self,
+        transport: Transport,
+        spec: ModelSpec,
+        path: str,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         self._transport = transport
         self._spec = spec
@@ -38,7 +43,9 @@ class Wire(ABC):
         sent = dict(headers or {})
         if key:
             sent |= {"Authorization": f"Bearer {key}"} if auth == "bearer" else {auth: key}
-        self._call = FailedCall(spec.provider, spec.name, f"{spec.base_url.rstrip('/')}/{path}", sent, key)
+        self._call = FailedCall(
+            spec.provider, spec.name, f"{spec.base_url.rstrip('/')}/{path}", sent, key
+        )
         self._tools: tuple[tuple[ToolSchema, ...], bytes] = (), b""
         self._prompts: dict[str, bytes] = {}
 
@@ -67,7 +74,8 @@ class Wire(ABC):
         """A tool in the form of this wire."""
 
     def blocks(self, system: Sequence[str]) -> list[bytes]:
-        """Those that say something, as JSON strings. All but the last stay the same for long, so they are kept."""
+        """Those that say something, as JSON strings. All but the last stay the same for long, so
+        they are kept."""
         found = []
         for block in filter(None, system[:-1]):
             if block not in self._prompts:

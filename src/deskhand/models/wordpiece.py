@@ -1,7 +1,7 @@
 """Cuts a text into the pieces that BERT's uncased models know, as their own tokenizer does.
 
-https://github.com/google-research/bert/blob/master/tokenization.py; the vocabulary is that of bert-base-uncased and
-all-MiniLM-L6-v2 (Apache-2.0).
+https://github.com/google-research/bert/blob/master/tokenization.py; the vocabulary is that of
+bert-base-uncased and all-MiniLM-L6-v2 (Apache-2.0).
 """
 
 from __future__ import annotations
@@ -33,11 +33,16 @@ def encode(text: str, vocabulary: Mapping[str, int], limit: int) -> list[int]:
 
 
 def _words(text: str) -> Iterator[str]:
-    """Words in lower case without accents; each sign and each Chinese character is a word of its own."""
+    """Words in lower case without accents; each sign and each Chinese character is a word of its
+    own."""
     plain = "".join(_cleaned(char) for char in text)
-    bare = (char for char in unicodedata.normalize("NFD", plain) if unicodedata.category(char) != "Mn")
+    bare = (
+        char for char in unicodedata.normalize("NFD", plain) if unicodedata.category(char) != "Mn"
+    )
     word = list[str]()
-    for char in "".join(char.lower() for char in bare):  # one by one: no sigma of its own at the end of a word
+    for char in "".join(
+        char.lower() for char in bare
+    ):  # one by one: no sigma of its own at the end of a word
         alone = _is_sign(char)
         if alone or char.isspace():
             if word:

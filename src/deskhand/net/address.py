@@ -1,4 +1,5 @@
-"""Which IP addresses are the public web, and which lead to this machine, its neighbours or its provider."""
+"""Which IP addresses are the public web, and which lead to this machine, its neighbours or its
+provider."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ _REFUSED_V4 = {
         "240.0.0.0/4": "a reserved network",
     }.items()
 }
-_PUBLIC_V6 = ipaddress.IPv6Network("2000::/3")  # RFC 4291 section 2.4: all of the global unicast that is given out
+_PUBLIC_V6 = ipaddress.IPv6Network(
+    "2000::/3"
+)  # RFC 4291 section 2.4: all of the global unicast that is given out
 _REFUSED_V6 = [
     ipaddress.IPv6Network(network)
     for network in (
@@ -39,14 +42,17 @@ _REFUSED_V6 = [
         "3fff::/20",
     )
 ]
-_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")  # RFC 6052; 64:ff9b:1::/48 (RFC 8215) is private, and refused as such
+_NAT64 = ipaddress.IPv6Network(
+    "64:ff9b::/96"
+)  # RFC 6052; 64:ff9b:1::/48 (RFC 8215) is private, and refused as such
 _COMPATIBLE = ipaddress.IPv6Network("::/96")
 
 
 def check_address(text: str) -> str:
     """Why nothing is connected to this IP address; '' means that it is a public one.
 
-    An IPv6 address that carries an IPv4 one (mapped, compatible, 6to4, Teredo, NAT64, ISATAP) is judged by that too.
+    An IPv6 address that carries an IPv4 one (mapped, compatible, 6to4, Teredo, NAT64, ISATAP) is
+    judged by that too.
     """
     try:
         address = ipaddress.ip_address(text)
@@ -62,25 +68,35 @@ def check_address(text: str) -> str:
         return ""  # another spelling of a public IPv4 address
     if address.is_loopback or address.is_unspecified:
         return "this machine"
-    if address not in _PUBLIC_V6 or not address.is_global or any(address in network for network in _REFUSED_V6):
+    if (
+        address not in _PUBLIC_V6
+        or not address.is_global
+        or any(address in network for network in _REFUSED_V6)
+    ):
         return "a private or reserved network"
     return ""
 
 
 def refused(text: str, ours: Callable[[str], bool] | None = None) -> str:
-    """Why nothing is connected to this address from here; '' where it is a public one of somebody else."""
+    """Why nothing is connected to this address from here; '' where it is a public one of somebody
+    else."""
     return check_address(text) or ("this machine" if (ours or is_ours)(text) else "")
 
 
 def is_ours(text: str) -> bool:
-    """Whether it is an address of this very machine, be it a public one: only those can be bound."""
+    """Whether it is an address of this very machine, be it a public one: only those can be
+    bound."""
     nowhere = "2001:db8::1" if ":" in text else "192.0.2.1"
-    return _binds(text) and not _binds(nowhere)  # net.ipv4.ip_nonlocal_bind lets one bind everything
+    return _binds(text) and not _binds(
+        nowhere
+    )  # net.ipv4.ip_nonlocal_bind lets one bind everything
 
 
 def _binds(text: str) -> bool:
     try:
-        with socket.socket(socket.AF_INET6 if ":" in text else socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        with socket.socket(
+            socket.AF_INET6 if ":" in text else socket.AF_INET, socket.SOCK_DGRAM
+        ) as probe:
             probe.bind((text, 0))
             return True
     except (OSError, ValueError):

@@ -1,8 +1,10 @@
-"""The guarded client: whatever address it is given, nothing but the public web is reached, and never for long.
+"""The guarded client: whatever address it is given, nothing but the public web is reached, and
+never for long.
 
-A name is resolved once, all of its addresses are judged, and one of those very addresses is connected to: a name that
-means something else a moment later (DNS rebinding) gains nothing. TLS and the `Host` header keep the name. Redirects
-are followed here, each judged anew. There are no cookies, and proxies of the environment are not asked.
+A name is resolved once, all of its addresses are judged, and one of those very addresses is
+connected to: a name that means something else a moment later (DNS rebinding) gains nothing. TLS and
+the `Host` header keep the name. Redirects are followed here, each judged anew. There are no
+cookies, and proxies of the environment are not asked.
 """
 
 from __future__ import annotations
@@ -35,8 +37,9 @@ Answer = tuple[int, dict[str, str], bytes]
 
 
 class NetLimits(msgspec.Struct, frozen=True):
-    """What one fetch may take, with all of its redirects. `body_bytes` counts both as sent and as unpacked, `ratio` is
-    one to the other; `idle_s` runs between two pieces, and for each connection."""
+    """What one fetch may take, with all of its redirects. `body_bytes` counts both as sent and as
+    unpacked, `ratio` is one to the other; `idle_s` runs between two pieces, and for each
+    connection."""
 
     body_bytes: int = 10_000_000
     ratio: int = 100
@@ -46,8 +49,8 @@ class NetLimits(msgspec.Struct, frozen=True):
 
 
 class Fetched(msgspec.Struct, frozen=True):
-    """What a server answered, whatever its status. `url` is where it came from in the end, `hops` are the addresses
-    that led there. `headers` have names in lower case; `body` is unpacked."""
+    """What a server answered, whatever its status. `url` is where it came from in the end, `hops`
+    are the addresses that led there. `headers` have names in lower case; `body` is unpacked."""
 
     url: Url
     status: int
@@ -62,7 +65,8 @@ class Fetched(msgspec.Struct, frozen=True):
 
 
 class OutboundRequest(msgspec.Struct, frozen=True):
-    """`headers` beyond a few harmless ones go to the host of `url` alone. One with a body is not redirected."""
+    """`headers` beyond a few harmless ones go to the host of `url` alone. One with a body is not
+    redirected."""
 
     url: Url
     headers: Mapping[str, str] = {}
@@ -71,8 +75,8 @@ class OutboundRequest(msgspec.Struct, frozen=True):
 
 
 class SystemNames:
-    """What the system's resolver says. It may hang for long on a name that somebody chose, so it has threads of its own
-    and is not waited for: nobody else's names are held up by it."""
+    """What the system's resolver says. It may hang for long on a name that somebody chose, so it
+    has threads of its own and is not waited for: nobody else's names are held up by it."""
 
     def __init__(self, at_once: int = 8) -> None:
         self._at_once = at_once
@@ -86,14 +90,15 @@ class SystemNames:
 
 
 Exchange = Callable[[OutboundRequest, Sequence[str], NetLimits], Awaitable[Answer]]
-"""Sends one request to one of these addresses, which were judged, and follows nothing. Raises NetError and
-TimeoutError."""
+"""Sends one request to one of these addresses, which were judged, and follows nothing. Raises
+NetError and TimeoutError."""
 
 
 class Net:
-    """One per process. `resolve` and `allow` are for who starts the process: `allow` holds (host or address, port) that
-    are reached although they are not public, such as a search engine on this machine. No model's word gets there.
-    `manners` knows which host is to be left alone for a while."""
+    """One per process. `resolve` and `allow` are for who starts the process: `allow` holds (host or
+    address, port) that are reached although they are not public, such as a search engine on this
+    machine. No model's word gets there. `manners` knows which host is to be left alone for a
+    while."""
 
     def __init__(
         self,
@@ -118,7 +123,8 @@ class Net:
         return self._tls or ssl.create_default_context()
 
     def allowing(self, host: str, port: int) -> Net:
-        """The same, which also reaches this host where it is not public: the word of a person, never of a model."""
+        """The same, which also reaches this host where it is not public: the word of a person,
+        never of a model."""
         return self._like({*self._allow, (parse_host(host), port)}, self._exchange)
 
     def through(self, exchange: Exchange) -> Net:
@@ -126,15 +132,21 @@ class Net:
         return self._like(self._allow, exchange)
 
     def _like(self, allow: Iterable[tuple[str, int]], exchange: Exchange | None) -> Net:
-        other = Net(self.limits, resolve=self._resolve, allow=allow, tls=self._tls, closed=self._closed)
+        other = Net(
+            self.limits, resolve=self._resolve, allow=allow, tls=self._tls, closed=self._closed
+        )
         other._exchange = exchange
         other.manners = self.manners
         return other
 
     async def get(
-        self, url: str | Url, headers: Mapping[str, str] | None = None, limits: NetLimits | None = None
+        self,
+        url: str | Url,
+        headers: Mapping[str, str] | None = None,
+        limits: NetLimits | None = None,
     ) -> Fetched:
-        """Fetch a page or a file. Raises NetError with a sentence; AddressRefused and TooLarge are two of its kinds."""
+        """Fetch a page or a file. Raises NetError with a sentence; AddressRefused and TooLarge are
+        two of its kinds."""
         target = parse_url(url) if isinstance(url, str) else url
         return await self.send(OutboundRequest(target, headers or {}), limits)
 
@@ -145,17 +157,26 @@ class Net:
             with anyio.fail_after(limits.total_s):
                 return await self._follow(request, limits)
         except TimeoutError:
-            raise NetError(f"{request.url.origin} took longer than {limits.total_s:g} s. {_SLOW}") from None
+            raise NetError(
+                f"{request.url.origin} took longer than {limits.total_s:g} s. {_SLOW}"
+            ) from None
 
     async def addresses(self, host: str, port: int) -> tuple[str, ...]:
-        """Where `host` may be connected to: all of its addresses, each judged. Raises NetError, AddressRefused."""
+        """Where `host` may be connected to: all of its addresses, each judged. Raises NetError,
+        AddressRefused."""
         if self._closed:
             raise NetError(self._closed)
         host = parse_host(f"[{host}]" if ":" in host else host)
         try:
-            found = (host,) if ":" in host or host.replace(".", "").isdigit() else await self._resolve(host, port)
+            found = (
+                (host,)
+                if ":" in host or host.replace(".", "").isdigit()
+                else await self._resolve(host, port)
+            )
         except (OSError, UnicodeError):
-            raise NetError(f"there is no address for the name {short(host)}: check its spelling.") from None
+            raise NetError(
+                f"there is no address for the name {short(host)}: check its spelling."
+            ) from None
         if not found:
             raise NetError(f"there is no address for the name {short(host)}: check its spelling.")
         for address in found:
@@ -181,7 +202,9 @@ class Net:
             return
         if why := refused(address):
             where = f"its address {address} is" if address != host else "that is"
-            raise AddressRefused(f"{short(host)} is not fetched: {where} {why}, and only the public web is reached.")
+            raise AddressRefused(
+                f"{short(host)} is not fetched: {where} {why}, and only the public web is reached."
+            )
 
     async def _follow(self, request: OutboundRequest, limits: NetLimits) -> Fetched:
         hops: list[Url] = []
@@ -191,10 +214,16 @@ class Net:
             if status not in REDIRECTS or not where:
                 return Fetched(request.url, status, headers, body, tuple(hops))
             if request.body is not None:
-                raise NetError(f"{request.url.origin} wants to send the request elsewhere, and that is not followed.")
+                raise NetError(
+                    f"{request.url.origin} wants to send the request elsewhere, and that is "
+                    "not followed."
+                )
             hops.append(request.url)
             if len(hops) > limits.redirects:
-                raise NetError(f"{hops[0].origin} redirects more than {limits.redirects} times, and was given up.")
+                raise NetError(
+                    f"{hops[0].origin} redirects more than {limits.redirects} times, and "
+                    "was given up."
+                )
             request = _redirected(request, where)
 
     async def _once(self, request: OutboundRequest, limits: NetLimits) -> Answer:
@@ -217,9 +246,13 @@ def _redirected(request: OutboundRequest, where: str) -> OutboundRequest:
     try:
         url = join_url(request.url, where)
     except AddressRefused as error:
-        raise AddressRefused(f"{request.url.origin} redirects to an address that is not fetched: {error}") from None
+        raise AddressRefused(
+            f"{request.url.origin} redirects to an address that is not fetched: {error}"
+        ) from None
     if request.url.scheme == "https" and url.scheme == "http":
-        raise AddressRefused(f"{request.url.origin} redirects to {url.origin}, without encryption: not followed.")
+        raise AddressRefused(
+            f"{request.url.origin} redirects to {url.origin}, without encryption: not followed."
+        )
     headers = request.headers
     if url.origin != request.url.origin:
         headers = {name: value for name, value in headers.items() if name.lower() in _EVERYWHERE}

@@ -1,4 +1,5 @@
-"""Large files whose hash is known beforehand: fetched with resumption, verified, and only then put in their place."""
+"""Large files whose hash is known beforehand: fetched with resumption, verified, and only then put
+in their place."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ def ignore(done: int, size: int) -> None:
 
 
 class DownloadTarget(msgspec.Struct, frozen=True):
-    """A file by its content. `path` is where it belongs; until it is whole and verified it is `<path>.part`."""
+    """A file by its content. `path` is where it belongs; until it is whole and verified it is
+    `<path>.part`."""
 
     path: Path
     sha256: str
@@ -57,11 +59,13 @@ class Pace(msgspec.Struct, frozen=True):
     pause_s: float = PAUSE_S
 
 
-async def download(url: str, wanted: DownloadTarget, progress: OnProgress = ignore, pace: Pace | None = None) -> Path:
+async def download(
+    url: str, wanted: DownloadTarget, progress: OnProgress = ignore, pace: Pace | None = None
+) -> Path:
     """Fetch `wanted` from `url`, going on where an earlier attempt stopped, and verify it.
 
-    Redirects are followed: only the hash is trusted. Raises NetError with what to do next; what has been fetched stays
-    for the next attempt, unless its hash is wrong.
+    Redirects are followed: only the hash is trusted. Raises NetError with what to do next; what has
+    been fetched stays for the next attempt, unless its hash is wrong.
     """
     pace = pace or Pace()
     timeout = aiohttp.ClientTimeout(total=None, connect=pace.connect_s, sock_read=pace.idle_s)
@@ -74,7 +78,9 @@ async def download(url: str, wanted: DownloadTarget, progress: OnProgress = igno
                 break
             except (aiohttp.ClientError, TimeoutError, ConnectionError) as error:
                 failures = 1 if _size(part) > here else failures + 1
-                if failures >= (UNREACHABLE_TRIES if isinstance(error, aiohttp.ClientConnectorError) else TRIES):
+                if failures >= (
+                    UNREACHABLE_TRIES if isinstance(error, aiohttp.ClientConnectorError) else TRIES
+                ):
                     raise _broken(url, part, wanted, error) from error
                 await anyio.sleep(pace.pause_s * failures)
         return await _accept(part, wanted, url)
@@ -86,7 +92,10 @@ async def take_file(source: Path, wanted: DownloadTarget, progress: OnProgress =
         with source.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             if wanted.size_bytes and size != wanted.size_bytes:
-                raise NetError(f"{str(source)!r} has {size} bytes and not {wanted.size_bytes}: it is another file.")
+                raise NetError(
+                    f"{str(source)!r} has {size} bytes and not {wanted.size_bytes}: it is "
+                    "another file."
+                )
             async with _partial(wanted) as part:
                 _truncate(part)
                 while chunk := await anyio.to_thread.run_sync(file.read, CHUNK_BYTES):
@@ -97,7 +106,9 @@ async def take_file(source: Path, wanted: DownloadTarget, progress: OnProgress =
         raise NetError(f"{str(source)!r} cannot be read: {error.strerror}.") from error
 
 
-async def join_files(pieces: list[Path], wanted: DownloadTarget, progress: OnProgress = ignore) -> Path:
+async def join_files(
+    pieces: list[Path], wanted: DownloadTarget, progress: OnProgress = ignore
+) -> Path:
     """Put `wanted` together from its pieces in order, and verify it. Raises NetError."""
     async with _partial(wanted) as part:
         _truncate(part)
@@ -114,7 +125,8 @@ def room_for(folder: Path, size_bytes: int) -> None:
     free = shutil.disk_usage(folder).free
     if free < size_bytes + SPARE_BYTES:
         raise NetError(
-            f"not enough disk space in {str(folder)!r}: {_mb(size_bytes + SPARE_BYTES)} are needed and {_mb(free)} are "
+            f"not enough disk space in {str(folder)!r}: {_mb(size_bytes + SPARE_BYTES)} are "
+            f"needed and {_mb(free)} are "
             "free. Free some, or set DESKHAND_CACHE to a folder on another disk."
         )
 
@@ -128,15 +140,22 @@ async def _partial(wanted: DownloadTarget) -> AsyncIterator[BinaryIO]:
         try:
             fcntl.flock(part, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise NetError(f"another process is fetching {wanted.path.name!r} now: wait for it.") from None
+            raise NetError(
+                f"another process is fetching {wanted.path.name!r} now: wait for it."
+            ) from None
         room_for(folder, max(0, wanted.size_bytes - _size(part)))
         yield part
 
 
 async def _fetch(
-    session: aiohttp.ClientSession, url: str, wanted: DownloadTarget, part: BinaryIO, progress: OnProgress
+    session: aiohttp.ClientSession,
+    url: str,
+    wanted: DownloadTarget,
+    part: BinaryIO,
+    progress: OnProgress,
 ) -> None:
-    """One connection. Returns when everything is here; raises what aiohttp raises when it broke before."""
+    """One connection. Returns when everything is here; raises what aiohttp raises when it broke
+    before."""
     here = _size(part)
     if wanted.size_bytes and here >= wanted.size_bytes:
         return  # fetched before, and only the verification is missing
@@ -147,10 +166,16 @@ async def _fetch(
     async with session.get(url, headers=headers) as response:
         if response.status == 416:
             _truncate(part)
-            raise aiohttp.ClientPayloadError("the unfinished file is no part of that one; starting again")
+            raise aiohttp.ClientPayloadError(
+                "the unfinished file is no part of that one; starting again"
+            )
         if response.status not in (200, 206):
-            raise NetError(f"{url} answered with status {response.status}. Try again later, or use another mirror.")
-        # RFC 9110 section 14.4: a range that starts elsewhere, or a whole answer, must not be appended.
+            raise NetError(
+                f"{url} answered with status {response.status}. Try again later, or use "
+                "another mirror."
+            )
+        # RFC 9110 section 14.4: a range that starts elsewhere, or a whole answer, must not be
+        # appended.
         start = response.headers.get("Content-Range", "").removeprefix("bytes ").partition("-")[0]
         if response.status == 200 or start != str(here):
             _truncate(part)
@@ -175,7 +200,8 @@ async def _write(part: BinaryIO, chunk: bytes, wanted: DownloadTarget) -> None:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise NetError(
-                f"the disk became full while writing {str(wanted.partial)!r}. Free some space and run it again: it "
+                f"the disk became full while writing {str(wanted.partial)!r}. Free some "
+                "space and run it again: it "
                 "goes on from there."
             ) from error
         raise NetError(f"{str(wanted.partial)!r} cannot be written: {error.strerror}.") from error
@@ -188,7 +214,8 @@ async def _accept(part: BinaryIO, wanted: DownloadTarget, whence: str) -> Path:
     if found != wanted.sha256:
         wanted.partial.unlink()
         raise NetError(
-            f"what came from {whence} is not the file that was wanted: its sha256 is {found} and not {wanted.sha256}. "
+            f"what came from {whence} is not the file that was wanted: its sha256 is "
+            f"{found} and not {wanted.sha256}. "
             "It was deleted and never used. Try again, or use another mirror."
         )
     wanted.partial.rename(wanted.path)
@@ -211,10 +238,13 @@ def _truncate(part: BinaryIO) -> None:
 
 
 def _broken(url: str, part: BinaryIO, wanted: DownloadTarget, error: Exception) -> NetError:
-    here = f"{_mb(_size(part))} of {_mb(wanted.size_bytes)}" if wanted.size_bytes else _mb(_size(part))
+    here = (
+        f"{_mb(_size(part))} of {_mb(wanted.size_bytes)}" if wanted.size_bytes else _mb(_size(part))
+    )
     why = str(error) or type(error).__name__
     return NetError(
-        f"{url} could not be fetched: {why}. {here} are here; run it again to go on, or use another mirror."
+        f"{url} could not be fetched: {why}. {here} are here; run it again to go on, or use "
+        "another mirror."
     )
 
 

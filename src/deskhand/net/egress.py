@@ -1,4 +1,5 @@
-"""Where a command may connect to: which hosts, by the one spelling of their name, and what is said of others."""
+"""Where a command may connect to: which hosts, by the one spelling of their name, and what is said
+of others."""
 
 from __future__ import annotations
 
@@ -20,9 +21,9 @@ HELLO_BYTES = 1 << 14
 
 
 class EgressConfig(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The way of commands to the network. `allow`: the hosts that they may reach, as in `example.org`, `*.example.org`
-    and `example.org:8443`, until a conversation has read something from outside. `enabled: false`: they have no network
-    at all."""
+    """The way of commands to the network. `allow`: the hosts that they may reach, as in
+    `example.org`, `*.example.org` and `example.org:8443`, until a conversation has read something
+    from outside. `enabled: false`: they have no network at all."""
 
     allow: tuple[str, ...] = ()
     enabled: bool = True
@@ -38,8 +39,8 @@ def check_egress(config: EgressConfig) -> None:
 
 
 class EgressHost(msgspec.Struct, frozen=True):
-    """An entry of a list: `host` exactly, or, where it began with `*.`, every name below it but not itself. Without
-    `ports` the usual ones of the web."""
+    """An entry of a list: `host` exactly, or, where it began with `*.`, every name below it but not
+    itself. Without `ports` the usual ones of the web."""
 
     host: str
     below: bool = False
@@ -51,12 +52,17 @@ class EgressHost(msgspec.Struct, frozen=True):
 
     def covers(self, host: str, port: int) -> bool:
         """Whether this host, in its one spelling, is meant."""
-        named = host.endswith(f".{self.host}") and not is_address(host) if self.below else host == self.host
+        named = (
+            host.endswith(f".{self.host}") and not is_address(host)
+            if self.below
+            else host == self.host
+        )
         return named and port in (self.ports or USUAL_PORTS)
 
 
 def parse_entry(text: str) -> EgressHost:
-    """`example.org`, `*.example.org`, `example.org:8443`, `192.0.2.7`. Raises AddressRefused for anything else."""
+    """`example.org`, `*.example.org`, `example.org:8443`, `192.0.2.7`. Raises AddressRefused for
+    anything else."""
     rest = text.strip()
     below = rest.startswith("*.")
     rest = rest.removeprefix("*.") if below else rest
@@ -64,16 +70,22 @@ def parse_entry(text: str) -> EgressHost:
     ports: tuple[int, ...] = ()
     if colon and not rest.endswith("]") and (name.endswith("]") or ":" not in name):
         if not (digits.isascii() and digits.isdecimal() and len(digits) <= 5):
-            raise AddressRefused(f"{short(text)} has no port after its colon: write example.org:8443.")
+            raise AddressRefused(
+                f"{short(text)} has no port after its colon: write example.org:8443."
+            )
         rest = name
         ports = (int(digits),)
         if not 0 < ports[0] < 65536:
             raise AddressRefused(f"{short(text)}: there is no such port.")
     if "/" in rest or "*" in rest:
-        raise AddressRefused(f"{short(text)} is no host: write example.org, or *.example.org for all names below it.")
+        raise AddressRefused(
+            f"{short(text)} is no host: write example.org, or *.example.org for all names below it."
+        )
     host = parse_host(rest)
     if below and (is_address(host) or "." not in host):
-        raise AddressRefused(f"{short(text)} would be too many: name at least two parts, as in *.example.org.")
+        raise AddressRefused(
+            f"{short(text)} would be too many: name at least two parts, as in *.example.org."
+        )
     return EgressHost(host, below, ports)
 
 
@@ -99,7 +111,8 @@ def parse_authority(text: str) -> tuple[str, int]:
 
 
 def check_target(host: str, port: int, *, public: bool, entries: Iterable[EgressHost]) -> str:
-    """Why a command may not connect there; '' if it may. `public`: to every name of the web, on the usual ports."""
+    """Why a command may not connect there; '' if it may. `public`: to every name of the web, on the
+    usual ports."""
     if covered(entries, host, port):
         return ""
     if is_address(host):
@@ -109,12 +122,15 @@ def check_target(host: str, port: int, *, public: bool, entries: Iterable[Egress
             check_port(port)
         except AddressRefused as error:
             return str(error).rstrip(".")
-        return f"{host} is reached on the ports {' and '.join(map(str, USUAL_PORTS))}, not on {port}"
+        return (
+            f"{host} is reached on the ports {' and '.join(map(str, USUAL_PORTS))}, not on {port}"
+        )
     return "" if public else f"{host} is not allowed"
 
 
 def server_name(hello: bytes) -> str | None:
-    """The host that the first message of a TLS connection names; '' where it names none, None while it is not whole.
+    """The host that the first message of a TLS connection names; '' where it names none, None while
+    it is not whole.
 
     RFC 8446 section 4.1.2 and RFC 6066 section 3. Raises ValueError for what is no such message.
     """

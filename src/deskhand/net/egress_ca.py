@@ -1,4 +1,5 @@
-"""An authority that exists as long as this process, is trusted by its commands alone, and is written nowhere.
+"""An authority that exists as long as this process, is trusted by its commands alone, and is
+written nowhere.
 
 It needs the extra `secrets`.
 """
@@ -23,18 +24,23 @@ HOSTS = 64
 
 
 class Authority:
-    """Makes certificates for the hosts whose TLS ends at the proxy. `now` is in seconds since the epoch."""
+    """Makes certificates for the hosts whose TLS ends at the proxy. `now` is in seconds since the
+    epoch."""
 
     def __init__(self, now: float) -> None:
         self._from = datetime.fromtimestamp(now, UTC) - _EARLIER
         self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "Deskhand, for commands alone")])
+        self._name = x509.Name(
+            [x509.NameAttribute(x509.NameOID.COMMON_NAME, "Deskhand, for commands alone")]
+        )
         usage = dict.fromkeys(_USAGES, False) | {"key_cert_sign": True, "crl_sign": True}
         self._certificate = (
             self._begun(self._name, self._key.public_key())
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
             .add_extension(x509.KeyUsage(**usage), critical=True)
-            .add_extension(x509.SubjectKeyIdentifier.from_public_key(self._key.public_key()), critical=False)
+            .add_extension(
+                x509.SubjectKeyIdentifier.from_public_key(self._key.public_key()), critical=False
+            )
             .sign(self._key, SHA256())
         )
         self.pem = self._certificate.public_bytes(Encoding.PEM).decode()
@@ -58,8 +64,13 @@ class Authority:
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(x509.KeyUsage(**usage), critical=True)
             .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
+            .add_extension(
+                x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False
+            )
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
+                critical=False,
+            )
             .sign(self._key, SHA256())
         )
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -69,13 +80,21 @@ class Authority:
         return context
 
     def _begun(self, subject: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
-        started = x509.CertificateBuilder().subject_name(subject).issuer_name(self._name).public_key(key)
+        started = (
+            x509.CertificateBuilder().subject_name(subject).issuer_name(self._name).public_key(key)
+        )
         dated = started.not_valid_before(self._from).not_valid_after(self._from + _LASTS)
         return dated.serial_number(x509.random_serial_number())
 
 
 _USAGES = (
-    *("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement"),
+    *(
+        "digital_signature",
+        "content_commitment",
+        "key_encipherment",
+        "data_encipherment",
+        "key_agreement",
+    ),
     *("key_cert_sign", "crl_sign", "encipher_only", "decipher_only"),
 )
 

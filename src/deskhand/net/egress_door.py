@@ -26,7 +26,8 @@ _HAND_OVER_S = 5.0
 
 
 class Slots:
-    """How many connections all commands together may have: each takes up to two descriptors of this process."""
+    """How many connections all commands together may have: each takes up to two descriptors of this
+    process."""
 
     def __init__(self, connections: int = 192) -> None:
         self.free = anyio.Semaphore(connections)
@@ -34,9 +35,9 @@ class Slots:
 
 @asynccontextmanager
 async def opened(gate: Gate, slots: Slots, authorities: Path | None = None) -> AsyncIterator[str]:
-    """The path of a socket that leads to `gate` for as long as this is entered. Who connects to it hands over a
-    listening socket, by SCM_RIGHTS beside the byte `L`: what connects there is served, until the connection ends.
-    `authorities` is shown beside it as `ca.pem`.
+    """The path of a socket that leads to `gate` for as long as this is entered. Who connects to it
+    hands over a listening socket, by SCM_RIGHTS beside the byte `L`: what connects there is served,
+    until the connection ends. `authorities` is shown beside it as `ca.pem`.
     """
     failed: DeskhandError | None = None
     folder = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp, "", "deskhand-way-"))
@@ -77,8 +78,11 @@ async def _hear(door: socket.socket, gate: Gate, slots: Slots, tasks: TaskGroup)
         tasks.start_soon(_relay, connection, gate, slots, relays)
 
 
-async def _relay(connection: socket.socket, gate: Gate, slots: Slots, relays: anyio.Semaphore) -> None:
-    """Serve what connects to the listening socket that `connection` hands over, while it is open."""
+async def _relay(
+    connection: socket.socket, gate: Gate, slots: Slots, relays: anyio.Semaphore
+) -> None:
+    """Serve what connects to the listening socket that `connection` hands over, while it is
+    open."""
     try:
         with connection, suppress(*BROKEN):
             with anyio.fail_after(_HAND_OVER_S):

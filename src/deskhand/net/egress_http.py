@@ -1,4 +1,5 @@
-"""One HTTP exchange through the proxy: read strictly, written anew, so that both sides see the same request."""
+"""One HTTP exchange through the proxy: read strictly, written anew, so that both sides see the same
+request."""
 
 from __future__ import annotations
 
@@ -16,17 +17,26 @@ HEAD_BYTES = 1 << 15
 HEAD_S = 15.0
 KEPT_S = 60.0
 IDLE_S = 120.0
-"""Until the first request is whole, until the next one begins, and between two pieces of anything."""
+"""Until the first request is whole, until the next one begins, and between two pieces of
+anything."""
 PIECE_BYTES = 1 << 16
 _DRAIN_BYTES = 1 << 18
 _DRAIN_S = 1.0
 
-BROKEN = (OSError, anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, h11.ProtocolError)
+BROKEN = (
+    OSError,
+    anyio.EndOfStream,
+    anyio.BrokenResourceError,
+    anyio.ClosedResourceError,
+    h11.ProtocolError,
+)
 """How a connection ends that did not end well."""
 
-# RFC 9110 section 7.6.1. What frames the body is not taken from one side to the other, but made anew.
+# RFC 9110 section 7.6.1. What frames the body is not taken from one side to the other, but made
+# anew.
 _HOP = frozenset(
-    b"connection keep-alive proxy-connection proxy-authorization proxy-authenticate te trailer transfer-encoding "
+    b"connection keep-alive proxy-connection proxy-authorization proxy-authenticate te "
+    b"trailer transfer-encoding "
     b"upgrade expect".split()
 )
 _NOT_TO_BE_NAMED = frozenset((b"host", b"content-length", b"authorization", b"cookie"))
@@ -98,8 +108,8 @@ async def next_request(client: Peer, within_s: float) -> h11.Request | None:
 
 
 async def answer(client: Peer, status: int, text: str) -> None:
-    """Answer by ourselves, and end the connection: what the client still sends is thrown away for a moment, so that it
-    reads the answer first."""
+    """Answer by ourselves, and end the connection: what the client still sends is thrown away for a
+    moment, so that it reads the answer first."""
     if client.http.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
         return
     body = f"{text}\n".encode()
@@ -125,17 +135,24 @@ async def answer(client: Peer, status: int, text: str) -> None:
 def end_to_end(headers: Sequence[tuple[bytes, bytes]]) -> Headers:
     """Without what is meant for the next hop alone."""
     named = {
-        token.strip().lower() for name, value in headers if name.lower() == b"connection" for token in value.split(b",")
+        token.strip().lower()
+        for name, value in headers
+        if name.lower() == b"connection"
+        for token in value.split(b",")
     }
     dropped = _HOP | (named - _NOT_TO_BE_NAMED)
     return [(name, value) for name, value in headers if name.lower() not in dropped]
 
 
 async def exchange(
-    client: Peer, upstream: Peer, request: h11.Request, sent: Sent, scrub: Callable[[], Scrubber] | None = None
+    client: Peer,
+    upstream: Peer,
+    request: h11.Request,
+    sent: Sent,
+    scrub: Callable[[], Scrubber] | None = None,
 ) -> None:
-    """Send the request and what follows it of the client, and the answer back. Raises one of BROKEN; Malformed where
-    the answer cannot be looked through."""
+    """Send the request and what follows it of the client, and the answer back. Raises one of
+    BROKEN; Malformed where the answer cannot be looked through."""
     failed: list[BaseException] = []
     problem: Exception | None = None
 
@@ -152,7 +169,9 @@ async def exchange(
                 else:
                     raise h11.RemoteProtocolError("the body broke off")
         except BROKEN as error:
-            if upstream.http.their_state is h11.SEND_RESPONSE:  # no answer either, that might say why
+            if (
+                upstream.http.their_state is h11.SEND_RESPONSE
+            ):  # no answer either, that might say why
                 with anyio.move_on_after(2):
                     await answered.wait()
                     return
@@ -206,11 +225,18 @@ def _response(event: h11.Response, scrubber: Scrubber | None) -> h11.Response:
     headers = end_to_end(event.headers.raw_items())
     reason = event.reason
     if scrubber is not None:
-        encodings = {value.strip().lower() for name, value in headers if name.lower() == b"content-encoding"}
+        encodings = {
+            value.strip().lower() for name, value in headers if name.lower() == b"content-encoding"
+        }
         if encodings - {b"identity", b""}:
             raise Malformed(
-                "the answer is compressed although it was asked not to be, so no secret in it would be seen"
+                "the answer is compressed although it was asked not to be, so no secret in "
+                "it would be seen"
             )
-        headers = [(name, scrubber.whole(value)) for name, value in headers if name.lower() != b"content-length"]
+        headers = [
+            (name, scrubber.whole(value))
+            for name, value in headers
+            if name.lower() != b"content-length"
+        ]
         reason = scrubber.whole(reason)
     return h11.Response(status_code=event.status_code, headers=headers, reason=reason)

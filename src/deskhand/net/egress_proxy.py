@@ -1,4 +1,5 @@
-"""The proxy behind a command's only way out: a plain request or a tunnel, to a host that was allowed."""
+"""The proxy behind a command's only way out: a plain request or a tunnel, to a host that was
+allowed."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ _SCHEME = {False: "http", True: "https"}
 
 
 class Use(msgspec.Struct, frozen=True):
-    """What one request or tunnel came to. `refused` is why it was not let through; `up` and `down` are bytes."""
+    """What one request or tunnel came to. `refused` is why it was not let through; `up` and `down`
+    are bytes."""
 
     host: str
     port: int
@@ -53,10 +55,11 @@ async def _nothing() -> None:
 class Gate(msgspec.Struct, frozen=True):
     """What the proxy asks about each connection.
 
-    `permit` says why a host is not reached, '' if it is. `read` stands for what the command has read until now: when it
-    has changed, `permit` is asked anew before anything more is sent. `connect` opens a connection to a host, and raises
-    NetError; `broker` has the secrets for (host, port), None where there are none; `certificate` poses as a host for
-    the command, None where that is not possible; `told` hears of each use. `trust` judges the certificates of servers.
+    `permit` says why a host is not reached, '' if it is. `read` stands for what the command has
+    read until now: when it has changed, `permit` is asked anew before anything more is sent.
+    `connect` opens a connection to a host, and raises NetError; `broker` has the secrets for (host,
+    port), None where there are none; `certificate` poses as a host for the command, None where that
+    is not possible; `told` hears of each use. `trust` judges the certificates of servers.
     """
 
     permit: Callable[[str, int], Awaitable[str]]
@@ -82,7 +85,8 @@ class NotAnyMore(ConnectionError):
 
 
 class ProxyRequest(ByteStream):
-    """A connection to a host that asks again before it sends, when the command has read something since."""
+    """A connection to a host that asks again before it sends, when the command has read something
+    since."""
 
     def __init__(self, stream: ByteStream, gate: Gate, to: tuple[str, int], read: object) -> None:
         self._stream = stream
@@ -117,7 +121,8 @@ async def serve(stream: ByteStream, gate: Gate) -> None:
 
 
 async def _requests(client: Peer, gate: Gate, within: str) -> None:
-    """Requests one after the other. `within`: the origin whose TLS ends here; '': any, over plain HTTP."""
+    """Requests one after the other. `within`: the origin whose TLS ends here; '': any, over plain
+    HTTP."""
     patience_s = HEAD_S
     try:
         while (request := await next_request(client, patience_s)) is not None:
@@ -153,11 +158,16 @@ async def _one(client: Peer, request: h11.Request, gate: Gate, within: str) -> N
         port = _TLS_PORT if url.port == 80 else url.port
         secure = gate.broker(url.host, port) is not None
         port = port if secure else url.port
-    await _forwarded(client, request, gate, msgspec.structs.replace(url, scheme=_SCHEME[secure], port=port), read)
+    await _forwarded(
+        client, request, gate, msgspec.structs.replace(url, scheme=_SCHEME[secure], port=port), read
+    )
 
 
-async def _forwarded(client: Peer, request: h11.Request, gate: Gate, url: Url, read: object) -> None:
-    """Send the request to where `url` says, and the answer back. `read` is what was read when it was let through."""
+async def _forwarded(
+    client: Peer, request: h11.Request, gate: Gate, url: Url, read: object
+) -> None:
+    """Send the request to where `url` says, and the answer back. `read` is what was read when it
+    was let through."""
     sent = Sent()
     refused = ""
     broker = gate.broker(url.host, url.port) if url.scheme == "https" else None
@@ -176,7 +186,9 @@ async def _forwarded(client: Peer, request: h11.Request, gate: Gate, url: Url, r
         refused = str(error)
         raise Unreachable(502 if isinstance(error, Malformed) else 403, f"{error}.") from error
     except BROKEN as error:
-        raise Unreachable(502, f"{url.host} hung up, or what it answers is no proper HTTP.") from error
+        raise Unreachable(
+            502, f"{url.host} hung up, or what it answers is no proper HTTP."
+        ) from error
     finally:
         gate.told(Use(url.host, url.port, refused.rstrip("."), sent.up, sent.down))
 
@@ -194,10 +206,13 @@ def _absolute(request: h11.Request) -> Url:
 
 
 def _names(request: h11.Request, host: str) -> None:
-    """Its `Host` says the same as its target: who reads only the one must not be led elsewhere. Raises AddressRefused,
-    Unreachable."""
+    """Its `Host` says the same as its target: who reads only the one must not be led elsewhere.
+    Raises AddressRefused, Unreachable."""
     for name, value in request.headers:
-        if name == b"host" and parse_url(f"http://{value.decode('ascii', 'replace')}/").host != host:
+        if (
+            name == b"host"
+            and parse_url(f"http://{value.decode('ascii', 'replace')}/").host != host
+        ):
             raise Unreachable(400, f"the request is for {host}, and its Host names another.")
 
 
@@ -206,7 +221,9 @@ def _within(request: h11.Request, origin: str) -> Url:
     target = request.target.decode("ascii", "replace")
     try:
         url = parse_url(origin + target) if target.startswith("/") else parse_url(target)
-        host = next(value.decode("ascii", "replace") for name, value in request.headers if name == b"host")
+        host = next(
+            value.decode("ascii", "replace") for name, value in request.headers if name == b"host"
+        )
         named = parse_url(f"https://{host}/")
     except (AddressRefused, StopIteration) as error:
         raise Unreachable(400, "the request does not say plainly whom it is for.") from error
@@ -226,7 +243,9 @@ async def _permit(gate: Gate, host: str, port: int) -> object:
 
 def _onward(request: h11.Request, url: Url, broker: SecretBroker | None) -> h11.Request:
     """The request as the server gets it. Raises Withheld."""
-    headers: Headers = [pair for pair in end_to_end(request.headers.raw_items()) if pair[0].lower() != b"host"]
+    headers: Headers = [
+        pair for pair in end_to_end(request.headers.raw_items()) if pair[0].lower() != b"host"
+    ]
     if any(name == b"transfer-encoding" for name, _ in request.headers):
         headers.append((b"Transfer-Encoding", b"chunked"))
     if broker is None:
@@ -235,7 +254,10 @@ def _onward(request: h11.Request, url: Url, broker: SecretBroker | None) -> h11.
         # Compressed, or asked for in pieces, a secret that comes back would not be seen.
         unseen = (b"accept-encoding", b"range", b"if-range")
         headers = [pair for pair in headers if pair[0].lower() not in unseen]
-        headers = [*broker.dress(request.method.decode(), url.target, headers), (b"Accept-Encoding", b"identity")]
+        headers = [
+            *broker.dress(request.method.decode(), url.target, headers),
+            (b"Accept-Encoding", b"identity"),
+        ]
     headers = [(b"Host", url.authority.encode()), *headers, (b"Connection", b"close")]
     return h11.Request(method=request.method, target=url.target.encode(), headers=headers)
 
@@ -250,11 +272,17 @@ async def _connected(gate: Gate, host: str, port: int, *, secure: bool) -> ByteS
     try:
         with anyio.fail_after(HEAD_S):
             return await TLSStream.wrap(
-                stream, server_side=False, hostname=host, ssl_context=gate.trust(), standard_compatible=False
+                stream,
+                server_side=False,
+                hostname=host,
+                ssl_context=gate.trust(),
+                standard_compatible=False,
             )
     except BROKEN as error:
         await anyio.aclose_forcefully(stream)
-        raise Unreachable(502, f"{host} could not be reached over TLS: {_plainly(error)}.") from error
+        raise Unreachable(
+            502, f"{host} could not be reached over TLS: {_plainly(error)}."
+        ) from error
 
 
 def _plainly(error: Exception) -> str:
@@ -296,7 +324,10 @@ async def _ended_here(client: Peer, host: str, port: int, gate: Gate) -> None:
     """Speak to the command as `host`, so that what it asks can be given its secrets."""
     certificate = gate.certificate(host)
     if certificate is None:
-        why = "to put a secret into https requests Deskhand needs its extra `secrets` (pip install 'deskhand[secrets]')"
+        why = (
+            "to put a secret into https requests Deskhand needs its extra `secrets` (pip "
+            "install 'deskhand[secrets]')"
+        )
         why = f"{why}; until then ask for http://{host}/…, which leaves this machine as https"
         gate.told(Use(host, port, why))
         raise Unreachable(403, f"{why}.")
@@ -309,15 +340,26 @@ async def _ended_here(client: Peer, host: str, port: int, gate: Gate) -> None:
                 client.stream, server_side=True, ssl_context=certificate, standard_compatible=False
             )
     except BROKEN as error:
-        why = "the command did not trust the certificate that the proxy shows for it: its program has a list of its own"
-        gate.told(Use(host, port, f"{why} ({_plainly(error)})" if isinstance(error, ssl.SSLError) else why))
+        why = (
+            "the command did not trust the certificate that the proxy shows for it: its program "
+            "has a list of its own"
+        )
+        gate.told(
+            Use(
+                host, port, f"{why} ({_plainly(error)})" if isinstance(error, ssl.SSLError) else why
+            )
+        )
         return
-    await _requests(Peer.client(stream), gate, f"https://{host}" + (f":{port}" if port != _TLS_PORT else ""))
+    await _requests(
+        Peer.client(stream), gate, f"https://{host}" + (f":{port}" if port != _TLS_PORT else "")
+    )
 
 
-async def _carried(client: ByteStream, upstream: ByteStream, first: bytes, to: tuple[str, int], sent: Sent) -> str:
-    """Carry bytes both ways, until one side has ended and the other falls silent. Why nothing was carried; '' if it
-    was."""
+async def _carried(
+    client: ByteStream, upstream: ByteStream, first: bytes, to: tuple[str, int], sent: Sent
+) -> str:
+    """Carry bytes both ways, until one side has ended and the other falls silent. Why nothing was
+    carried; '' if it was."""
     refused: list[str] = []
 
     async def up() -> None:
@@ -366,8 +408,9 @@ async def _no_more(stream: ByteStream) -> None:
 
 
 async def _greeting(client: ByteStream, first: bytes, to: tuple[str, int]) -> tuple[bytes, str]:
-    """The first bytes of the client, and why they are not let through: TLS must name the host that was allowed, as the
-    same address may serve others; and on the port of the web nothing but TLS is spoken."""
+    """The first bytes of the client, and why they are not let through: TLS must name the host that
+    was allowed, as the same address may serve others; and on the port of the web nothing but TLS is
+    spoken."""
     host, port = to
     data = first
     with anyio.move_on_after(HEAD_S if port == _TLS_PORT else None):

@@ -20,7 +20,10 @@ _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}")
 _BASIC = re.compile(r"\{basic:([^{}:]*)\}")
 _METHOD = re.compile(r"[A-Z]{1,20}")
 _OURS = frozenset(
-    b"host connection content-length transfer-encoding expect proxy-authorization accept-encoding range".split()
+    (
+        b"host connection content-length transfer-encoding expect proxy-authorization "
+        b"accept-encoding range"
+    ).split()
 )
 _CREDENTIALS = frozenset((b"authorization", b"cookie"))
 # What servers read differently from each other: with it a path could lead out of its prefix.
@@ -32,9 +35,10 @@ class Withheld(NetError):
 
 
 class SecretRule(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A secret is put into requests to `host`, over TLS on `port`, as `header`, where `{}` is its value and
-    `{basic:USER}` what a password of USER looks like. `methods` and `paths` (prefixes), where there are any, are the
-    only ones. `who` are the principals whose conversations may use it: ids or `role:NAME`, with `*` and `?`."""
+    """A secret is put into requests to `host`, over TLS on `port`, as `header`, where `{}` is its
+    value and `{basic:USER}` what a password of USER looks like. `methods` and `paths` (prefixes),
+    where there are any, are the only ones. `who` are the principals whose conversations may use it:
+    ids or `role:NAME`, with `*` and `?`."""
 
     host: str
     header: str = BEARER
@@ -52,8 +56,12 @@ class SecretRule(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
         """The header with the value in it. Raises Withheld where it cannot be in one."""
         name, _, content = self.header.partition(":")
         if not value.isprintable():
-            raise Withheld("the secret has line ends or other characters in it that no header can carry")
-        basic = _BASIC.sub(lambda match: b64encode(f"{match[1]}:{value}".encode()).decode(), content)
+            raise Withheld(
+                "the secret has line ends or other characters in it that no header can carry"
+            )
+        basic = _BASIC.sub(
+            lambda match: b64encode(f"{match[1]}:{value}".encode()).decode(), content
+        )
         return name.strip().encode(), basic.replace("{}", value).strip().encode()
 
     def means(self, method: str, target: str) -> bool:
@@ -61,7 +69,11 @@ class SecretRule(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
         if self.methods and method not in self.methods:
             return False
         path = target.partition("?")[0]
-        inside = [prefix for prefix in self.paths if path == prefix or path.startswith(prefix.rstrip("/") + "/")]
+        inside = [
+            prefix
+            for prefix in self.paths
+            if path == prefix or path.startswith(prefix.rstrip("/") + "/")
+        ]
         return not self.paths or (bool(inside) and not _CROOKED.search(path))
 
     def lets(self, names: Sequence[str]) -> bool:
@@ -70,26 +82,44 @@ class SecretRule(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
 
 
 def checked_rule(rule: SecretRule) -> SecretRule:
-    """The same rule in its one spelling. Raises ConfigError for one that would never do what it says."""
+    """The same rule in its one spelling. Raises ConfigError for one that would never do what it
+    says."""
     try:
         entry = parse_entry(rule.host)
     except AddressRefused as error:
         raise ConfigError(str(error)) from None
     if entry.below or is_address(entry.host):
-        raise ConfigError(f"{rule.host!r}: a secret goes to one host by its name, not to many and not to an address")
+        raise ConfigError(
+            f"{rule.host!r}: a secret goes to one host by its name, not to many and not to "
+            "an address"
+        )
     name, colon, content = rule.header.partition(":")
-    if not colon or not _TOKEN.fullmatch(name.strip()) or not ("{}" in content or _BASIC.search(content)):
-        raise ConfigError(f"{rule.header!r} is no header with a place for the secret: write {BEARER!r}")
+    if (
+        not colon
+        or not _TOKEN.fullmatch(name.strip())
+        or not ("{}" in content or _BASIC.search(content))
+    ):
+        raise ConfigError(
+            f"{rule.header!r} is no header with a place for the secret: write {BEARER!r}"
+        )
     if name.strip().lower().encode() in _OURS or not content.isprintable():
         raise ConfigError(f"{name.strip()!r} is not a header that a secret can be put in")
     methods = tuple(method.upper() for method in rule.methods)
-    if bad := [method for method in methods if not _METHOD.fullmatch(method) or method == "CONNECT"]:
+    if bad := [
+        method for method in methods if not _METHOD.fullmatch(method) or method == "CONNECT"
+    ]:
         raise ConfigError(f"{bad[0]!r} is no method: write GET or POST")
-    if wrong := [path for path in rule.paths if not path.startswith("/") or _CROOKED.search(path) or "?" in path]:
+    if wrong := [
+        path
+        for path in rule.paths
+        if not path.startswith("/") or _CROOKED.search(path) or "?" in path
+    ]:
         raise ConfigError(f"{wrong[0]!r} is no beginning of a path: write /repos/")
     if not rule.who:
         raise ConfigError("name somebody who may use it, or leave `who` out: then the owner may")
-    return msgspec.structs.replace(rule, host=entry.host, port=(entry.ports or (rule.port,))[0], methods=methods)
+    return msgspec.structs.replace(
+        rule, host=entry.host, port=(entry.ports or (rule.port,))[0], methods=methods
+    )
 
 
 class HeldSecret(msgspec.Struct, frozen=True):
@@ -104,7 +134,8 @@ class HeldSecret(msgspec.Struct, frozen=True):
 
 
 class SecretBroker:
-    """The secrets of one host, `mine` with the rules for it. `known` are all values that no answer may bring back."""
+    """The secrets of one host, `mine` with the rules for it. `known` are all values that no answer
+    may bring back."""
 
     def __init__(self, host: str, mine: Sequence[HeldSecret], known: Sequence[HeldSecret]) -> None:
         self.host = host
@@ -116,9 +147,11 @@ class SecretBroker:
         return Scrubber(self._named)
 
     def dress(self, method: str, target: str, headers: Sequence[Header]) -> list[Header]:
-        """The headers as they are sent: with the secrets that the rules put in, without any that the client brought.
-        Raises Withheld."""
-        fit = [(each, rule) for each in self._mine for rule in each.rules if rule.means(method, target)]
+        """The headers as they are sent: with the secrets that the rules put in, without any that
+        the client brought. Raises Withheld."""
+        fit = [
+            (each, rule) for each in self._mine for rule in each.rules if rule.means(method, target)
+        ]
         ours = {rule.field for each in self._mine for rule in each.rules} | _CREDENTIALS
         kept = [(name, value) for name, value in headers if name.lower() not in ours]
         values = {each.name: each.value for each, _ in fit}
@@ -144,4 +177,7 @@ def _resolved(value: bytes, values: dict[str, str], host: str) -> bytes:
 def without_handles(headers: Sequence[Header], host: str) -> None:
     """Raises Withheld where a header names a secret, and there is none for this host."""
     if any(b"{{secret:" in value for _, value in headers):
-        raise Withheld(f"there is no secret for {host}: a person adds one with `deskhand secrets rule NAME {host}`")
+        raise Withheld(
+            f"there is no secret for {host}: a person adds one with `deskhand secrets rule "
+            f"NAME {host}`"
+        )

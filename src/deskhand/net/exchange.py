@@ -1,4 +1,5 @@
-"""One exchange over HTTP, with an address that was judged before. Who fetches nothing does without aiohttp."""
+"""One exchange over HTTP, with an address that was judged before. Who fetches nothing does without
+aiohttp."""
 
 from __future__ import annotations
 
@@ -18,7 +19,11 @@ from .url import short
 
 
 async def over_http(
-    request: OutboundRequest, addresses: Sequence[str], limits: NetLimits, *, tls: ssl.SSLContext | None = None
+    request: OutboundRequest,
+    addresses: Sequence[str],
+    limits: NetLimits,
+    *,
+    tls: ssl.SSLContext | None = None,
 ) -> Answer:
     """See `client.Exchange`."""
     url = request.url
@@ -30,11 +35,19 @@ async def over_http(
         ssl=tls or True,
         socket_factory=_only(addresses),
     )
-    headers = {"Accept-Encoding": "gzip, deflate", "User-Agent": AGENT, "Accept": "*/*", **request.headers}
+    headers = {
+        "Accept-Encoding": "gzip, deflate",
+        "User-Agent": AGENT,
+        "Accept": "*/*",
+        **request.headers,
+    }
     try:
         async with (
             aiohttp.ClientSession(
-                connector=connector, timeout=timeout, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False
+                connector=connector,
+                timeout=timeout,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
             ) as session,
             session.request(
                 request.method,
@@ -46,7 +59,9 @@ async def over_http(
         ):
             found: dict[str, str] = {}
             for name, value in response.headers.items():
-                found[name.lower()] = f"{found[name.lower()]}, {value}" if name.lower() in found else value
+                found[name.lower()] = (
+                    f"{found[name.lower()]}, {value}" if name.lower() in found else value
+                )
             redirects = response.status in REDIRECTS and "location" in found
             body = b"" if redirects else await _body(response, found, limits)
             return response.status, found, body
@@ -84,7 +99,8 @@ class _Pinned(AbstractResolver):
 
 
 def _only(addresses: Sequence[str]) -> Callable[[Any], socket.socket]:
-    """Makes sockets for these addresses alone: the last look before a connection, whatever came before it."""
+    """Makes sockets for these addresses alone: the last look before a connection, whatever came
+    before it."""
 
     def make(found: Any) -> socket.socket:
         family, kind, proto, _, target = found
@@ -95,8 +111,11 @@ def _only(addresses: Sequence[str]) -> Callable[[Any], socket.socket]:
     return make
 
 
-async def _body(response: aiohttp.ClientResponse, headers: Mapping[str, str], limits: NetLimits) -> bytes:
-    """All of the body, unpacked. Raises TooLarge as soon as it is, NetError for one that is damaged."""
+async def _body(
+    response: aiohttp.ClientResponse, headers: Mapping[str, str], limits: NetLimits
+) -> bytes:
+    """All of the body, unpacked. Raises TooLarge as soon as it is, NetError for one that is
+    damaged."""
     meter = InflateMeter(limits.body_bytes, limits.ratio)
     body = bytearray()
     try:

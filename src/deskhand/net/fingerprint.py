@@ -1,7 +1,8 @@
 """Speaks to a server as a browser does, down to the TLS handshake, for sites that refuse programs.
 
-`Net.through(exchange)` does all of the judging: names, addresses, redirects. This only talks to the addresses it is
-given, and knows no others: no proxy, no name server, no cookies, no file of settings. The extra [web].
+`Net.through(exchange)` does all of the judging: names, addresses, redirects. This only talks to the
+addresses it is given, and knows no others: no proxy, no name server, no cookies, no file of
+settings. The extra [web].
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ async def exchange(
 ) -> tuple[int, dict[str, str], bytes]:
     """One request to one of `addresses`, and its answer: status, headers, unpacked body.
 
-    Raises NetError, TooLarge, TimeoutError. When it is cancelled its thread ends with the next piece that arrives, or
-    with its time.
+    Raises NetError, TooLarge, TimeoutError. When it is cancelled its thread ends with the next
+    piece that arrives, or with its time.
     """
     call = _Call(request, tuple(addresses), limits)
     try:
@@ -61,7 +62,9 @@ async def exchange(
 class _Call:
     """One exchange, in a thread of its own."""
 
-    def __init__(self, request: OutboundRequest, addresses: tuple[str, ...], limits: NetLimits) -> None:
+    def __init__(
+        self, request: OutboundRequest, addresses: tuple[str, ...], limits: NetLimits
+    ) -> None:
         self._request = request
         self._addresses = addresses
         self._limits = limits
@@ -107,13 +110,17 @@ class _Call:
             CurlOpt.NOPROXY: "*",
             CurlOpt.PROTOCOLS_STR: "http,https",
             CurlOpt.FOLLOWLOCATION: 0,
-            CurlOpt.HTTPHEADER: [f"{name}: {value}".encode() for name, value in self._request.headers.items()],
+            CurlOpt.HTTPHEADER: [
+                f"{name}: {value}".encode() for name, value in self._request.headers.items()
+            ],
             CurlOpt.TIMEOUT_MS: math.ceil(limits.total_s * 1000) + 1000,  # nobody waits for it then
             CurlOpt.CONNECTTIMEOUT_MS: math.ceil(limits.idle_s * 1000),
             CurlOpt.LOW_SPEED_LIMIT: 1,
             CurlOpt.LOW_SPEED_TIME: math.ceil(limits.idle_s),
-            CurlOpt.ACCEPT_ENCODING: "gzip, deflate, br, zstd",  # as the browser says, and curl unpacks them
-            CurlOpt.MAXFILESIZE_LARGE: limits.body_bytes,  # as it is sent, where nothing of it comes out
+            # as the browser says, and curl unpacks them
+            CurlOpt.ACCEPT_ENCODING: "gzip, deflate, br, zstd",
+            # as it is sent, where nothing of it comes out
+            CurlOpt.MAXFILESIZE_LARGE: limits.body_bytes,
             CurlOpt.FORBID_REUSE: 1,
             CurlOpt.NOSIGNAL: 1,
             CurlOpt.HEADERFUNCTION: self._header,
@@ -134,7 +141,9 @@ class _Call:
     def _header(self, line: bytes) -> int:
         self._head_bytes += len(line)
         if self._head_bytes > _HEADERS_BYTES or len(self._headers) > _HEADERS:
-            raise NetError(f"{self._request.url.origin} could not be fetched: its headers never end.")
+            raise NetError(
+                f"{self._request.url.origin} could not be fetched: its headers never end."
+            )
         text = line.decode("latin-1").strip()
         if text.startswith("HTTP/"):
             self._headers.clear()  # 100 Continue comes before the answer
@@ -144,14 +153,18 @@ class _Call:
         name = name.strip().lower()
         value = value.strip()
         if colon:
-            self._headers[name] = f"{self._headers[name]}, {value}" if name in self._headers else value
+            self._headers[name] = (
+                f"{self._headers[name]}, {value}" if name in self._headers else value
+            )
         elif not text:
             self._expect()
         return len(line)
 
     def _expect(self) -> None:
         """The headers are all here. Raises TooLarge before anything of the body is unpacked."""
-        packed = [each for each in self._headers.get("content-encoding", "").split(",") if each.strip()]
+        packed = [
+            each for each in self._headers.get("content-encoding", "").split(",") if each.strip()
+        ]
         if len(packed) > 1:  # curl unpacks them all before we see anything
             raise TooLarge(f"it is packed {len(packed)} times over, as only a trap is.")
         length = self._headers.get("content-length", "")

@@ -1,7 +1,8 @@
-"""HTTP/1 that can be read in one way only. h11 is lenient where another parser may be lenient in another way: what one
-takes for a body is then the next request for the other.
+"""HTTP/1 that can be read in one way only. h11 is lenient where another parser may be lenient in
+another way: what one takes for a body is then the next request for the other.
 
-What is refused is what the tests of parsers and the reports on request smuggling are about: RFC 9112 sections 2.2, 5.2,
+What is refused is what the tests of parsers and the reports on request smuggling are about: RFC
+9112 sections 2.2, 5.2,
 6.1, 6.3, 7.1.1 and 11.2.
 """
 
@@ -20,24 +21,32 @@ _BARE = re.compile(rb"(?<!\r)\n|\r(?!\n|\Z)")
 _HEAD = re.compile(rb"\AHTTP/1\.[01] | HTTP/1\.[01]\Z")
 _LENGTH = re.compile(rb"[0-9]{1,18}\Z")
 _ONCE = frozenset(
-    b"host content-length transfer-encoding content-type authorization proxy-authorization cookie origin".split()
+    (
+        b"host content-length transfer-encoding content-type authorization proxy-authorization "
+        b"cookie origin"
+    ).split()
 )
 """Of these one reader takes the first and another the last."""
 _LISTS = frozenset(
-    b"accept accept-charset accept-encoding accept-language cache-control connection forwarded if-match if-none-match "
-    b"pragma prefer sec-websocket-extensions sec-websocket-protocol te trailer upgrade via x-forwarded-for".split()
+    b"accept accept-charset accept-encoding accept-language cache-control connection "
+    b"forwarded if-match if-none-match "
+    b"pragma prefer sec-websocket-extensions sec-websocket-protocol te trailer upgrade via "
+    b"x-forwarded-for".split()
 )
-"""What may stand in several lines of a request to us (RFC 9110 section 5.3). No other may, least of all what signs."""
+"""What may stand in several lines of a request to us (RFC 9110 section 5.3). No other may, least of
+all what signs."""
 
 
 def strict(connection: h11.Connection, *, own: bool = False) -> h11.Connection:
-    """Have it refuse what can be read in two ways. `own`: it is asked for its own paths alone, not for addresses."""
+    """Have it refuse what can be read in two ways. `own`: it is asked for its own paths alone, not
+    for addresses."""
     connection._receive_buffer = _StrictBuffer(own=own)
     return connection
 
 
 class _StrictBuffer(ReceiveBuffer):
-    """What came in. h11 reads from it by lines, and takes what it raises as the other side's fault."""
+    """What came in. h11 reads from it by lines, and takes what it raises as the other side's
+    fault."""
 
     def __init__(self, *, own: bool) -> None:
         super().__init__()
@@ -64,7 +73,9 @@ class _StrictBuffer(ReceiveBuffer):
         """The line before a chunk."""
         line = super().maybe_extract_next_line()
         if len(self._data if line is None else line) > CHUNK_LINE_BYTES:
-            raise h11.LocalProtocolError(f"the line before a chunk is longer than {CHUNK_LINE_BYTES} bytes")
+            raise h11.LocalProtocolError(
+                f"the line before a chunk is longer than {CHUNK_LINE_BYTES} bytes"
+            )
         if line is not None and _BARE.search(line):
             raise h11.LocalProtocolError("a line ends in \\r or \\n alone")
         return line
@@ -74,7 +85,8 @@ def _check(lines: Sequence[bytearray], *, own: bool) -> None:
     first = bytes(lines[0])
     seen = dict[bytes, bytes]()
     if not _HEAD.search(first):
-        return  # what trails a body, of which nothing is taken; or no HTTP/1, which h11 or its user refuses
+        # what trails a body, of which nothing is taken; or no HTTP/1, which h11 or its user refuses
+        return
     for line in lines[1:]:
         name, _, value = bytes(line).partition(b":")
         name = name.lower()

@@ -1,4 +1,5 @@
-"""How often a host is asked: with a pause in between, and not at all while it has asked us to wait."""
+"""How often a host is asked: with a pause in between, and not at all while it has asked us to
+wait."""
 
 from __future__ import annotations
 
@@ -25,12 +26,15 @@ class HostRateLimiter:
         self._asked_to_wait: OrderedDict[str, float] = OrderedDict()
 
     def delay_s(self, host: str, clock: Clock, pause_s: float) -> float:
-        """How long to wait before `host` is asked; the place in the queue is taken with that. Raises NetError."""
+        """How long to wait before `host` is asked; the place in the queue is taken with that.
+        Raises NetError."""
         self.check(host, clock)
         now = clock.monotonic()
         at = max(now, self._free.get(host, now))
         if at - now > QUEUE_S:
-            raise NetError(f"{host} is being asked too much at once: fetch fewer of its pages, or do it later.")
+            raise NetError(
+                f"{host} is being asked too much at once: fetch fewer of its pages, or do it later."
+            )
         _put(self._free, host, at + pause_s)
         return at - now
 
@@ -38,11 +42,14 @@ class HostRateLimiter:
         """Raise NetError while the host wants to be left alone."""
         left_s = self._asked_to_wait.get(host, -math.inf) - clock.monotonic()
         if left_s > 0:
-            raise NetError(f"{host} asked us to wait, for {left_s:.0f} s more: try it then, or another address.")
+            raise NetError(
+                f"{host} asked us to wait, for {left_s:.0f} s more: try it then, or another "
+                "address."
+            )
 
     def told(self, host: str, clock: Clock, headers: Mapping[str, str]) -> float:
-        """Keep what a host said in `Retry-After`, which may be seconds or a date; returns the seconds. A date counts
-        from the answer's own, so that our clock does not matter."""
+        """Keep what a host said in `Retry-After`, which may be seconds or a date; returns the
+        seconds. A date counts from the answer's own, so that our clock does not matter."""
         wait = min(max(_seconds(headers, clock.now()), 0.0), LONGEST_WAIT_S)
         if wait:
             _put(self._asked_to_wait, host, clock.monotonic() + wait)

@@ -16,7 +16,8 @@ MEMBERS = 1000
 
 
 class InflateMeter:
-    """Counts one body. `limit_bytes` is how much it may be unpacked, `ratio` how many times what was received."""
+    """Counts one body. `limit_bytes` is how much it may be unpacked, `ratio` how many times what
+    was received."""
 
     def __init__(self, limit_bytes: int, ratio: int) -> None:
         self._limit = limit_bytes
@@ -40,7 +41,10 @@ class InflateMeter:
         if self.unpacked > self._limit:
             raise TooLarge(large(self._limit))
         if self.unpacked > RATIO_FROM_BYTES and self.unpacked > self._ratio * self.received:
-            raise TooLarge(f"it unpacks to over {self._ratio} times its size, as only a trap does; it was not read on.")
+            raise TooLarge(
+                f"it unpacks to over {self._ratio} times its size, as only a trap does; it "
+                "was not read on."
+            )
 
 
 def large(limit: int) -> str:
@@ -57,7 +61,8 @@ class _Layer(Protocol):
 
 
 class Inflater:
-    """The layers of a Content-Encoding, undone in order. Raises NetError for one that is not known."""
+    """The layers of a Content-Encoding, undone in order. Raises NetError for one that is not
+    known."""
 
     def __init__(self, encoding: str, meter: InflateMeter) -> None:
         names = [name.strip().lower() for name in encoding.split(",") if name.strip()]
@@ -102,7 +107,8 @@ def _through(layer: _Layer, pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 class _Zlib:
-    """gzip, also of several members; deflate with its header or, as some servers send it, without."""
+    """gzip, also of several members; deflate with its header or, as some servers send it,
+    without."""
 
     def __init__(self, *, gzip: bool) -> None:
         self._gzip = gzip
@@ -124,20 +130,27 @@ class _Zlib:
             if piece:
                 yield piece
             data = self._inflate.unconsumed_tail
-            while len(piece) == STEP_BYTES and not data and not self._inflate.eof:  # it holds back what did not fit
+            while (
+                len(piece) == STEP_BYTES and not data and not self._inflate.eof
+            ):  # it holds back what did not fit
                 if piece := self._inflate.decompress(b"", STEP_BYTES):
                     yield piece
             if self._inflate.eof:
                 data = self._inflate.unused_data
                 if not self._gzip or not data.strip(b"\0"):
-                    return  # what stands behind the end of deflate, or fills up a block of gzip, means nothing
+                    # what stands behind the end of deflate, or fills up a block of gzip, means
+                    # nothing
+                    return
                 self._members += 1
                 if self._members > MEMBERS:
-                    raise TooLarge(f"it is packed in more than {MEMBERS:,} pieces, as only a trap is.")
+                    raise TooLarge(
+                        f"it is packed in more than {MEMBERS:,} pieces, as only a trap is."
+                    )
                 self._inflate = zlib.decompressobj(16 + zlib.MAX_WBITS)
 
     def _ready(self, data: bytes) -> bool:
-        """Whether enough is here to begin. Some send deflate without its two bytes of header (RFC 9110 8.4.1.2)."""
+        """Whether enough is here to begin. Some send deflate without its two bytes of header (RFC
+        9110 8.4.1.2)."""
         self._held = b"" if self._gzip or len(data) >= 2 else data
         if self._held or not data:
             return False

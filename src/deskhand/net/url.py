@@ -1,4 +1,5 @@
-"""Addresses of the web, read once and strictly: what is judged, connected to and shown is the same."""
+"""Addresses of the web, read once and strictly: what is judged, connected to and shown is the
+same."""
 
 from __future__ import annotations
 
@@ -18,20 +19,26 @@ _USERINFO = re.compile(r"//[^/?#]*@")
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
 _ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
-_KEPT = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,;=:@/?[]|")
-# https://fetch.spec.whatwg.org/#port-blocking: services that take what is sent to them for commands of their own.
+_KEPT = frozenset(
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,;=:@/?[]|"
+)
+# https://fetch.spec.whatwg.org/#port-blocking: services that take what is sent to them for commands
+# of their own.
 _BLOCKED = (
-    "1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 77 79 87 95 101 102 103 104 109 110 111 113 115 117 "
-    "119 123 135 137 139 143 161 179 389 427 465 512 513 514 515 526 530 531 532 540 548 554 556 563 587 601 "
-    "636 989 990 993 995 1719 1720 1723 2049 3659 4045 4190 5060 5061 6000 6379 6566 6665 6666 6667 6668 "
+    "1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 77 79 87 95 101 102 103 104 109 110 "
+    "111 113 115 117 "
+    "119 123 135 137 139 143 161 179 389 427 465 512 513 514 515 526 530 531 532 540 548 "
+    "554 556 563 587 601 "
+    "636 989 990 993 995 1719 1720 1723 2049 3659 4045 4190 5060 5061 6000 6379 6566 6665 "
+    "6666 6667 6668 "
     "6669 6679 6697 10080 11211"
 )
 _BLOCKED_PORTS = frozenset(map(int, _BLOCKED.split()))
 
 
 class Url(msgspec.Struct, frozen=True):
-    """An address in its one spelling. `host` is lower case ASCII without a dot at its end, or an IP address (without
-    brackets); `target` is the path with the query. There is no fragment."""
+    """An address in its one spelling. `host` is lower case ASCII without a dot at its end, or an IP
+    address (without brackets); `target` is the path with the query. There is no fragment."""
 
     scheme: str
     host: str
@@ -53,20 +60,27 @@ class Url(msgspec.Struct, frozen=True):
 
 
 def parse_url(text: str) -> Url:
-    """The address that `text` spells. Raises AddressRefused with the reason where it is none that we would fetch.
+    """The address that `text` spells. Raises AddressRefused with the reason where it is none that
+    we would fetch.
 
-    Reads as https://url.spec.whatwg.org/#url-parsing does, and refuses what parsers disagree on instead of mending it:
-    names and passwords, control characters, backslashes, escapes in the host.
+    Reads as https://url.spec.whatwg.org/#url-parsing does, and refuses what parsers disagree on
+    instead of mending it: names and passwords, control characters, backslashes, escapes in the
+    host.
     """
     text = text.strip(" ")
     shown = short(_USERINFO.sub("//…@", text))
     if len(text) > LONGEST:
-        raise AddressRefused(f"an address may have {LONGEST:,} characters, and this one has {len(text):,}.")
-    if bad := next((c for c in text if ord(c) < 32 or 127 <= ord(c) < 160 or "\ud800" <= c <= "\udfff"), ""):
+        raise AddressRefused(
+            f"an address may have {LONGEST:,} characters, and this one has {len(text):,}."
+        )
+    if bad := next(
+        (c for c in text if ord(c) < 32 or 127 <= ord(c) < 160 or "\ud800" <= c <= "\udfff"), ""
+    ):
         raise AddressRefused(f"{shown} has the control character U+{ord(bad):04X} in it.")
     if "\\" in text:
         raise AddressRefused(
-            f"{shown} has a backslash in it, which programs read differently; write %5C if it is meant."
+            f"{shown} has a backslash in it, which programs read differently; write %5C if "
+            "it is meant."
         )
     scheme, rest = _scheme(text, shown)
     end = min((at for at in map(rest.find, "/?#") if at >= 0), default=len(rest))
@@ -75,7 +89,9 @@ def parse_url(text: str) -> Url:
     if "@" in authority:
         raise AddressRefused(f"{shown} has a name or password before its host; write it without.")
     host, port = _split_port(authority, scheme, shown)
-    return Url(scheme, parse_host(host), port, _escaped(target if target.startswith("/") else f"/{target}"))
+    return Url(
+        scheme, parse_host(host), port, _escaped(target if target.startswith("/") else f"/{target}")
+    )
 
 
 def join_url(base: Url, reference: str) -> Url:
@@ -90,7 +106,8 @@ def join_url(base: Url, reference: str) -> Url:
 
 
 def parse_host(host: str) -> str:
-    """A host in its one spelling: `EXAMPLE.com.` is `example.com`, `0x7f.1` is `127.0.0.1`. Raises AddressRefused."""
+    """A host in its one spelling: `EXAMPLE.com.` is `example.com`, `0x7f.1` is `127.0.0.1`. Raises
+    AddressRefused."""
     shown = short(host)
     if host.startswith("["):
         try:
@@ -124,18 +141,26 @@ def _scheme(text: str, shown: str) -> tuple[str, str]:
     if scheme in PORTS and rest.startswith("//"):
         return scheme, rest[2:]
     if not found or "." in scheme or rest[:1].isdigit():  # example.com/x, localhost:80
-        raise AddressRefused(f"{shown} is no whole address: write it with https:// or http:// in front.")
+        raise AddressRefused(
+            f"{shown} is no whole address: write it with https:// or http:// in front."
+        )
     raise AddressRefused(f"{shown} is not fetched: only https:// and http:// addresses are.")
 
 
 def _split_port(authority: str, scheme: str, shown: str) -> tuple[str, int]:
-    at = authority.find(":", authority.find("]") % len(authority)) if authority[:1] == "[" else authority.rfind(":")
+    at = (
+        authority.find(":", authority.find("]") % len(authority))
+        if authority[:1] == "["
+        else authority.rfind(":")
+    )
     host, digits = (authority[:at], authority[at + 1 :]) if at >= 0 else (authority, "")
     if not host:
         raise AddressRefused(f"{shown} names no host.")
     if not digits:
         return host, PORTS[scheme]
-    if not (digits.isascii() and digits.isdecimal() and len(digits) <= 5 and 0 < int(digits) < 65536):
+    if not (
+        digits.isascii() and digits.isdecimal() and len(digits) <= 5 and 0 < int(digits) < 65536
+    ):
         raise AddressRefused(f"{shown} has {short(digits)} where a port from 1 to 65535 belongs.")
     check_port(int(digits))
     return host, int(digits)
@@ -148,7 +173,8 @@ def check_port(port: int) -> None:
 
 
 def _ipv4(labels: list[str], shown: str) -> str:
-    """https://url.spec.whatwg.org/#concept-ipv4-parser: up to four numbers, in base 8, 10 or 16; the last fills up."""
+    """https://url.spec.whatwg.org/#concept-ipv4-parser: up to four numbers, in base 8, 10 or 16;
+    the last fills up."""
     try:
         if len(labels) > 4:
             raise ValueError
@@ -158,7 +184,11 @@ def _ipv4(labels: list[str], shown: str) -> str:
             raise ValueError
     except ValueError:
         raise AddressRefused(f"{shown} is neither a name nor an IPv4 address.") from None
-    return str(ipaddress.IPv4Address(last + sum(number << (24 - 8 * at) for at, number in enumerate(firsts))))
+    return str(
+        ipaddress.IPv4Address(
+            last + sum(number << (24 - 8 * at) for at, number in enumerate(firsts))
+        )
+    )
 
 
 def _number(label: str) -> int:

@@ -1,4 +1,5 @@
-"""Approvals bind exactly what was shown: one byte more or another folder, and it is another question."""
+"""Approvals bind exactly what was shown: one byte more or another folder, and it is another
+question."""
 
 from __future__ import annotations
 
@@ -25,7 +26,10 @@ ASK_WAIT_S = 24 * 3600.0
 SHOWN_ARGUMENT_CHARS = 20_000
 ASKS_PER_TURN = 5
 """Who is asked more often does not read any more what they allow."""
-TOO_MANY = f"denied: this turn has asked {ASKS_PER_TURN} times, and asks no more. Write `continue` to go on."
+TOO_MANY = (
+    f"denied: this turn has asked {ASKS_PER_TURN} times, and asks no more. Write `continue` to "
+    "go on."
+)
 
 Choice = Literal["once", "always", "no", "never", "each"]
 _WORDS: tuple[tuple[Choice, str], ...] = (
@@ -35,7 +39,9 @@ _WORDS: tuple[tuple[Choice, str], ...] = (
     ("never", "never"),
     ("each", "each singly"),
 )
-_MEANS = {word: choice for choice, words in _WORDS for word in words.split()} | {"one by one": "each"}
+_MEANS = {word: choice for choice, words in _WORDS for word in words.split()} | {
+    "one by one": "each"
+}
 _AT_MOST: dict[Choice, Choice] = {"always": "once", "never": "no"}
 """What somebody certainly means who says this where it is not offered."""
 
@@ -51,20 +57,30 @@ class CallSetting(msgspec.Struct, frozen=True):
     cwd: str
     profile: str
     untrusted: bool = False
-    """Something from outside has been read. What was allowed before that is not allowed after it."""
+    """Something from outside has been read. What was allowed before that is not allowed after
+    it."""
 
 
 def binding(call: ToolCall, setting: CallSetting, principal: Principal) -> str:
-    """The hash of this one call: tool, argument bytes, folder, profile, session, person and the call's own id."""
+    """The hash of this one call: tool, argument bytes, folder, profile, session, person and the
+    call's own id."""
     return _hash(call.id, setting.session, call.name, bytes(call.arguments), setting, principal)
 
 
 def standing(call: ToolCall, setting: CallSetting, principal: Principal) -> str:
-    """The hash under which `always` and `never` are remembered: the same call by the same person, in any session."""
+    """The hash under which `always` and `never` are remembered: the same call by the same person,
+    in any session."""
     return _hash("", "", call.name, bytes(call.arguments), setting, principal)
 
 
-def _hash(call_id: str, session: str, name: str, arguments: bytes, setting: CallSetting, principal: Principal) -> str:
+def _hash(
+    call_id: str,
+    session: str,
+    name: str,
+    arguments: bytes,
+    setting: CallSetting,
+    principal: Principal,
+) -> str:
     parts: tuple[str, ...] = (
         call_id,
         session,
@@ -80,8 +96,9 @@ def _hash(call_id: str, session: str, name: str, arguments: bytes, setting: Call
 
 
 def shown(call: ToolCall) -> str:
-    """The arguments as a person is shown them: every byte that was bound, and none that hides or turns others round. Of
-    a plan alone its lines are shown as lines; of a rehearsed program what it changes, and the digests of that."""
+    """The arguments as a person is shown them: every byte that was bound, and none that hides or
+    turns others round. Of a plan alone its lines are shown as lines; of a rehearsed program what it
+    changes, and the digests of that."""
     if call.name == RUN and (program := rehearsal.told(bytes(call.arguments))) is not None:
         return program
     text = bytes(call.arguments).decode(errors="backslashreplace")
@@ -106,7 +123,8 @@ def read_choice(text: str) -> Choice | None:
 
 
 def meant(ask: PendingAsk, text: str) -> Choice | None:
-    """What a typed answer means to this approval, of what may be answered to it; None where it is no answer."""
+    """What a typed answer means to this approval, of what may be answered to it; None where it is
+    no answer."""
     choice = read_choice(text)
     return choice if choice is None or choice in ask.choices else _AT_MOST.get(choice)
 
@@ -117,9 +135,12 @@ def expiry(now: float) -> float:
 
 
 def answered(ask: PendingAsk, row: Waiting, choice: str) -> ApprovalAnswered | QuestionAnswered:
-    """The event with which somebody answers this; what is neither yes nor no to an approval is a no."""
+    """The event with which somebody answers this; what is neither yes nor no to an approval is a
+    no."""
     if ask.binds:
-        return ApprovalAnswered(row.inbox_id, ask.ask_id, meant(ask, choice) or "no", row.principal, row.inbound.at)
+        return ApprovalAnswered(
+            row.inbox_id, ask.ask_id, meant(ask, choice) or "no", row.principal, row.inbound.at
+        )
     body = row.inbound.body
     message = body.message if isinstance(body, Said) else Message("user", (Text(choice, LOCAL),))
     return QuestionAnswered(row.inbox_id, ask.ask_id, row.principal, message)
@@ -129,14 +150,22 @@ def lapsed(same: bool, age_s: float) -> str:
     """Why a yes that was given so long ago, to the `same` or not, does not hold; '' if it does."""
     if not same:
         return "something else was approved than what would be done now; ask again"
-    return "the approval came too long ago; ask again if it is still wanted" if age_s > EXECUTE_WITHIN_S else ""
+    return (
+        "the approval came too long ago; ask again if it is still wanted"
+        if age_s > EXECUTE_WITHIN_S
+        else ""
+    )
 
 
 def unanswered(ask: PendingAsk) -> tuple[ResultStatus, str]:
-    """What the end of its time means: that those who could did not, or that there was nobody who could."""
+    """What the end of its time means: that those who could did not, or that there was nobody who
+    could."""
     if not ask.elsewhere:
         return "expired", f"nobody answered in time: {ask.question}"
-    return "unasked", f"nobody in this conversation may allow it, and nobody else did. {only(ask.elsewhere)}"
+    return (
+        "unasked",
+        f"nobody in this conversation may allow it, and nobody else did. {only(ask.elsewhere)}",
+    )
 
 
 def only(names: Sequence[str]) -> str:
@@ -151,5 +180,6 @@ def others_decide(names: Sequence[str]) -> str:
 
 
 def may_approve(principal: Principal) -> bool:
-    """Whether this principal's yes counts. A member cannot allow what the owner's rules ask about."""
+    """Whether this principal's yes counts. A member cannot allow what the owner's rules ask
+    about."""
     return principal.kind == "person" and bool({"owner", "approver"} & set(principal.roles))

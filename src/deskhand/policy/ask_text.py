@@ -1,4 +1,5 @@
-"""What stands beneath a question about a call: why it is asked, for whom and where, and what it does. Pure."""
+"""What stands beneath a question about a call: why it is asked, for whom and where, and what it
+does. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from .rules import Case
 
 DOES: dict[Effect, str] = {
     "none": "It only looks.",
-    "local_write": "It changes files of the workspace, and runs in the sandbox; /undo takes it back.",
+    "local_write": "It changes files of the workspace, and runs in the sandbox; /undo takes it back.",  # noqa: E501
     "send_owner": "It says something in this conversation.",
     "send_other": "It sends something to others, and what is sent cannot be taken back.",
     "fetch": "It reads a page; its address alone tells the other side something.",
@@ -20,8 +21,8 @@ DOES: dict[Effect, str] = {
 
 
 def about(cases: Sequence[Case], reason: str) -> str:
-    """In two lines, for whoever is to say yes or no to these calls of one turn. The sources of what was read stand in
-    the reason."""
+    """In two lines, for whoever is to say yes or no to these calls of one turn. The sources of what
+    was read stand in the reason."""
     case = cases[0]
     who = case.principal
     behalf = f", for {who.on_behalf_of}" if who.on_behalf_of else ""

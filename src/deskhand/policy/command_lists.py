@@ -1,7 +1,7 @@
 """Lists of commands under a name, for rules: `commands: ["@looking"]`.
 
-The lists of other systems look at the text alone, as they document, and are easily got round: what a command can reach
-is the sandbox's business.
+The lists of other systems look at the text alone, as they document, and are easily got round: what
+a command can reach is the sandbox's business.
 """
 
 from __future__ import annotations
@@ -13,14 +13,24 @@ from .commands import doubt_of, may_run
 from .words import WordReader
 
 _LOOKING_NAMES = (
-    "ls cat head tail wc grep rg cut tr nl stat file du df pwd echo true false basename dirname realpath readlink diff"
+    "ls cat head tail wc grep rg cut tr nl stat file du df pwd echo true false basename "
+    "dirname realpath readlink diff"
     " cmp md5sum sha1sum sha256sum uname whoami id which printenv"
 )
 LOOKING = frozenset(_LOOKING_NAMES.split())
 """Programs that read and say; with a redirection to a file a command only looks no more."""
 
 _OPERATOR_USE = (
-    *("rm -rf /", "rm -rf ~", "rm -rf /*", "dd if=/dev/zero", "dd if=/dev/random", "mkfs", "fdisk", "parted"),
+    *(
+        "rm -rf /",
+        "rm -rf ~",
+        "rm -rf /*",
+        "dd if=/dev/zero",
+        "dd if=/dev/random",
+        "mkfs",
+        "fdisk",
+        "parted",
+    ),
     *("chmod 777 /", "chmod -R 777", "shutdown", "reboot", "halt", "poweroff", "init 0", "init 6"),
 )
 _FORK_BOMB = ":(){:|:&};:"
@@ -47,7 +57,8 @@ _OPENAGENT = tuple(
 
 
 def _in_whole_words(text: str) -> str:
-    """A pattern for this text where its first and last letters do not go on: `halt` does not stand in `asphalt`."""
+    """A pattern for this text where its first and last letters do not go on: `halt` does not stand
+    in `asphalt`."""
     before = r"(?<!\w)" if text[0].isalnum() else ""
     after = r"(?!\w)" if text[-1].isalnum() else ""
     return before + re.escape(text.lower()) + after
@@ -59,7 +70,9 @@ _OPERATOR_USE_PATTERN = re.compile("|".join(map(_in_whole_words, _OPERATOR_USE))
 def _operator_use(command: str) -> bool:
     """Anywhere in the text, however its blanks are."""
     squeezed = " ".join(command.split()).lower()
-    return _OPERATOR_USE_PATTERN.search(squeezed) is not None or _FORK_BOMB in squeezed.replace(" ", "")
+    return _OPERATOR_USE_PATTERN.search(squeezed) is not None or _FORK_BOMB in squeezed.replace(
+        " ", ""
+    )
 
 
 def _agent_computer(command: str) -> bool:
@@ -92,7 +105,8 @@ def check_commands(commands: Collection[str], verdict: str) -> str:
 
 
 def only(commands: Collection[str], reading: WordReader, *, strict: bool) -> bool:
-    """Whether it is certain that nothing else is run than these. In a list with `@looking` no file may be written."""
+    """Whether it is certain that nothing else is run than these. In a list with `@looking` no file
+    may be written."""
     if reading.writes and "@looking" in commands:
         return False
     return not doubt_of(reading, _programs(commands), strict=strict)

@@ -1,5 +1,5 @@
-"""Which programs a shell command would run, as far as its words tell. It decides when to ask; the sandbox is the
-boundary."""
+"""Which programs a shell command would run, as far as its words tell. It decides when to ask; the
+sandbox is the boundary."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ SHOWN_CHARS = 80
 
 
 def words_of(command: str) -> list[str]:
-    """The words of a shell command, each operator by itself; a line end is one too. Raises ValueError for a quote that
-    does not end, and for a command of more than LONGEST characters."""
+    """The words of a shell command, each operator by itself; a line end is one too. Raises
+    ValueError for a quote that does not end, and for a command of more than LONGEST characters."""
     if len(command) > LONGEST:
         raise ValueError(f"it has more than {LONGEST:,} characters")
     lexer = shlex.shlex(command.replace("\n", " ; "), posix=True, punctuation_chars=True)
@@ -41,8 +41,8 @@ def simple_commands(words: Sequence[str]) -> Iterator[list[str]]:
 
 
 def doubt(command: str, allowed: Collection[str], *, strict: bool = False) -> str:
-    """Why it is not certain that this command runs nothing but the programs in `allowed`, as the end of a sentence; ''
-    where it is. `strict`: what an interpreter runs is never certain."""
+    """Why it is not certain that this command runs nothing but the programs in `allowed`, as the
+    end of a sentence; '' where it is. `strict`: what an interpreter runs is never certain."""
     return doubt_of(read(command), allowed, strict=strict)
 
 
@@ -70,15 +70,21 @@ def _doubt(words: Sequence[ShellWord], allowed: Collection[str], strict: bool) -
         inner = _inner(name, words, at + 1)
         if isinstance(inner, str):
             return unclear(inner)
-        if name == "xargs" and inner < len(words) and risk((words[inner], ShellWord("*", glob=True)), strict=strict):
-            return unclear(f"{name} {words[inner].text}")  # what comes through the pipe may be its options
+        if (
+            name == "xargs"
+            and inner < len(words)
+            and risk((words[inner], ShellWord("*", glob=True)), strict=strict)
+        ):
+            return unclear(
+                f"{name} {words[inner].text}"
+            )  # what comes through the pipe may be its options
         at = inner
     return ""
 
 
 def _inner(name: str, words: Sequence[ShellWord], at: int) -> int | str:
-    """Where the command begins that a program runs which runs others, behind the last word for none; and text for what
-    cannot be told."""
+    """Where the command begins that a program runs which runs others, behind the last word for
+    none; and text for what cannot be told."""
     options = _PLAIN_OPTIONS.get(name, frozenset())
     while at < len(words) and words[at].text in options:
         if name == "command":
@@ -86,7 +92,9 @@ def _inner(name: str, words: Sequence[ShellWord], at: int) -> int | str:
         at += 1
     if name == "timeout" and at < len(words) and _DURATION.fullmatch(words[at].text):
         at += 1
-    if at < len(words) and (words[at].text.startswith("-") or words[at].glob or "=" in words[at].text):
+    if at < len(words) and (
+        words[at].text.startswith("-") or words[at].glob or "=" in words[at].text
+    ):
         return f"{name} {words[at].text}"
     return at
 
@@ -99,8 +107,8 @@ def program(word: str) -> str:
 
 
 def may_run(reading: WordReader) -> frozenset[str]:
-    """The names of all programs that a command seems to run, wherever they lie; of those that run others, every word
-    counts."""
+    """The names of all programs that a command seems to run, wherever they lie; of those that run
+    others, every word counts."""
     names: set[str] = set()
     for words in reading.commands:
         name = words[0].text.rpartition("/")[2]

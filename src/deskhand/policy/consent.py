@@ -1,4 +1,5 @@
-"""What people said for good, `always` or `never`, to exactly one call: remembered, and found again."""
+"""What people said for good, `always` or `never`, to exactly one call: remembered, and found
+again."""
 
 from __future__ import annotations
 
@@ -14,20 +15,40 @@ from ..types.messages import ToolCall
 from .approval import CallSetting, shown, standing
 from .rules import Decision
 
-Rows = Callable[[str, tuple[str | int | float | bytes | None, ...]], Awaitable[list[tuple[Any, ...]]]]
+Rows = Callable[
+    [str, tuple[str | int | float | bytes | None, ...]], Awaitable[list[tuple[Any, ...]]]
+]
 
 
-async def remembered(rows: Rows, call: ToolCall, setting: CallSetting, principal: Principal) -> Decision | None:
-    """What was said for good to exactly this. `never` holds also after something untrusted was read."""
+async def remembered(
+    rows: Rows, call: ToolCall, setting: CallSetting, principal: Principal
+) -> Decision | None:
+    """What was said for good to exactly this. `never` holds also after something untrusted was
+    read."""
     for each in (setting, replace(setting, untrusted=False)):
         known = await rows("call_grant_get", (standing(call, each, principal),))
         if known and (known[0][0] == "never" or each == setting):
             no = known[0][0] == "never"
-            return Decision("deny" if no else "allow", f"{known[0][1]} said {known[0][0]} to exactly this")
+            return Decision(
+                "deny" if no else "allow", f"{known[0][1]} said {known[0][0]} to exactly this"
+            )
     return None
 
 
-def grant(answered: ApprovalAnswered, call: ToolCall, setting: CallSetting, principal: Principal, now: float) -> Change:
+def grant(
+    answered: ApprovalAnswered,
+    call: ToolCall,
+    setting: CallSetting,
+    principal: Principal,
+    now: float,
+) -> Change:
     """The row that remembers `always` or `never` for exactly this call."""
-    row = (standing(call, setting, principal), answered.choice, setting.agent, call.name, shown(call), now)
+    row = (
+        standing(call, setting, principal),
+        answered.choice,
+        setting.agent,
+        call.name,
+        shown(call),
+        now,
+    )
     return Change("call_grant_set", (*row, answered.principal.id))

@@ -1,4 +1,5 @@
-"""Why a case is decided as it is: each rule that was looked at, and what of it did not fit. Pure."""
+"""Why a case is decided as it is: each rule that was looked at, and what of it did not fit.
+Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from .rules import UNCLEAR, Case, Rule, RuleTrace, mismatch
 
 
 class ExplainedRules(msgspec.Struct, frozen=True):
-    """A rule that was looked at. `misfit` says in words why it does not fit; '' for the one that decides."""
+    """A rule that was looked at. `misfit` says in words why it does not fit; '' for the one that
+    decides."""
 
     number: int
     rule: Rule
@@ -37,7 +39,10 @@ def _words(field: str, rule: Rule, seen: RuleTrace) -> str:
         case "group":
             return "it is for groups" if rule.group else "it is not for groups"
         case "host":
-            hosts = ", ".join(host if host.isprintable() else "an address that cannot be read" for host in seen.hosts)
+            hosts = ", ".join(
+                host if host.isprintable() else "an address that cannot be read"
+                for host in seen.hosts
+            )
             return f"it is for {rule.host}, and this goes to {hosts or 'no host'}"
         case "commands" if not seen.command:
             return "it is for commands, and this runs none"
@@ -47,6 +52,9 @@ def _words(field: str, rule: Rule, seen: RuleTrace) -> str:
         case _ if field == UNCLEAR and not rule.commands:
             return f"whether this goes to {rule.host} cannot be told, so at least a person is asked"
         case _ if field == UNCLEAR:
-            return f"whether this runs {', '.join(rule.commands)} cannot be told, so at least a person is asked"
+            return (
+                f"whether this runs {', '.join(rule.commands)} cannot be told, so at least a "
+                "person is asked"
+            )
         case _:
             return f"it is for {field} {getattr(rule, field)}, and this is {getattr(case, field)}"

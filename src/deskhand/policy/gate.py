@@ -1,6 +1,8 @@
-"""The gate that no rule opens: what untrusted words have touched reaches outward only with a person. Pure.
+"""The gate that no rule opens: what untrusted words have touched reaches outward only with a
+person. Pure.
 
-It assumes that the model obeys whoever wrote what it reads, and looks at labels alone, never at words.
+It assumes that the model obeys whoever wrote what it reads, and looks at labels alone, never at
+words.
 """
 
 from __future__ import annotations
@@ -23,17 +25,28 @@ from .links import live_links, neutralised, stands_in
 SEARCH = "web_search"
 FETCH = "web_fetch"
 ANSWERED = "[web_fetch: answered"
-"""So begins the answer to a question about a page: words of a model, which may repeat those of the question."""
+"""So begins the answer to a question about a page: words of a model, which may repeat those of the
+question."""
 ADDRESSES = frozenset({"url", "urls", "uri", "href", "link", "links", "address"})
 """Arguments that name what is fetched."""
 STEERING = frozenset(
     (
-        *("system.md", "agent.md", "rules.md", "soul.md", "user.md", "code.md", "agents.md", "heartbeat.md", "job.md"),
+        *(
+            "system.md",
+            "agent.md",
+            "rules.md",
+            "soul.md",
+            "user.md",
+            "code.md",
+            "agents.md",
+            "heartbeat.md",
+            "job.md",
+        ),
         *("memory.md", "memory/*", "knowledge/*", "skills/*", "tools/*", "jobs/*", "prompts/*"),
     )
 )
-"""Files of a workspace that tell an agent what to do or what is known, and folders of them: the next conversation reads
-them."""
+"""Files of a workspace that tell an agent what to do or what is known, and folders of them: the
+next conversation reads them."""
 NAMED_SOURCES = 3
 WROTE = "what {} wrote"
 MOST = 20
@@ -41,7 +54,8 @@ MOST = 20
 
 
 def trusting(label: Label, trusted: Collection[str]) -> Label:
-    """The label where a person trusts these hosts and sources: what came from nowhere else is no longer untrusted."""
+    """The label where a person trusts these hosts and sources: what came from nowhere else is no
+    longer untrusted."""
     if label.integrity != "untrusted" or not trusted or not label.sources:
         return label
     if all(source in trusted or host_of(source) in trusted for source in label.sources):
@@ -50,17 +64,21 @@ def trusting(label: Label, trusted: Collection[str]) -> Label:
 
 
 def as_heard(label: Label, principal: Principal) -> Label:
-    """The label as it counts for who acts here. What others wrote is from outside, for an owner what no owner wrote: it
-    may not act in the name of this one."""
+    """The label as it counts for who acts here. What others wrote is from outside, for an owner
+    what no owner wrote: it may not act in the name of this one."""
     if not label.by or label.integrity == "untrusted":
         return label
     people = others(label, principal)
-    return replace(label, integrity="untrusted", source="\n".join(map(WROTE.format, people))) if people else label
+    return (
+        replace(label, integrity="untrusted", source="\n".join(map(WROTE.format, people)))
+        if people
+        else label
+    )
 
 
 def others(label: Label, principal: Principal) -> tuple[str, ...]:
-    """The people on whose word it was written and whose word says nothing to this one: for an owner that of nobody
-    else, for all others that of anybody but themselves."""
+    """The people on whose word it was written and whose word says nothing to this one: for an owner
+    that of nobody else, for all others that of anybody but themselves."""
     own = () if "owner" in principal.roles else (acts_for(principal),)
     return tuple(each for each in label.by if each not in own)
 
@@ -74,17 +92,17 @@ def host_of(source: str) -> str:
 
 
 class Given(msgspec.Struct, frozen=True):
-    """Words whose addresses the model did not put together. Those of a page count for the host that it came from; ''
-    is anywhere: what people wrote, and what a search found."""
+    """Words whose addresses the model did not put together. Those of a page count for the host that
+    it came from; '' is anywhere: what people wrote, and what a search found."""
 
     host: str
     text: str
 
 
 def given(messages: Iterable[Message], reads: Callable[[str], bool]) -> tuple[Given, ...]:
-    """What people wrote, what a search found and what pages said, as far as the conversation still holds it. What other
-    tools return is not counted, nor are answers about a page: a model can have any of them repeat its own words.
-    `reads` tells of a tool's name whether it fetches."""
+    """What people wrote, what a search found and what pages said, as far as the conversation still
+    holds it. What other tools return is not counted, nor are answers about a page: a model can have
+    any of them repeat its own words. `reads` tells of a tool's name whether it fetches."""
     words: list[Given] = []
     fetched: dict[str, str] = {}
     for message in messages:
@@ -98,42 +116,66 @@ def given(messages: Iterable[Message], reads: Callable[[str], bool]) -> tuple[Gi
                         if not isinstance(piece, Text) or piece.text.startswith(ANSWERED):
                             continue
                         if host or fetched[call_id] == SEARCH:
-                            words.append(Given("" if fetched[call_id] == SEARCH else host, piece.text))
-                case Text(text=text, label=label) if message.role == "user" and label.integrity in ("owner", "member"):
+                            words.append(
+                                Given("" if fetched[call_id] == SEARCH else host, piece.text)
+                            )
+                case Text(text=text, label=label) if message.role == "user" and label.integrity in (
+                    "owner",
+                    "member",
+                ):
                     words.append(Given("", text))
                 case _:
                     pass
     return tuple(words)
 
 
-def objection(effect: Effect, arguments: bytes, label: Label, known: Collection[Given], owner: bool = True) -> str:
-    """Why a person has to be asked before this, whatever the rules say; '' where nothing speaks against it. `label` is
-    the lowest of what the model has read, `known` the words of `given`, `owner` whether it is an owner who asks."""
+def objection(
+    effect: Effect, arguments: bytes, label: Label, known: Collection[Given], owner: bool = True
+) -> str:
+    """Why a person has to be asked before this, whatever the rules say; '' where nothing speaks
+    against it. `label` is the lowest of what the model has read, `known` the words of `given`,
+    `owner` whether it is an owner who asks."""
     if label.integrity == "untrusted":
         if effect in OUTWARD:
             return f"it acts outward, and this conversation has read {told(label)}"
         if effect == "fetch" and (strange := _strange(arguments, known)):
-            return f"nobody here named the address {strange[:200]!r}, and this conversation has read {told(label)}"
+            return (
+                f"nobody here named the address {strange[:200]!r}, and this conversation has "
+                f"read {told(label)}"
+            )
     if effect == "local_write" and not (owner and label.integrity != "untrusted"):
-        read = f"this conversation has read {told(label)}" if label.integrity == "untrusted" else "no owner asks for it"
+        read = (
+            f"this conversation has read {told(label)}"
+            if label.integrity == "untrusted"
+            else "no owner asks for it"
+        )
         if path := steering(_decoded(arguments)):
             return f"{path} tells the agent what to do from now on, and {read}"
     private = label.readers is not None
-    if private and effect == "fetch" and (strange := _strange(arguments, [each for each in known if not each.host])):
-        return f"nobody here named the address {strange[:200]!r}, and this conversation has read {told(label)}"
+    if (
+        private
+        and effect == "fetch"
+        and (strange := _strange(arguments, [each for each in known if not each.host]))
+    ):
+        return (
+            f"nobody here named the address {strange[:200]!r}, and this conversation has read "
+            f"{told(label)}"
+        )
     if private and effect in OUTWARD:
         return f"this conversation has read private data of {_readers(label)}: {told(label)}"
     return ""
 
 
 def _strange(arguments: bytes, known: Collection[Given]) -> str:
-    """The first address in these arguments that was not given, or that stands behind MOST others; '' for none."""
+    """The first address in these arguments that was not given, or that stands behind MOST others;
+    '' for none."""
     urls = enumerate(addresses(_decoded(arguments)))
     return next((url for number, url in urls if number >= MOST or not _given(url, known)), "")
 
 
 def _given(url: str, known: Collection[Given]) -> bool:
-    """Whether a person wrote this address, a search found it, or a page of the same host links to it as a whole."""
+    """Whether a person wrote this address, a search found it, or a page of the same host links to
+    it as a whole."""
     host = host_of(url if "://" in url else f"https://{url}")
     return any(words.host in ("", host) and stands_in(url, words.text) for words in known)
 
@@ -141,8 +183,9 @@ def _given(url: str, known: Collection[Given]) -> bool:
 def quieted(
     parts: tuple[SayPart, ...], label: Label, messages: Iterable[Message]
 ) -> tuple[tuple[SayPart, ...], tuple[str, ...] | None]:
-    """What is said in a conversation of this label, which consists of these messages, and the only addresses in it that
-    may lead anywhere: those that a person or a page named as they are. None where nothing came from outside."""
+    """What is said in a conversation of this label, which consists of these messages, and the only
+    addresses in it that may lead anywhere: those that a person or a page named as they are. None
+    where nothing came from outside."""
     if label.integrity != "untrusted":
         return parts, None
     text = "\n".join(part.text for part in parts if isinstance(part, Text))
@@ -151,7 +194,8 @@ def quieted(
     known = "\n".join(each.text for each in given(messages, lambda name: name in (SEARCH, FETCH)))
     live = live_links(text, known)
     quiet = tuple(
-        replace(part, text=neutralised(part.text, live)) if isinstance(part, Text) else part for part in parts
+        replace(part, text=neutralised(part.text, live)) if isinstance(part, Text) else part
+        for part in parts
     )
     return quiet, live
 
@@ -168,12 +212,18 @@ def addresses(arguments: Any) -> Iterator[str]:
     if isinstance(arguments, dict):
         for name, value in arguments.items():
             if str(name).lower() in ADDRESSES:
-                yield from (str(each) for each in (value if isinstance(value, list) else [value]) if each)
+                yield from (
+                    str(each) for each in (value if isinstance(value, list) else [value]) if each
+                )
 
 
 def steering(arguments: Any) -> str:
     """The file that steers an agent and that these arguments write; '' for none."""
-    named = [arguments.get(name) for name in ("path", "to", "target")] if isinstance(arguments, dict) else []
+    named = (
+        [arguments.get(name) for name in ("path", "to", "target")]
+        if isinstance(arguments, dict)
+        else []
+    )
     for path in named:
         if isinstance(path, str) and steers(path):
             return path
@@ -181,9 +231,12 @@ def steering(arguments: Any) -> str:
 
 
 def steers(path: str) -> bool:
-    """Whether this file of a workspace tells agents what to do; written as forgiving as file systems are."""
+    """Whether this file of a workspace tells agents what to do; written as forgiving as file
+    systems are."""
     parts = [part.casefold().rstrip(". ") for part in path.split("/") if part not in ("", ".")]
-    return parts[-1:] != [] and (parts[-1] in STEERING or any(f"{part}/*" in STEERING for part in parts[:-1]))
+    return parts[-1:] != [] and (
+        parts[-1] in STEERING or any(f"{part}/*" in STEERING for part in parts[:-1])
+    )
 
 
 def shown_to(audience: Collection[str], parts: tuple[ResultPart, ...]) -> tuple[ResultPart, ...]:
@@ -209,6 +262,10 @@ def _readers(label: Label) -> str:
 def _decoded(arguments: bytes) -> Any:
     try:
         decoded = msgspec.json.decode(arguments)
-        return msgspec.json.decode(decoded) if isinstance(decoded, str) and decoded.startswith("{") else decoded
+        return (
+            msgspec.json.decode(decoded)
+            if isinstance(decoded, str) and decoded.startswith("{")
+            else decoded
+        )
     except (ValueError, RecursionError):
         return {}  # the tool refuses it

@@ -15,8 +15,8 @@ WRAP_UP_STEPS = 3
 
 
 def loop_guard(marks: Sequence[bytes]) -> Literal["hint", "stop"] | None:
-    """`hint` when the last call had the same arguments and result three times running, `stop` at five, and also when
-    two calls took turns for eight."""
+    """`hint` when the last call had the same arguments and result three times running, `stop` at
+    five, and also when two calls took turns for eight."""
     if not marks:
         return None
     same = 0
@@ -34,17 +34,35 @@ def loop_guard(marks: Sequence[bytes]) -> Literal["hint", "stop"] | None:
 
 
 def hints(turn: Turn, limits: Limits, guard: str | None) -> tuple[Hinted, ...]:
-    """What the model is to be told with its next call, each once a turn. `guard` is what `loop_guard` said."""
+    """What the model is to be told with its next call, each once a turn. `guard` is what
+    `loop_guard` said."""
     left = limits.steps - turn.steps
     found = []
     if left <= 0:
-        found.append(Hinted("final", "You have no steps left. Say in words what you did, and what is still open."))
+        found.append(
+            Hinted(
+                "final",
+                "You have no steps left. Say in words what you did, and what is still open.",
+            )
+        )
     elif left <= WRAP_UP_STEPS < limits.steps:
-        found.append(Hinted("wrap_up", f"You have {left} steps left: finish what matters most, then answer."))
+        found.append(
+            Hinted("wrap_up", f"You have {left} steps left: finish what matters most, then answer.")
+        )
     if guard == "hint":
-        found.append(Hinted("loop", "You have made this very call with this very result before. Do something else."))
+        found.append(
+            Hinted(
+                "loop",
+                "You have made this very call with this very result before. Do something else.",
+            )
+        )
     if turn.pieces and turn.finish == "length":
-        found.append(Hinted("continue", "Your reply was cut off. Go on exactly where it stopped; repeat nothing."))
+        found.append(
+            Hinted(
+                "continue",
+                "Your reply was cut off. Go on exactly where it stopped; repeat nothing.",
+            )
+        )
     elif turn.empty:
         found.append(Hinted("empty", "Your last reply was empty. Answer in words, or call a tool."))
     return tuple(hint for hint in found if hint.why not in turn.hinted)

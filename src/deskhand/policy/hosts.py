@@ -1,4 +1,5 @@
-"""Where on the web a call goes, as its arguments tell, in the one spelling that is also connected to."""
+"""Where on the web a call goes, as its arguments tell, in the one spelling that is also connected
+to."""
 
 from __future__ import annotations
 
@@ -52,13 +53,18 @@ def host_of(text: str) -> str:
     """The host of an address, or of a host alone; of `*.host` the same."""
     star = "*." if text.startswith("*.") else ""
     try:
-        return parse_url(text).host if "/" in text else star + parse_host(text.removeprefix(star).partition(":")[0])
+        return (
+            parse_url(text).host
+            if "/" in text
+            else star + parse_host(text.removeprefix(star).partition(":")[0])
+        )
     except AddressRefused:
         return UNREADABLE
 
 
 def fits_host(pattern: str, hosts: Collection[str], *, every: bool) -> bool:
-    """Whether one of these hosts fits the pattern, or `every` one; where there are none, none does."""
+    """Whether one of these hosts fits the pattern, or `every` one; where there are none, none
+    does."""
     fit = (_fits(pattern, host) for host in hosts)
     return bool(hosts) and (all(fit) if every else any(fit))
 
@@ -70,7 +76,8 @@ def _fits(pattern: str, host: str) -> bool:
 
 
 def check_host(pattern: str) -> str:
-    """What speaks against this pattern, or ''. `*.example.org` fits what lies beneath, not example.org itself."""
+    """What speaks against this pattern, or ''. `*.example.org` fits what lies beneath, not
+    example.org itself."""
     name = pattern.removeprefix("*.")
     try:
         known = parse_host(name)
@@ -79,5 +86,9 @@ def check_host(pattern: str) -> str:
     if known and known == name:
         return ""
     better = host_of(pattern)
-    hint = f"; write {better!r}" if better != UNREADABLE else "; write example.org, *.example.org or an IP address"
+    hint = (
+        f"; write {better!r}"
+        if better != UNREADABLE
+        else "; write example.org, *.example.org or an IP address"
+    )
     return f"{pattern!r} is no name of a host{hint}"

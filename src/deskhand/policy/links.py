@@ -1,4 +1,5 @@
-"""Addresses in text: whether one stands there as a whole, and answers that lead nowhere by themselves. Pure."""
+"""Addresses in text: whether one stands there as a whole, and answers that lead nowhere by
+themselves. Pure."""
 
 from __future__ import annotations
 
@@ -13,8 +14,12 @@ _URL = re.compile(
     rf"(?<![a-z0-9+.-])(?:[a-z][a-z0-9+.-]*+://|www\.|mailto:){_OF_A_URL}++",
     re.IGNORECASE,
 )
-_LINK = re.compile(r"(!?)\[([^\[\]\n]*+)\]\([ \t\n]{0,9}<?([^)>\s]{1,4096}+)>?(?:\s{1,9}[\"'(][^)\n]{0,999}+)?\)")
-_DEFINITION = re.compile(r"^ {0,3}\[([^\[\]\n]++)\]:[ \t]{0,9}\n?[ \t]{0,9}<?([^\s>]++)>?(?=\s|$)", re.MULTILINE)
+_LINK = re.compile(
+    r"(!?)\[([^\[\]\n]*+)\]\([ \t\n]{0,9}<?([^)>\s]{1,4096}+)>?(?:\s{1,9}[\"'(][^)\n]{0,999}+)?\)"
+)
+_DEFINITION = re.compile(
+    r"^ {0,3}\[([^\[\]\n]++)\]:[ \t]{0,9}\n?[ \t]{0,9}<?([^\s>]++)>?(?=\s|$)", re.MULTILINE
+)
 _CODE = re.compile(r"(```.*?```|`[^`\n]*`)", re.DOTALL)
 _INLINE = re.compile(r"(`[^`\n]*`)")
 MOST_LINKS = 100
@@ -32,7 +37,8 @@ _ENDS = ".,;:!?)]}*_~"
 
 
 def stands_in(url: str, text: str) -> bool:
-    """Whether this very address stands in the text as a whole: not as the beginning or a part of a longer one."""
+    """Whether this very address stands in the text as a whole: not as the beginning or a part of a
+    longer one."""
     url = url.partition("#")[0]
     for form in {url, url.rstrip("/"), url.partition("://")[2].rstrip("/")} - {""}:
         at = text.find(form)
@@ -60,8 +66,8 @@ def _is_end(text: str, at: int) -> bool:
 
 
 class KnownAddresses:
-    """The addresses that stand in a text as a whole: what `stands_in` says of each, for many of them. The text is read
-    once. What could begin or end in too many ways is none."""
+    """The addresses that stand in a text as a whole: what `stands_in` says of each, for many of
+    them. The text is read once. What could begin or end in too many ways is none."""
 
     def __init__(self, text: str) -> None:
         self._known: set[str] = set()
@@ -89,8 +95,8 @@ class KnownAddresses:
 
 
 def live_links(text: str, known: str) -> tuple[str, ...]:
-    """The addresses in the text that stand in `known` as a whole, each once and at most MOST_LINKS: only they may lead
-    anywhere."""
+    """The addresses in the text that stand in `known` as a whole, each once and at most MOST_LINKS:
+    only they may lead anywhere."""
     found = [match[3] for match in _LINK.finditer(text)]
     found += [match[2] for match in _DEFINITION.finditer(text)]
     found += [match[0].rstrip(_ENDS) for match in _URL.finditer(text)]
@@ -101,11 +107,19 @@ def live_links(text: str, known: str) -> tuple[str, ...]:
 
 
 def neutralised(text: str, live: Collection[str]) -> str:
-    """The text with every address but those of `live` shown as code, which no platform fetches and no touch follows: a
-    link that somebody else's words composed may carry what they should not get. Pictures from elsewhere become words.
+    """The text with every address but those of `live` shown as code, which no platform fetches and
+    no touch follows: a link that somebody else's words composed may carry what they should not get.
+    Pictures from elsewhere become words.
 
-    This is Markdown still. What its renderer decodes is looked at once more by the channel (`Outgoing.links`)."""
-    if "://" not in text and "](" not in text and "]:" not in text and "www." not in text and "mailto:" not in text:
+    This is Markdown still. What its renderer decodes is looked at once more by the channel
+    (`Outgoing.links`)."""
+    if (
+        "://" not in text
+        and "](" not in text
+        and "]:" not in text
+        and "www." not in text
+        and "mailto:" not in text
+    ):
         return text
 
     def link(found: re.Match[str]) -> str:

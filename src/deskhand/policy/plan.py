@@ -1,4 +1,5 @@
-"""Plan mode: the agent looks and makes a plan, and does nothing else until a person has said yes to it."""
+"""Plan mode: the agent looks and makes a plan, and does nothing else until a person has said yes to
+it."""
 
 from __future__ import annotations
 
@@ -14,12 +15,20 @@ def planned(case: Case, decision: Decision) -> Decision:
         return decision
     if case.tool == EXIT:
         if not case.planning:
-            return Decision("deny", "plan mode is not on, so there is no plan to approve: do what was asked")
+            return Decision(
+                "deny", "plan mode is not on, so there is no plan to approve: do what was asked"
+            )
         return Decision("ask", "this is the plan; with a yes plan mode ends, and it is carried out")
     if not case.planning:
         return decision
     if case.tool == ENTER:
-        return Decision("deny", f"plan mode is on already: look at what you need, then show the plan with {EXIT}")
+        return Decision(
+            "deny",
+            f"plan mode is on already: look at what you need, then show the plan with {EXIT}",
+        )
     if looks(case.effect):
         return decision
-    return Decision("deny", f"plan mode is on, and {case.tool} does more than look: show the plan with {EXIT} first")
+    return Decision(
+        "deny",
+        f"plan mode is on, and {case.tool} does more than look: show the plan with {EXIT} first",
+    )

@@ -13,10 +13,14 @@ Posture = Literal["read-only", "ask-me", "workspace-free", "everything"]
 POSTURES: dict[Posture, str] = {
     "read-only": "It may look and answer. It changes no file and runs no command.",
     "ask-me": "It may look. Before every change and every command it asks you.",
-    "workspace-free": "It may change files in its workspace. Before what reaches further it asks you.",
-    "everything": "It may do everything that you may. After it has read something from outside, it still asks.",
+    "workspace-free": "It may change files in its workspace. Before what reaches further it asks you.",  # noqa: E501
+    "everything": (
+        "It may do everything that you may. After it has read something from outside, it still "
+        "asks."
+    ),
 }
-"""What a person is told before they choose, the least free first. `workspace-free` is the default."""
+"""What a person is told before they choose, the least free first. `workspace-free` is the
+default."""
 
 LOOKING: tuple[Effect, ...] = ("none", "fetch", "send_owner")
 """Effects of what only looks, and answers who asked."""
@@ -45,8 +49,8 @@ def posture_rules(posture: Posture) -> tuple[Rule, ...]:
 
 
 def role_rules(roles: Mapping[str, Posture], agent: Posture) -> tuple[Rule, ...]:
-    """What the postures of roles take away from that of the agent, to stand before its own rules. A role never gives
-    more, and of somebody's roles the strictest counts."""
+    """What the postures of roles take away from that of the agent, to stand before its own rules. A
+    role never gives more, and of somebody's roles the strictest counts."""
     found: list[Rule] = []
     for role, posture in roles.items():
         if stricter(posture, agent) == agent:
@@ -54,5 +58,7 @@ def role_rules(roles: Mapping[str, Posture], agent: Posture) -> tuple[Rule, ...]
         verdict: Literal["deny", "ask"] = "deny" if posture == "read-only" else "ask"
         why = f"for the role {role} the posture is {posture}"
         effects = _CHANGES if posture in ("read-only", "ask-me") else tuple(sorted(OUTWARD))
-        found += [Rule(verdict, effect=effect, who=f"role:{role}", because=why) for effect in effects]
+        found += [
+            Rule(verdict, effect=effect, who=f"role:{role}", because=why) for effect in effects
+        ]
     return tuple(sorted(found, key=lambda rule: rule.verdict != "deny"))

@@ -18,34 +18,80 @@ PROFILES: dict[Profile, tuple[str, ...]] = {
     "minimal": _TALK,
     "small": (
         *("think", "ask_user", "read_output", "list_skills", "read_skill", "compact", "restart"),
-        *("read_file", "write_file", "edit_file", "list_files", "search_files", "shell", "web_fetch", "web_search"),
+        *(
+            "read_file",
+            "write_file",
+            "edit_file",
+            "list_files",
+            "search_files",
+            "shell",
+            "web_fetch",
+            "web_search",
+        ),
         *("save_memory", "search_memories", "search_past", "kv_get", "kv_set"),
     ),
     "coding": (
         *_TALK,
-        *("read_file", "write_file", "edit_file", "list_files", "search_files", "list_symbols", "find_references"),
-        *("shell", "process", "background_run", "check_background", "undo*", "web_fetch", "web_search"),
+        *(
+            "read_file",
+            "write_file",
+            "edit_file",
+            "list_files",
+            "search_files",
+            "list_symbols",
+            "find_references",
+        ),
+        *(
+            "shell",
+            "process",
+            "background_run",
+            "check_background",
+            "undo*",
+            "web_fetch",
+            "web_search",
+        ),
         "send_file",
     ),
     "full": ("*",),
 }
-"""`minimal` talks; `small` is what a model with little room can hold; `coding` also works on files, with commands and
-looks things up; `full` is everything."""
+"""`minimal` talks; `small` is what a model with little room can hold; `coding` also works on files,
+with commands and looks things up; `full` is everything."""
 
 
 VIEWS = (
     *("task_create", "task_get", "task_update", "task_list"),
     *("todo_write", "todo_add", "todo_complete", "todo_list"),
 )
-"""The tasks of a conversation as another system's tools show them: `manage_tasks` is the one view that is in `*`."""
+"""The tasks of a conversation as another system's tools show them: `manage_tasks` is the one view
+that is in `*`."""
 
 
 DEFERRED = (
-    *("list_symbols", "find_references", "extract", "process", "manage_tasks", "compact", "manage_users", "read_past"),
-    *("kv_set", "kv_get", "kv_delete", "kv_list", "list_memories", "forget_memory", "restart", "cron", "manage_job"),
+    *(
+        "list_symbols",
+        "find_references",
+        "extract",
+        "process",
+        "manage_tasks",
+        "compact",
+        "manage_users",
+        "read_past",
+    ),
+    *(
+        "kv_set",
+        "kv_get",
+        "kv_delete",
+        "kv_list",
+        "list_memories",
+        "forget_memory",
+        "restart",
+        "cron",
+        "manage_job",
+    ),
     *("propose_skill", "list_changes", "undo_change"),
 )
-"""Our own tools that most conversations never use: they wait for `tool_search`, unless somebody named them."""
+"""Our own tools that most conversations never use: they wait for `tool_search`, unless somebody
+named them."""
 CORE = frozenset({*_TALK, *PROFILES["small"]} - {*DEFERRED})
 """What is never deferred, whoever wants it so."""
 
@@ -60,8 +106,8 @@ class Offered(msgspec.Struct, frozen=True):
 
 
 def offers(offered: Offered, name: str) -> bool:
-    """Whether a tool of this name is offered: it is in the profile and in the list, or allowed beside them. One of
-    `VIEWS` is not in `*`."""
+    """Whether a tool of this name is offered: it is in the profile and in the list, or allowed
+    beside them. One of `VIEWS` is not in `*`."""
     if covered(name, offered.deny):
         return False
     if covered(name, offered.also):
@@ -72,7 +118,8 @@ def offers(offered: Offered, name: str) -> bool:
 
 
 def named(offered: Offered, name: str) -> bool:
-    """Whether somebody wants this very tool: a pattern or a profile has it that does not have all."""
+    """Whether somebody wants this very tool: a pattern or a profile has it that does not have
+    all."""
     lists = (offered.also, offered.tools, PROFILES[offered.profile])
     return any(covered(name, [each for each in patterns if each != "*"]) for patterns in lists)
 

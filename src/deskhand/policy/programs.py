@@ -1,4 +1,5 @@
-"""Programs that do more than their name says: what among their words lets them run something else."""
+"""Programs that do more than their name says: what among their words lets them run something
+else."""
 
 from __future__ import annotations
 
@@ -8,25 +9,29 @@ from collections.abc import Callable, Sequence
 from .words import ShellWord
 
 _RUNS_OTHERS_NAMES = (
-    "sudo doas nice ionice env xargs time command nohup exec builtin timeout stdbuf setsid chroot watch parallel"
+    "sudo doas nice ionice env xargs time command nohup exec builtin timeout stdbuf setsid "
+    "chroot watch parallel"
     " unshare nsenter strace ltrace script flock su runuser busybox toybox systemd-run chrt taskset"
 )
 RUNS_OTHERS = frozenset(_RUNS_OTHERS_NAMES.split())
 """Programs whose own first word is a program."""
 _SHIFTY_NAMES = (
-    "eval source . trap alias unalias bind complete compgen enable hash fc coproc export declare typeset readonly local"
+    "eval source . trap alias unalias bind complete compgen enable hash fc coproc export "
+    "declare typeset readonly local"
     " let read mapfile readarray set shopt getopts wait at batch crontab"
 )
 SHIFTY = frozenset(_SHIFTY_NAMES.split())
 """What makes the words behind it, or of later commands, mean something else."""
 _INTERPRETERS_NAMES = (
-    "python python2 python3 pypy pypy3 perl ruby node nodejs deno bun lua luajit php tclsh wish guile sbcl Rscript"
+    "python python2 python3 pypy pypy3 perl ruby node nodejs deno bun lua luajit php tclsh "
+    "wish guile sbcl Rscript"
     " julia osascript pwsh sh bash dash zsh ksh mksh ash fish csh tcsh"
 )
 INTERPRETERS = frozenset(_INTERPRETERS_NAMES.split())
 _VERSION = ("--version", "-V", "--help")
 _GIT_NAMES = (
-    "status log diff show add commit branch tag init rm mv restore switch checkout stash blame shortlog rev-parse"
+    "status log diff show add commit branch tag init rm mv restore switch checkout stash "
+    "blame shortlog rev-parse"
     " ls-files ls-tree cat-file describe reset merge-base show-ref rev-list version help"
 )
 _GIT = frozenset(_GIT_NAMES.split())
@@ -35,7 +40,8 @@ _GIT_LONG = ("--ex", "--up", "--rec", "--op", "--ou", "--te", "--ed", "--pag")
 _AWK = re.compile(r"system|getline|[|>@]")
 _SED_AT = r"(?:\d++|\$|/(?:[^/\\\n]|\\[^\n])*+/)?"
 _SED = re.compile(
-    rf"{_SED_AT}(?:,{_SED_AT})? *+(?:! *+)?(?:[pdq=]?|s(?P<mark>[/|,:])(?:(?!(?P=mark))[^\\\n]|\\[^\n])*(?P=mark)"
+    rf"{_SED_AT}(?:,{_SED_AT})? *+(?:! "
+    r"*+)?(?:[pdq=]?|s(?P<mark>[/|,:])(?:(?!(?P=mark))[^\\\n]|\\[^\n])*(?P=mark)"
     r"(?:(?!(?P=mark))[^\\\n]|\\[^\n])*(?P=mark)[gpiI\d]*)"
 )
 _TAR_SHORT = re.compile(r"-?[cxtvfzjJpkmhaOPruAC0-9]+")
@@ -43,8 +49,8 @@ _TAR_LONG = ("--exclude=", "--strip-components=", "--directory=")
 
 
 def risk(words: Sequence[ShellWord], *, strict: bool = False) -> str:
-    """What in this plain command may run another program than its first word, or '' for nothing. `strict`: an
-    interpreter is never plain, whatever it is given."""
+    """What in this plain command may run another program than its first word, or '' for nothing.
+    `strict`: an interpreter is never plain, whatever it is given."""
     name = words[0].text
     rest = words[1:]
     if name in SHIFTY:
@@ -64,7 +70,11 @@ def _interpreter(name: str, rest: Sequence[ShellWord], strict: bool) -> str:
     if len(rest) == 1 and rest[0].text in _VERSION:
         return ""
     first = rest[0].text if rest else ""
-    return f"{name} {first}".strip() if strict or not first or first.startswith("-") or rest[0].glob else ""
+    return (
+        f"{name} {first}".strip()
+        if strict or not first or first.startswith("-") or rest[0].glob
+        else ""
+    )
 
 
 def _starting(*starts: str) -> Callable[[Sequence[str]], str | None]:
@@ -77,7 +87,9 @@ def _git(rest: Sequence[str]) -> str | None:
         return None
     if left[0] not in _GIT:
         return left[0]
-    return next((word for word in left[1:] if word.startswith(_GIT_LONG) or word.startswith("-O")), None)
+    return next(
+        (word for word in left[1:] if word.startswith(_GIT_LONG) or word.startswith("-O")), None
+    )
 
 
 def _tar(rest: Sequence[str]) -> str | None:
@@ -123,7 +135,10 @@ def _awk(rest: Sequence[str]) -> str | None:
 
 def _subscripts(rest: Sequence[str]) -> str | None:
     """bash evaluates what stands in the brackets of a name, also where it was quoted."""
-    return next((word for word in rest if word == "-v" or ("[" in word and ("$" in word or "`" in word))), None)
+    return next(
+        (word for word in rest if word == "-v" or ("[" in word and ("$" in word or "`" in word))),
+        None,
+    )
 
 
 _CHECKS: dict[str, Callable[[Sequence[str]], str | None]] = {
@@ -137,6 +152,8 @@ _CHECKS: dict[str, Callable[[Sequence[str]], str | None]] = {
     "rg": _starting("--pre", "--hostname-bin"),
     "rsync": _starting("-e", "--rsh", "--rsync-path"),
     "zip": _starting("-T", "-TT", "--unzip-command"),
-    **dict.fromkeys(("vi", "vim", "nvim", "ed", "ex", "emacs", "less", "more", "man", "gdb"), lambda rest: ""),
+    **dict.fromkeys(
+        ("vi", "vim", "nvim", "ed", "ex", "emacs", "less", "more", "man", "gdb"), lambda rest: ""
+    ),
     **dict.fromkeys(("test", "[", "[[", "printf", "unset"), _subscripts),
 }

@@ -1,6 +1,8 @@
-"""A rehearsed program as a person is asked about it: what it changes, what is lost by that, and the program.
+"""A rehearsed program as a person is asked about it: what it changes, what is lost by that, and the
+program.
 
-Diffs are cut where they are long. That hides nothing that is bound: the digest of each file stands for what it holds.
+Diffs are cut where they are long. That hides nothing that is bound: the digest of each file stands
+for what it holds.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ _LOSE: dict[Kind, tuple[str, ...]] = {"changed": ("overwrites", "empties"), "del
 
 
 def told(arguments: bytes) -> str | None:
-    """The arguments of `run_program` as lines, those that lose something first; None where the tool refuses them.
+    """The arguments of `run_program` as lines, those that lose something first; None where the tool
+    refuses them.
 
     What others wrote is set in or quoted, so that it never looks like a line of ours.
     """
@@ -38,11 +41,20 @@ def told(arguments: bytes) -> str | None:
     head = [_line(change) for change in changes] or ["changes nothing"]
     rest = ["", "The program:", *_set_in(given.program)]
     if given.answers:
-        rest += ["", "It is given:", *(f"  {visible(json.dumps(each, ensure_ascii=False))}" for each in given.answers)]
-    if digests := [f"  {visible(each.digest)}  {_path(each.path)}" for each in changes if each.digest]:
+        rest += [
+            "",
+            "It is given:",
+            *(f"  {visible(json.dumps(each, ensure_ascii=False))}" for each in given.answers),
+        ]
+    if digests := [
+        f"  {visible(each.digest)}  {_path(each.path)}" for each in changes if each.digest
+    ]:
         rest += ["", "SHA-256 of what the files hold then:", *digests]
     room = MESSAGE_CHARS - sum(len(line) + 1 for line in (*head, *rest))
-    diffs = _diffs([each for each in changes if each.loses] or changes, max(room - NOTE_CHARS, LEAST_DIFF_CHARS))
+    diffs = _diffs(
+        [each for each in changes if each.loses] or changes,
+        max(room - NOTE_CHARS, LEAST_DIFF_CHARS),
+    )
     return "\n".join(["", *head, *diffs, *rest])
 
 
@@ -51,7 +63,9 @@ def _line(change: FileChange) -> str:
     path = _path(change.path)
     does = f"{VERBS[change.kind]}s {'the folder ' if change.kind == 'folder' else ''}{path}"
     to = f" to {_path(change.to)}" if change.to else ""
-    says_all = any(f"{change.loses} ".startswith(f"{verb} {path} ") for verb in _LOSE.get(change.kind, ()))
+    says_all = any(
+        f"{change.loses} ".startswith(f"{verb} {path} ") for verb in _LOSE.get(change.kind, ())
+    )
     if says_all and not to:
         return visible(change.loses)
     return f"{does}{to}: {visible(change.loses)}" if change.loses else f"{does}{to}"
@@ -83,12 +97,17 @@ def _diffs(changes: Sequence[FileChange], room: int) -> Iterator[str]:
 
 
 def _cut(lines: Sequence[str], room: int) -> Sequence[str]:
-    """The lines that there is room for, and how many more there are; none, where not even one of a diff fits in."""
+    """The lines that there is room for, and how many more there are; none, where not even one of a
+    diff fits in."""
     room -= NOTE_CHARS
     for count, line in enumerate(lines):
         room -= len(line) + 1
         if room < 0:
-            return [*lines[:count], f"  … {len(lines) - count} more lines"] if count > HEAD_LINES else []
+            return (
+                [*lines[:count], f"  … {len(lines) - count} more lines"]
+                if count > HEAD_LINES
+                else []
+            )
     return lines
 
 

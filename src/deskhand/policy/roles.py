@@ -1,7 +1,8 @@
 """What a role is worth: what it may do, and with whom it may talk. Pure.
 
-The built-in roles are those of `ROLE_SCOPES`. A role of the configuration is a `member` who may talk to the agents that
-it names; it may take the name of a built-in one that decides nothing about others.
+The built-in roles are those of `ROLE_SCOPES`. A role of the configuration is a `member` who may
+talk to the agents that it names; it may take the name of a built-in one that decides nothing about
+others.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from .postures import Posture
 
 
 class RoleConfig(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A role of one's own: a member who may talk to these agents, `*` for all. With a `posture` agents are at most so
-    free with them."""
+    """A role of one's own: a member who may talk to these agents, `*` for all. With a `posture`
+    agents are at most so free with them."""
 
     agents: tuple[str, ...] = ()
     posture: Posture | None = None
@@ -40,7 +41,8 @@ def user_name(name: str) -> str:
     """The name, if a user may have it. Raises ConfigError."""
     if not _NAME.fullmatch(name) or name in NOBODY:
         raise ConfigError(
-            f"{name!r} cannot be a user's name: use a-z, 0-9, dot and hyphen, at most 64 of them, and a letter or digit"
+            f"{name!r} cannot be a user's name: use a-z, 0-9, dot and hyphen, at most 64 of "
+            "them, and a letter or digit"
             f" first; {', '.join(sorted(NOBODY))} are ours"
         )
     return name
@@ -53,7 +55,10 @@ def role_name(name: str, custom: Roles) -> str:
     if role not in ROLE_SCOPES and role not in custom:
         raise ConfigError(f"there is no role {name!r}; there are: {', '.join(known)}")
     if role == GUEST:
-        raise ConfigError(f"{GUEST!r} is what those are who stand in a channel's allow_from; give `member` instead")
+        raise ConfigError(
+            f"{GUEST!r} is what those are who stand in a channel's allow_from; give "
+            "`member` instead"
+        )
     return role
 
 
@@ -61,7 +66,9 @@ def check_roles(custom: Collection[str]) -> None:
     """Raises ConfigError for a role of the configuration that is built in."""
     for name in custom:
         if name in FIXED:
-            raise ConfigError(f"'roles.{name}' is built in, with all agents: give this role another name")
+            raise ConfigError(
+                f"'roles.{name}' is built in, with all agents: give this role another name"
+            )
 
 
 def scopes_of(roles: Collection[str], custom: Roles) -> tuple[Scope, ...]:
@@ -88,13 +95,18 @@ def agents_of(roles: Collection[str], custom: Roles) -> tuple[str, ...] | None:
 
 
 def narrowed(roles: Collection[str], custom: Roles, scopes: Collection[Scope]) -> tuple[str, ...]:
-    """The roles of somebody who uses a credential that may do less than they: a yes that it may not give is none."""
+    """The roles of somebody who uses a credential that may do less than they: a yes that it may not
+    give is none."""
     left = []
     for role in roles:
         if set(_scopes(role, custom)) <= set(scopes):
             left.append(role)
         else:
-            left += [less for less in ("approver", "member", "viewer") if _fits(less, role, custom, scopes)][:1]
+            left += [
+                less
+                for less in ("approver", "member", "viewer")
+                if _fits(less, role, custom, scopes)
+            ][:1]
     return tuple(dict.fromkeys(left))
 
 
@@ -105,7 +117,8 @@ def _fits(less: str, role: str, custom: Roles, scopes: Collection[Scope]) -> boo
 
 
 def may_talk(principal: Principal, agent: str, custom: Roles) -> bool:
-    """Whether this principal may hand something to this agent. What acts by itself does so for somebody who may."""
+    """Whether this principal may hand something to this agent. What acts by itself does so for
+    somebody who may."""
     if principal.kind != "person":
         return True
     agents = agents_of(principal.roles, custom)
@@ -113,5 +126,6 @@ def may_talk(principal: Principal, agent: str, custom: Roles) -> bool:
 
 
 def may_send(principal: Principal, body: Body) -> bool:
-    """Whether this kind of thing may come from them at all. The result of a call never comes from a person."""
+    """Whether this kind of thing may come from them at all. The result of a call never comes from a
+    person."""
     return not isinstance(body, Result) or principal.kind != "person"

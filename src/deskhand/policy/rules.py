@@ -1,4 +1,5 @@
-"""Who may do what, as pure rules: a call and what has been read go in, a verdict with its reason comes out."""
+"""Who may do what, as pure rules: a call and what has been read go in, a verdict with its reason
+comes out."""
 
 from __future__ import annotations
 
@@ -23,11 +24,12 @@ Verdict = Literal["allow", "ask", "deny"]
 
 
 class Rule(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One line of the policy. Each field is a pattern (`*` and `?`); `who` is a principal's id or `role:NAME`.
-    `because` is what people are told, in place of the rule itself.
+    """One line of the policy. Each field is a pattern (`*` and `?`); `who` is a principal's id or
+    `role:NAME`. `because` is what people are told, in place of the rule itself.
 
-    `group`: only in groups, or only elsewhere. `host` is a host or `*.host`. `commands` are names of programs and of
-    lists of them: `allow` fits where certainly nothing else is run, `ask` and `deny` where one of them may be."""
+    `group`: only in groups, or only elsewhere. `host` is a host or `*.host`. `commands` are names
+    of programs and of lists of them: `allow` fits where certainly nothing else is run, `ask` and
+    `deny` where one of them may be."""
 
     verdict: Verdict
     agent: str = "*"
@@ -42,11 +44,12 @@ class Rule(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
 
 
 class Case(msgspec.Struct, frozen=True):
-    """What is to be judged. `context` is the lowest label of everything that the model has read, `arguments` the call's
-    JSON, `said` what people wrote in this turn, `known` the words whose addresses the model did not put together.
-    `strict`: a person is to be asked before every tool but the safe ones; `planning`: nothing is to be changed yet.
-    `channel` is where the conversation takes place, in a `group` or not. `host` is where the call goes, if that does
-    not stand in its arguments; `command` the line that it runs, whatever the arguments call it."""
+    """What is to be judged. `context` is the lowest label of everything that the model has read,
+    `arguments` the call's JSON, `said` what people wrote in this turn, `known` the words whose
+    addresses the model did not put together. `strict`: a person is to be asked before every tool
+    but the safe ones; `planning`: nothing is to be changed yet. `channel` is where the conversation
+    takes place, in a `group` or not. `host` is where the call goes, if that does not stand in its
+    arguments; `command` the line that it runs, whatever the arguments call it."""
 
     agent: str
     tool: str
@@ -66,7 +69,9 @@ class Case(msgspec.Struct, frozen=True):
     def at(self, place: Address, options: SessionOptions) -> Case:
         """The same in a conversation at this place that is held so."""
         how = (bool(options.approval), bool(options.plan_mode))
-        return replace(self, channel=place.channel, group=place.group, strict=how[0], planning=how[1])
+        return replace(
+            self, channel=place.channel, group=place.group, strict=how[0], planning=how[1]
+        )
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -77,7 +82,8 @@ class Decision(msgspec.Struct, frozen=True):
 
 
 FREE: frozenset[Effect] = frozenset({"none", "local_write", "send_owner", "fetch"})
-"""Effects that need nobody's yes by default: they stay on this machine, or with the person who asked."""
+"""Effects that need nobody's yes by default: they stay on this machine, or with the person who
+asked."""
 
 SAFE = frozenset(
     {
@@ -95,7 +101,15 @@ SAFE = frozenset(
             "rehearse_program",
             "list_changes",
         ),
-        *("todo_list", "task_list", "task_get", "check_background", "read_inbox", "list_teammates", "check_protocol"),
+        *(
+            "todo_list",
+            "task_list",
+            "task_get",
+            "check_background",
+            "read_inbox",
+            "list_teammates",
+            "check_protocol",
+        ),
     }
 )
 """Tools that only look, think or ask: they run also where a conversation asks before everything."""
@@ -107,9 +121,11 @@ def looks(effect: Effect) -> bool:
 
 
 def decide(rules: Sequence[Rule], case: Case) -> Decision:
-    """The first matching rule wins, but no rule lets untrusted content act outward without a person.
+    """The first matching rule wins, but no rule lets untrusted content act outward without a
+    person.
 
-    Without a match, effects that stay within the workspace and the conversation are free, and all else is asked.
+    Without a match, effects that stay within the workspace and the conversation are free, and all
+    else is asked.
     """
     decision = _by_rule(rules, case)
     if decision.verdict == "deny":
@@ -117,7 +133,9 @@ def decide(rules: Sequence[Rule], case: Case) -> Decision:
     owner = "owner" in case.principal.roles
     if why := objection(case.effect, case.arguments, case.context, case.known, owner):
         if case.context.readers is not None and not owner and case.effect in OUTWARD:
-            return Decision("deny", why)  # only the owner could allow it, and they did not ask for it
+            return Decision(
+                "deny", why
+            )  # only the owner could allow it, and they did not ask for it
         return Decision("ask", why)
     if decision.verdict == "allow" and case.strict and case.tool not in SAFE:
         return Decision("ask", "this conversation asks before every tool; /approval off ends that")
@@ -132,7 +150,11 @@ def _by_rule(rules: Sequence[Rule], case: Case) -> Decision:
             decision = Decision(rule.verdict, rule.because or f"rule {number}: {summary(rule)}")
             break
         if misfit == UNCLEAR and not doubtful:
-            why = unclear(seen.reading.unclear) if rule.commands else "where this goes cannot be told for certain"
+            why = (
+                unclear(seen.reading.unclear)
+                if rule.commands
+                else "where this goes cannot be told for certain"
+            )
             doubtful = f"{why}; rule {number}: {summary(rule)}"
     else:
         decision = without_rule(case)
@@ -151,7 +173,11 @@ def summary(rule: Rule) -> str:
     place = "" if rule.group is None else " in groups" if rule.group else " outside groups"
     more = "".join(
         f" {word} {value}"
-        for word, value in (("on", rule.channel), ("at", rule.host), ("with", ", ".join(rule.commands) or "*"))
+        for word, value in (
+            ("on", rule.channel),
+            ("at", rule.host),
+            ("with", ", ".join(rule.commands) or "*"),
+        )
         if value != "*"
     )
     return f"{rule.verdict} {rule.tool} ({rule.effect}){more}{place}"
@@ -161,19 +187,24 @@ SHELL = "shell"
 COMMAND_TOOLS = frozenset({SHELL, "background_run", "process"})
 """Tools that run commands. A rule for `shell` holds for all of them."""
 UNCLEAR = "unclear"
-"""A misfit: what the command runs, or where the call goes, cannot be told, so it may be what the rule refuses."""
+"""A misfit: what the command runs, or where the call goes, cannot be told, so it may be what the
+rule refuses."""
 
 
 class RuleTrace:
-    """A case as rules look at it: who it is, where it goes and what it runs are worked out once, and only where a rule
-    asks for it."""
+    """A case as rules look at it: who it is, where it goes and what it runs are worked out once,
+    and only where a rule asks for it."""
 
     __slots__ = ("_hosts", "_reading", "case", "command", "names")
 
     def __init__(self, case: Case) -> None:
         self.case = case
         who = case.principal
-        self.names = (who.id, *(f"role:{role}" for role in who.roles), *((who.on_behalf_of,) * bool(who.on_behalf_of)))
+        self.names = (
+            who.id,
+            *(f"role:{role}" for role in who.roles),
+            *((who.on_behalf_of,) * bool(who.on_behalf_of)),
+        )
         self._hosts: tuple[str, ...] | None = None
         self.command = command_of(case) if case.command is None else case.command
         self._reading: WordReader | None = None
@@ -183,7 +214,9 @@ class RuleTrace:
         if self._hosts is None:
             case = self.case
             known = (case.host,) if case.host else None
-            self._hosts = () if case.effect not in WITH_HOST else known or hosts_in(case.arguments or b"{}")
+            self._hosts = (
+                () if case.effect not in WITH_HOST else known or hosts_in(case.arguments or b"{}")
+            )
         return self._hosts
 
     @property
@@ -194,7 +227,8 @@ class RuleTrace:
 
 
 def command_of(case: Case) -> str:
-    """The command that a call of the shell runs, by our name of its argument; '' where it runs none."""
+    """The command that a call of the shell runs, by our name of its argument; '' where it runs
+    none."""
     if case.tool != SHELL or not case.arguments:
         return ""
     try:

@@ -1,8 +1,9 @@
-"""Which calls of one reply a person is asked about in one question, and what that question says. Pure.
+"""Which calls of one reply a person is asked about in one question, and what that question says.
+Pure.
 
-A question about several calls shows every byte of each, as it would be shown alone, and its yes binds each by itself.
-It grants nothing that several questions would not: what is run, how often a turn may ask and what voids a yes stay as
-they are.
+A question about several calls shows every byte of each, as it would be shown alone, and its yes
+binds each by itself. It grants nothing that several questions would not: what is run, how often a
+turn may ask and what voids a yes stay as they are.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from . import ask_text as wording
 from .rules import Case
 
 SHARED: frozenset[Effect] = frozenset({"fetch", "send_other", "network"})
-"""Effects that may share a question. What cannot be undone, what reaches this machine and what changes files has one of
-its own, with all that is shown beside it."""
+"""Effects that may share a question. What cannot be undone, what reaches this machine and what
+changes files has one of its own, with all that is shown beside it."""
 TOGETHER_CHARS = 3_000
 """More is not taken in at one look, and does not stand in one message of a chat."""
 
 
 class JointAsk(msgspec.Struct, frozen=True):
-    """A call that a person has to allow: `question` is a line that shows all of it, `reason` why it is asked. `alone`:
-    the person wants to be asked about it by itself."""
+    """A call that a person has to allow: `question` is a line that shows all of it, `reason` why it
+    is asked. `alone`: the person wants to be asked about it by itself."""
 
     call: BoundCall
     question: str
@@ -35,16 +36,18 @@ class JointAsk(msgspec.Struct, frozen=True):
 
     @property
     def shares(self) -> bool:
-        """Whether it may stand in a question with others. Where a person is to be asked before every tool, none may."""
+        """Whether it may stand in a question with others. Where a person is to be asked before
+        every tool, none may."""
         lines = len(self.question.splitlines())
         return self.case.effect in SHARED and not (self.alone or self.case.strict) and lines == 1
 
 
 def together(wanted: Sequence[JointAsk], room: int) -> list[JointAsk]:
-    """Those from the front that go into one question: the first, and behind it as many of its tool as may share it. A
-    turn may still ask about `room` calls.
+    """Those from the front that go into one question: the first, and behind it as many of its tool
+    as may share it. A turn may still ask about `room` calls.
 
-    Calls of one tool read as a list, in which another's does not get lost: who says yes too quickly allows less."""
+    Calls of one tool read as a list, in which another's does not get lost: who says yes too quickly
+    allows less."""
     taken = list(wanted[:1])
     chars = len(wanted[0].question)
     for each in wanted[1:]:

@@ -11,8 +11,8 @@ MAKE_JOBS = frozenset({"manage_job", "cron"})
 
 
 def asking_about_jobs(judge: Callable[[Case], Decision]) -> Callable[[Case], Decision]:
-    """The judge, for whom what untrusted words have touched makes no job without a person: it would act when this
-    conversation is long over, and would not remember what it had read."""
+    """The judge, for whom what untrusted words have touched makes no job without a person: it would
+    act when this conversation is long over, and would not remember what it had read."""
 
     def careful(case: Case) -> Decision:
         decision = judge(case)
@@ -20,7 +20,11 @@ def asking_about_jobs(judge: Callable[[Case], Decision]) -> Callable[[Case], Dec
             return decision
         if case.context.integrity == "untrusted":
             return Decision(
-                "ask", f"a job goes on when this is over, and this conversation has read {sources_of(case.context)}"
+                "ask",
+                (
+                    "a job goes on when this is over, and this conversation has read "
+                    f"{sources_of(case.context)}"
+                ),
             )
         return decision
 

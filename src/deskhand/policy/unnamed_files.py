@@ -18,20 +18,24 @@ from .programs import RUNS_OTHERS
 Kind = Callable[[str], Literal["", "file", "folder"]]
 """What lies at a path of the workspace; '' for nothing."""
 
-_CHANGE_ALL = frozenset({"mv", "rm", "rmdir", "unlink", "shred", "truncate", "tee", "chmod", "chown", "rename", "dd"})
+_CHANGE_ALL = frozenset(
+    {"mv", "rm", "rmdir", "unlink", "shred", "truncate", "tee", "chmod", "chown", "rename", "dd"}
+)
 _CHANGE_LAST = frozenset({"cp", "ln", "install", "rsync"})
 _IN_PLACE = frozenset({"sed", "perl"})
 _GLOB = re.compile(r"[*?\[$`~]")
 LOOKED_AT = 8_000
 PATH = 1_000
-"""Characters of what was said that are looked at, and of a path: what is only named behind them counts as unnamed."""
+"""Characters of what was said that are looked at, and of a path: what is only named behind them
+counts as unnamed."""
 MOST = 50
 """A command that changes more paths than these names too many to be sure of."""
 
 
 def unnamed_change(tool: str, arguments: bytes, said: str, kind: Kind) -> str:
-    """The existing file or folder that this call would change although its name does not occur in `said`; '' if there
-    is none. Reading is never a change. What cannot be understood counts as unnamed."""
+    """The existing file or folder that this call would change although its name does not occur in
+    `said`; '' if there is none. Reading is never a change. What cannot be understood counts as
+    unnamed."""
     try:
         given: Any = msgspec.json.decode(arguments)
     except (ValueError, RecursionError):
@@ -46,12 +50,19 @@ def unnamed_change(tool: str, arguments: bytes, said: str, kind: Kind) -> str:
     else:
         return ""
     said = said[:LOOKED_AT]
-    return next((path for path in changed if _GLOB.search(path) or len(path) > PATH or not named(path, said)), "")
+    return next(
+        (
+            path
+            for path in changed
+            if _GLOB.search(path) or len(path) > PATH or not named(path, said)
+        ),
+        "",
+    )
 
 
 def unmeant_loss(tool: str, arguments: bytes, said: str) -> str:
-    """What a rehearsed program would lose that the request does not speak of, such as `overwrites diary.txt and its 12
-    lines`; '' for nothing. What cannot be understood the tool refuses."""
+    """What a rehearsed program would lose that the request does not speak of, such as `overwrites
+    diary.txt and its 12 lines`; '' for nothing. What cannot be understood the tool refuses."""
     if tool != RUN:
         return ""
     try:
@@ -59,7 +70,11 @@ def unmeant_loss(tool: str, arguments: bytes, said: str) -> str:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return ""
     said = said[:LOOKED_AT]
-    lost = [change for change in changes if change.loses and (len(change.path) > PATH or not meant(change, said))]
+    lost = [
+        change
+        for change in changes
+        if change.loses and (len(change.path) > PATH or not meant(change, said))
+    ]
     more = f", and {len(lost) - 1} more like it" if len(lost) > 1 else ""
     return lost[0].loses + more if lost else ""
 
@@ -82,7 +97,8 @@ def _changed_by(command: str, kind: Kind) -> Iterator[str]:
 
 
 def _targets(simple: list[str], kind: Kind) -> Iterator[str]:
-    """What one command writes to: the files behind `>`, and the arguments of programs that change files."""
+    """What one command writes to: the files behind `>`, and the arguments of programs that change
+    files."""
     words: list[str] = []
     rest = iter(simple)
     for word in rest:
@@ -104,7 +120,9 @@ def _targets(simple: list[str], kind: Kind) -> Iterator[str]:
             yield from plain
         inside = [f"{last.rstrip('/')}/{PurePosixPath(path).name}" for path in plain]
         yield from inside if kind(last) == "folder" else [last]
-    elif program in _CHANGE_ALL or (program in _IN_PLACE and any(option.startswith("-i") for option in options)):
+    elif program in _CHANGE_ALL or (
+        program in _IN_PLACE and any(option.startswith("-i") for option in options)
+    ):
         yield from (word.removeprefix("of=") for word in plain)
     elif program == "find" and {"-delete", "-exec", "-execdir"} & set(options):
         yield "*"

@@ -19,7 +19,8 @@ EFFECTS: tuple[str, ...] = get_args(Effect)
 
 
 class KnownNames(msgspec.Struct, frozen=True):
-    """The names that there are, where they are known: agents, channels, roles. `aliases` are other words for roles."""
+    """The names that there are, where they are known: agents, channels, roles. `aliases` are other
+    words for roles."""
 
     agents: Collection[str] | None = None
     channels: Collection[str] | None = None
@@ -52,10 +53,15 @@ def _wrong(rule: Rule, known: KnownNames) -> str:
         if wrong := check_host(rule.host):
             return wrong
         if not any(fnmatchcase(effect, rule.effect) for effect in WITH_HOST):
-            return f"only {' and '.join(sorted(WITH_HOST))} go to a host, and its effect is {rule.effect!r}"
+            return (
+                f"only {' and '.join(sorted(WITH_HOST))} go to a host, and its effect is "
+                f"{rule.effect!r}"
+            )
     if rule.commands:
         if not any(fnmatchcase(tool, rule.tool) for tool in COMMAND_TOOLS):
-            return f"{rule.tool!r} runs no commands; those that do: {', '.join(sorted(COMMAND_TOOLS))}"
+            return (
+                f"{rule.tool!r} runs no commands; those that do: {', '.join(sorted(COMMAND_TOOLS))}"
+            )
         return check_commands(rule.commands, rule.verdict)
     return ""
 
@@ -72,7 +78,10 @@ def _covered(rule: Rule, before: Sequence[Rule]) -> str:
             and first.group in (None, rule.group)
             and first.commands in ((), rule.commands)
         ):
-            return f"rule {number} stands before it and fits whatever it fits, and the first that fits counts"
+            return (
+                f"rule {number} stands before it and fits whatever it fits, and the first that "
+                "fits counts"
+            )
     return ""
 
 

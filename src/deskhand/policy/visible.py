@@ -1,12 +1,13 @@
-"""Text in which nothing hides, that turns nothing round, and of which two that differ look different."""
+"""Text in which nothing hides, that turns nothing round, and of which two that differ look
+different."""
 
 from __future__ import annotations
 
 import re
 from unicodedata import combining, is_normalized, normalize
 
-# Default_Ignorable_Code_Point of Unicode's DerivedCoreProperties, where Python calls them printable; and what counts as
-# a letter or sign and looks like nothing.
+# Default_Ignorable_Code_Point of Unicode's DerivedCoreProperties, where Python calls them
+# printable; and what counts as a letter or sign and looks like nothing.
 _UNSEEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
     "|(?<![\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff0-9#*])[\ufe0e\ufe0f]"
@@ -15,8 +16,9 @@ _UNSEEN = re.compile(
 
 
 def visible(text: str) -> str:
-    """The text with everything in it that cannot be seen, line ends too, written out: `\\u202e`. So is what would look
-    the same otherwise: an accent that could be a part of its letter, a letter that stands for another one."""
+    """The text with everything in it that cannot be seen, line ends too, written out: `\\u202e`. So
+    is what would look the same otherwise: an accent that could be a part of its letter, a letter
+    that stands for another one."""
     if text.isascii() and text.isprintable():
         return text
     unseen = {found.start() for found in _UNSEEN.finditer(text)}
@@ -29,7 +31,11 @@ def visible(text: str) -> str:
         shown.append(char if plain and char.isprintable() and at not in unseen else _escaped(char))
         before = before if combining(char) else char
     found = "".join(shown)
-    return found if is_normalized("NFC", found) else "".join(_escaped(c) if combining(c) else c for c in found)
+    return (
+        found
+        if is_normalized("NFC", found)
+        else "".join(_escaped(c) if combining(c) else c for c in found)
+    )
 
 
 def _escaped(char: str) -> str:

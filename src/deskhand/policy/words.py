@@ -1,8 +1,9 @@
 """A shell command as plain words, or the reason why its words do not tell what it runs.
 
-Only this much of bash is read: words with quotes and backslashes, `&& || ; & |`, line ends, subshells, comments and
-redirections to files. Everything else (substitutions, variables, assignments before a command, here-documents, braces,
-functions, control and invisible characters) makes it unclear, as does more than LONGEST characters. The time is linear.
+Only this much of bash is read: words with quotes and backslashes, `&& || ; & |`, line ends,
+subshells, comments and redirections to files. Everything else (substitutions, variables,
+assignments before a command, here-documents, braces, functions, control and invisible characters)
+makes it unclear, as does more than LONGEST characters. The time is linear.
 """
 
 from __future__ import annotations
@@ -31,15 +32,17 @@ _NOWHERE = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
 
 
 class ShellWord(msgspec.Struct, frozen=True, gc=False):
-    """A word as the program gets it. `glob`: bash makes names of files of it, and the first may begin with anything."""
+    """A word as the program gets it. `glob`: bash makes names of files of it, and the first may
+    begin with anything."""
 
     text: str
     glob: bool = False
 
 
 class WordReader(msgspec.Struct, frozen=True, gc=False):
-    """The simple commands of a line, in order, without their redirections. `unclear` is the first piece that may mean
-    more than it says; then the commands are those before it. `writes`: a redirection writes a file."""
+    """The simple commands of a line, in order, without their redirections. `unclear` is the first
+    piece that may mean more than it says; then the commands are those before it. `writes`: a
+    redirection writes a file."""
 
     commands: tuple[tuple[ShellWord, ...], ...] = ()
     unclear: str = ""
@@ -111,7 +114,8 @@ class _Reader:
         return self._depth >= 0
 
     def _redirect(self, text: str, end: int) -> bool:
-        """A redirection with its target: a file beneath the folder, nowhere, or another descriptor."""
+        """A redirection with its target: a file beneath the folder, nowhere, or another
+        descriptor."""
         blank = _BLANK.match(self._command, end)
         at = blank.end() if blank else end
         found = _TOKEN.match(self._command, at)
@@ -149,5 +153,7 @@ def _word(raw: str) -> ShellWord:
         single, double, escaped, plain = piece.groups()
         if plain and (not text or text[0] == "-") and (found := _GLOB.search(plain)):
             globs |= bool(text) or found.start() == 0 or plain[0] == "-"
-        text += _ESCAPED.sub(r"\1", double) if double is not None else single or escaped or plain or ""
+        text += (
+            _ESCAPED.sub(r"\1", double) if double is not None else single or escaped or plain or ""
+        )
     return ShellWord(text, globs)

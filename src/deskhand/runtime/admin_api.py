@@ -117,7 +117,9 @@ class RunningHouse:
         limits = DeepWorkLimits(self.long_work(name)[0], deep.tokens, deep.warn_at)
         ours = version("deskhand")
         agents = list(self.agents)
-        return StatusView("ok", name, short, provider, url, tools, count, 0, limits, ours, agents, self._began)
+        return StatusView(
+            "ok", name, short, provider, url, tools, count, 0, limits, ours, agents, self._began
+        )
 
     def base_url(self, provider: str) -> str:
         """Where it is reached; '' for one that is not known."""
@@ -149,7 +151,9 @@ class RunningHouse:
         )
 
     def long_work(self, agent: str) -> tuple[int, int]:
-        return self._app.current.agent(agent).limits.steps, self._app.settings.config.deep_work.tokens
+        return self._app.current.agent(
+            agent
+        ).limits.steps, self._app.settings.config.deep_work.tokens
 
     async def standing(self, session: str) -> LongWork | None:
         return await self._app.works.deep.standing(session)
@@ -158,7 +162,10 @@ class RunningHouse:
         tools = self._app.current.agent(agent).tools
         now = offering(tools, SessionOptions())
         specs = [tool.spec for tool in tools.values()]
-        return [ToolView(s.name, s.description, s.effect, s.parameters, deferred=s not in now) for s in specs]
+        return [
+            ToolView(s.name, s.description, s.effect, s.parameters, deferred=s not in now)
+            for s in specs
+        ]
 
     def _skills(self, agent: str) -> Skills:
         return skills_of(self._app.settings, agent)
@@ -168,7 +175,11 @@ class RunningHouse:
         reach = await self._app.current.agent(agent).reach()
         marks = await marks_in(reach)
         bound = bound_of(await self._app.store.rows("approved_files", ()))
-        found = {name: each for name, each in found.items() if not why_held(each, marks, bound, principal)}
+        found = {
+            name: each
+            for name, each in found.items()
+            if not why_held(each, marks, bound, principal)
+        }
         twins = alike(found)
         return [
             SkillView(name, f"{skill.description} {twins.get(name, '')}".rstrip(), skill.source)
@@ -177,13 +188,20 @@ class RunningHouse:
 
     async def add_skill(self, agent: str, draft: SkillDraft) -> SkillView:
         self._app.settings.agent(agent)
-        refuse_secrets("the skill", "\n".join((draft.name, draft.description, draft.body)), self._app.redact)
+        refuse_secrets(
+            "the skill", "\n".join((draft.name, draft.description, draft.body)), self._app.redact
+        )
         folder = self._app.settings.skills_folder
-        await anyio.to_thread.run_sync(write_skill, folder, draft.name, draft.description, draft.body)
+        await anyio.to_thread.run_sync(
+            write_skill, folder, draft.name, draft.description, draft.body
+        )
         return SkillView(draft.name, " ".join(draft.description.split()), "shared")
 
     def presets(self) -> list[PresetView]:
-        return [PresetView(each.name, each.description) for each in presets(self._app.settings.home.root / "prompts")]
+        return [
+            PresetView(each.name, each.description)
+            for each in presets(self._app.settings.home.root / "prompts")
+        ]
 
     async def models(self) -> ModelsView:
         chosen = self._app.settings.agent(self.agents[0]).models
@@ -198,14 +216,19 @@ class RunningHouse:
         )
 
     async def _lmstudio(self) -> LocalProvider:
-        """LM Studio's models, asked of it: it is on this machine, or where the configuration says."""
+        """LM Studio's models, asked of it: it is on this machine, or where the configuration
+        says."""
         answered = await find_servers({LMSTUDIO: self.base_url(LMSTUDIO)})
         names = [name for server in answered for name in server.models]
-        return LocalProvider("LM Studio", [LocalModel(name, name) for name in names], bool(answered))
+        return LocalProvider(
+            "LM Studio", [LocalModel(name, name) for name in names], bool(answered)
+        )
 
     def _openrouter(self) -> HostedProvider:
         key = bool(self._models.key(OPENROUTER))
-        return HostedProvider("OpenRouter", key, "" if key else "There is no key for OpenRouter yet: deskhand setup")
+        return HostedProvider(
+            "OpenRouter", key, "" if key else "There is no key for OpenRouter yet: deskhand setup"
+        )
 
     def _list_models(self) -> list[ModelView]:
         settings = self._app.settings
@@ -217,7 +240,11 @@ class RunningHouse:
         shelf = WeightsFolder(settings.cache / "models")
         for name in shelf.known:
             full = f"{PROVIDER}/{name}"
-            why = "" if shelf.has(name) else f"its weights are not here yet: deskhand model pull {name}"
+            why = (
+                ""
+                if shelf.has(name)
+                else f"its weights are not here yet: deskhand model pull {name}"
+            )
             found[full] = ModelView(full, PROVIDER, not why, why, name=full)
         return list(found.values())
 
@@ -236,7 +263,9 @@ class RunningHouse:
             await anyio.to_thread.run_sync(store_key, self._app.settings, path, [model])
             await self._app.current.reload()
 
-    def unsupported(self, agent: str, *, thinks: bool | None, temperature: float | None) -> Collection[str]:
+    def unsupported(
+        self, agent: str, *, thinks: bool | None, temperature: float | None
+    ) -> Collection[str]:
         settings = self._app.settings
         model = next(iter(settings.agent(agent).models), "")
         if is_small(settings, model):
@@ -270,13 +299,17 @@ class RunningHouse:
         found = [name for name in names if all(word in name.casefold() for word in words)]
         ready = {each.id: each for each in self._list_models()}
         return [
-            ready.get(name) or msgspec.structs.replace(self._model(name), ready=False, why_not=NO_KEY) for name in found
+            ready.get(name)
+            or msgspec.structs.replace(self._model(name), ready=False, why_not=NO_KEY)
+            for name in found
         ]
 
     def settings(self) -> SettingsView:
         settings = self._app.settings
         config = dict(msgspec.to_builtins(settings.config))
-        return SettingsView(_without_secrets(config), str(settings.file), list(settings.warnings), list(writable()))
+        return SettingsView(
+            _without_secrets(config), str(settings.file), list(settings.warnings), list(writable())
+        )
 
     async def set(self, key: str, value: Any) -> None:
         async with self._changing:
@@ -310,25 +343,53 @@ class RunningHouse:
 
     def _grant(self, grant: StandingGrant) -> GrantView:
         return GrantView(
-            grant.id, grant.verdict, grant.agent, grant.tool, self._app.redact(grant.arguments), grant.at, grant.by
+            grant.id,
+            grant.verdict,
+            grant.agent,
+            grant.tool,
+            self._app.redact(grant.arguments),
+            grant.at,
+            grant.by,
         )
 
-    async def changes(self, principal: Principal, session: str, before: int, limit: int) -> list[ChangeView]:
+    async def changes(
+        self, principal: Principal, session: str, before: int, limit: int
+    ) -> list[ChangeView]:
         found = await self._app.effects.timeline(principal, session, before, limit)
         undone = {each.n: each.undoes for each in found}
-        for each in found:  # an undo can be taken back, the taking back of one cannot: it is the change again
+        for each in (
+            found
+        ):  # an undo can be taken back, the taking back of one cannot: it is the change again
             if each.undoes is not None and each.undoes not in undone:
                 undone[each.undoes] = (await self._app.effects.get(principal, each.undoes)).undoes
         for n, each in enumerate(found):
             if not await self._app.diffs.told(principal, each):
                 found[n] = msgspec.structs.replace(each, count=0)
-        return [self._change(each, each.undoes is not None and undone[each.undoes] is not None) for each in found]
+        return [
+            self._change(each, each.undoes is not None and undone[each.undoes] is not None)
+            for each in found
+        ]
 
     def _change(self, effect: Effect, redone: bool) -> ChangeView:
-        can = "" if redone or effect.undone_at is not None else "undo" if effect.undoes is None else "redo"
+        can = (
+            ""
+            if redone or effect.undone_at is not None
+            else "undo"
+            if effect.undoes is None
+            else "redo"
+        )
         what = self._app.redact(effect.what)
         at = effect.undone_at
-        place = (effect.n, effect.at, effect.session, effect.agent, effect.person, effect.tool, what, effect.count)
+        place = (
+            effect.n,
+            effect.at,
+            effect.session,
+            effect.agent,
+            effect.person,
+            effect.tool,
+            what,
+            effect.count,
+        )
         return ChangeView(*place, can, effect.undoes, at)  # type: ignore[arg-type]
 
     async def change(self, principal: Principal, number: int, limit: int) -> ChangeDetail | None:
@@ -354,19 +415,26 @@ class RunningHouse:
         effect = await self._app.effects.get(principal, number)
         return self._diff(await self._app.diffs.of_change(principal, effect))
 
-    async def diff_of_call(self, principal: Principal, session: str, n: int, call_id: str) -> CallDiff:
+    async def diff_of_call(
+        self, principal: Principal, session: str, n: int, call_id: str
+    ) -> CallDiff:
         return self._diff(await self._app.diffs.of_call(principal, session, n, call_id))
 
     def _diff(self, found: CallDiff) -> CallDiff:
         hide = self._app.redact
-        files = (FileDiff(hide(each.place), each.did, hide(each.diff), hide(each.why)) for each in found.files)
+        files = (
+            FileDiff(hide(each.place), each.did, hide(each.diff), hide(each.why))
+            for each in found.files
+        )
         return CallDiff(found.done, tuple(files), found.more)
 
     async def undo(self, principal: Principal, number: int, force: bool) -> UndoneView:
         effects = self._app.effects
         done = await effects.undo(principal, await effects.get(principal, number), force=force)
         hide = self._app.redact
-        if not may_see(done.label, readers_of(principal)):  # it may name what somebody else has changed since
+        if not may_see(
+            done.label, readers_of(principal)
+        ):  # it may name what somebody else has changed since
             return UndoneView(done.undo, UNDONE if done.undo is not None else KEPT, [], [])
         left = [hide(each.place) for each in done.left]
         return UndoneView(done.undo, hide(done.words), [hide(each) for each in done.back], left)
@@ -391,10 +459,13 @@ class RunningHouse:
 
 
 def _without_secrets(config: Any) -> Any:
-    """Keys are no part of the configuration; whoever wrote one into an address or a word is not shown it either."""
+    """Keys are no part of the configuration; whoever wrote one into an address or a word is not
+    shown it either."""
     if isinstance(config, Mapping):
         return {
-            name: "[secret]" if value and SECRET.search(name) and isinstance(value, str) else _without_secrets(value)
+            name: "[secret]"
+            if value and SECRET.search(name) and isinstance(value, str)
+            else _without_secrets(value)
             for name, value in config.items()
         }
     if isinstance(config, list | tuple):

@@ -5,7 +5,16 @@ from __future__ import annotations
 import logging
 import os
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing, asynccontextmanager, suppress
 from functools import partial
 from importlib.metadata import version
@@ -58,7 +67,13 @@ from ..secrets.secrets import Secrets
 from ..store.base import Store
 from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
-from ..supervision.health_checks import Checkup, driver_fact, models_renewed, note_models, sandbox_fact
+from ..supervision.health_checks import (
+    Checkup,
+    driver_fact,
+    models_renewed,
+    note_models,
+    sandbox_fact,
+)
 from ..supervision.health_facts import Vitals
 from ..supervision.lock import Holder, held, holder_of
 from ..supervision.logs import renew_logging
@@ -92,12 +107,13 @@ LOOK_BACK_S = 1.0
 
 
 class Parts(msgspec.Struct, frozen=True):
-    """What a test or another program may replace. `model` opens `provider/name`; `store` opens the database at a path,
-    with the statements of the rooms. Without `tools` each agent has those that its settings allow; without `authorise`
-    the users in the store are asked. `sandbox` opens the room in which commands run; raises SandboxUnavailable.
-    `serve` is the page, for ever: it runs beside whoever drives, calls `app.vitals.ready("web", …)` when it can be
-    reached and is started again when it fails. `renew` hears of settings that have changed, `meaning` opens
-    what compares the meanings of memories, `net` reaches the public web."""
+    """What a test or another program may replace. `model` opens `provider/name`; `store` opens the
+    database at a path, with the statements of the rooms. Without `tools` each agent has those that
+    its settings allow; without `authorise` the users in the store are asked. `sandbox` opens the
+    room in which commands run; raises SandboxUnavailable. `serve` is the page, for ever: it runs
+    beside whoever drives, calls `app.vitals.ready("web", …)` when it can be reached and is started
+    again when it fails. `renew` hears of settings that have changed, `meaning` opens what compares
+    the meanings of memories, `net` reaches the public web."""
 
     model: Callable[[str], Model]
     tools: Tools | None = None
@@ -115,18 +131,23 @@ class Parts(msgspec.Struct, frozen=True):
 
 
 class App:
-    """One running Deskhand. Use `open_app`. `restarts`: whoever runs it ends it, and starts it again, on `/restart`.
-    `up` is called when it is about to drive, and while it waits for another that does."""
+    """One running Deskhand. Use `open_app`. `restarts`: whoever runs it ends it, and starts it
+    again, on `/restart`. `up` is called when it is about to drive, and while it waits for another
+    that does."""
 
     def __init__(self, settings: Settings, parts: Parts) -> None:
         self.parts = parts
         home = settings.home
         if taken := [each.name for each in parts.channels if each.name in RESERVED]:
-            raise ConfigError(f"a channel cannot be called {taken[0]!r}: that is a surface of our own")
+            raise ConfigError(
+                f"a channel cannot be called {taken[0]!r}: that is a surface of our own"
+            )
         home.make(home.state)
         self.store = parts.store(home.database, {**statements(), **parts.statements})
         self.blobs = Blobs(home.blobs)
-        self.secrets = Secrets(home, lambda: self.settings.environment, partial(Keyring, str(home.root.resolve())))
+        self.secrets = Secrets(
+            home, lambda: self.settings.environment, partial(Keyring, str(home.root.resolve()))
+        )
         self.redact = Redactor(settings, self.secrets)
         self.current = Current(settings, parts.clock, self.redact)
         self.vitals = Vitals(parts.clock, self.redact, home.health)
@@ -152,14 +173,21 @@ class App:
         self.hands = self._open_hands()
         current = self.current
         self.works = FeatureWiring(
-            self.hands.ground, current.agent, parts.model, current.trying, parts.meaning, self.hands.reaches.words
+            self.hands.ground,
+            current.agent,
+            parts.model,
+            current.trying,
+            parts.meaning,
+            self.hands.reaches.words,
         )
         self.reaches = self.hands.reaches
         self.effects = self.hands.effects
         self.background = self.hands.background
         self.diffs = self.hands.diffs
         self.telling = Telling(self.store, self.reaches.untold, self.alerts, parts.clock)
-        self.door = LocalDoor(self.store, self.dispatch, self.feed, self._access(), parts.clock, parts.ids)
+        self.door = LocalDoor(
+            self.store, self.dispatch, self.feed, self._access(), parts.clock, parts.ids
+        )
         self.strangers = Strangers(parts.clock, Ways(self._response, people.anybody, people.ask_in))
         self._render()
         self.current.open(self._needs())
@@ -171,7 +199,13 @@ class App:
         return self.current.settings
 
     def _needs(self) -> ReloadNeeds:
-        return ReloadNeeds(self._house, self.works.tools, self.works.own.changed, self._taken_up, self.dispatch.renew)
+        return ReloadNeeds(
+            self._house,
+            self.works.tools,
+            self.works.own.changed,
+            self._taken_up,
+            self.dispatch.renew,
+        )
 
     def _taken_up(self, settings: Settings) -> None:
         self.redact.renew(settings)
@@ -219,20 +253,28 @@ class App:
         )
 
     async def _as_now(self, principal: Principal) -> Principal:
-        """The same person with the roles that they still have. Who is asked elsewhere is known there."""
+        """The same person with the roles that they still have. Who is asked elsewhere is known
+        there."""
         return principal if self.parts.authorise else as_now(principal, await self.people.users())
 
     def _roles(self) -> Roles:
         return {name: role.agents for name, role in self.settings.config.roles.items()}
 
     def _guests(self) -> Guests:
-        return {each.name: each.allow_from if isinstance(each, Allowing) else () for each in self.parts.channels}
+        return {
+            each.name: each.allow_from if isinstance(each, Allowing) else ()
+            for each in self.parts.channels
+        }
 
     def _route(self, inbound: Inbound) -> str:
         return route(self.settings.config.bindings, self.settings.agents, inbound.address)
 
     def _house(self, plugins: Plugins) -> AgentParts:
-        told = {each.name: each.instructions for each in self.parts.channels if isinstance(each, Instructing)}
+        told = {
+            each.name: each.instructions
+            for each in self.parts.channels
+            if isinstance(each, Instructing)
+        }
         parts = self.parts
         beside = self.background.shown
         return AgentParts(
@@ -248,7 +290,8 @@ class App:
         )
 
     async def _begin_anew(self) -> None:
-        """Where nobody starts this process again: what a restart is good for, and what is to go on after it."""
+        """Where nobody starts this process again: what a restart is good for, and what is to go on
+        after it."""
         await self.current.look_again()
         await self.works.continuing.instead()
 
@@ -256,7 +299,9 @@ class App:
         people = self.people
         zone = ZoneInfo(self.settings.config.timezone)
         rules = (people.may_talk, self.hands.unpack, people.note, self._hears_bots, self.rounds)
-        return Access(self.authorise, self._route, *rules, self._check, zone, self._prompt, self.redact)
+        return Access(
+            self.authorise, self._route, *rules, self._check, zone, self._prompt, self.redact
+        )
 
     def _response(self) -> Response:
         return self.settings.config.reject_response
@@ -274,7 +319,9 @@ class App:
         self.outbox.render = without_secrets(render, self.redact)
 
     def _driver(self, session: str) -> Driver:
-        return Driver(session, self.works.driving(session, self.current.agent_of(session)), self._ports)
+        return Driver(
+            session, self.works.driving(session, self.current.agent_of(session)), self._ports
+        )
 
     def _check(self, principal: Principal, session: str, options: SessionOptions) -> str:
         return check_of(self.settings, self.parts.model)(principal, session, options)
@@ -287,17 +334,28 @@ class App:
         here = {member for (member,) in await self.store.rows("session_members", (session,))}
         try:
             able = {
-                user.name: user.roles for user in await self.people.users() if {"owner", "approver"} & {*user.roles}
+                user.name: user.roles
+                for user in await self.people.users()
+                if {"owner", "approver"} & {*user.roles}
             }
         except StoreError:
             return (OWNER_NAME,)
-        return () if here & {*able} else tuple(name for name, roles in able.items() if "owner" in roles)
+        return (
+            ()
+            if here & {*able}
+            else tuple(name for name, roles in able.items() if "owner" in roles)
+        )
 
     async def _owners_at(self) -> Sequence[Address]:
         return [address for _, address in await self.alerts.owners()]
 
     def _publish(self, session: str, item: Recorded | Progress) -> None:
-        if isinstance(item, Progress) and item.kind in ("tool_result", "prompt", "request", "status"):
+        if isinstance(item, Progress) and item.kind in (
+            "tool_result",
+            "prompt",
+            "request",
+            "status",
+        ):
             item = replace(item, text=self.redact(item.text))
         self.feed.publish(session, item)
         if isinstance(item, Recorded):
@@ -314,7 +372,9 @@ class App:
             self.drafts.see(session, item)
 
     def _configured_models(self) -> set[str]:
-        return {model for agent in self.settings.agents for model in self.settings.agent(agent).models}
+        return {
+            model for agent in self.settings.agents for model in self.settings.agent(agent).models
+        }
 
     def _place(self, session: str) -> tuple[Address, str] | None:
         turn = self.dispatch.turn(session)
@@ -325,10 +385,12 @@ class App:
         if isinstance(error, StoreUnavailable):
             self.vitals.failed("store", error)
 
-    async def run(self, started: Callable[[], None] = lambda: None, takes: Takes = lambda session: True) -> None:
-        """Drive, send and receive for ever. Waits until no other process does, looking every second; what people see
-        is up meanwhile. `takes` as in `Dispatch.run`. What fails is started again: only a damaged database, and what
-        cannot be handled, ends it."""
+    async def run(
+        self, started: Callable[[], None] = lambda: None, takes: Takes = lambda session: True
+    ) -> None:
+        """Drive, send and receive for ever. Waits until no other process does, looking every
+        second; what people see is up meanwhile. `takes` as in `Dispatch.run`. What fails is started
+        again: only a damaged database, and what cannot be handled, ends it."""
         self.vitals.recall()
         try:
             async with anyio.create_task_group() as beside:
@@ -349,14 +411,16 @@ class App:
             raise
 
     async def _note_start(self) -> None:
-        """Before anything is driven: what is driven first may be what kills this process again and again."""
+        """Before anything is driven: what is driven first may be what kills this process again and
+        again."""
         try:
             await self.works.jobs.clock.note_start()
         except StoreError as error:
             log.warning("a crash will not count before jobs are looked after: %s", error)
 
     async def _look_back(self) -> None:
-        """Mark what was written by commands that were killed with who drove before: nobody is told of it unmarked."""
+        """Mark what was written by commands that were killed with who drove before: nobody is told
+        of it unmarked."""
         while True:
             try:
                 await self.hands.look_back()
@@ -388,7 +452,9 @@ class App:
             self.vitals.ready("driver")
             started()
 
-        yield Child("driver", lambda: self.dispatch.run(begun, takes, self.up), awaited=True, vital=True)
+        yield Child(
+            "driver", lambda: self.dispatch.run(begun, takes, self.up), awaited=True, vital=True
+        )
         home = self.settings.home
         clock = self.parts.clock
         yield Child("watch", partial(watch, self.store, self.door, self.dispatch), vital=True)
@@ -399,7 +465,9 @@ class App:
         yield Child("health", self.vitals.keep)
         yield Child("socket", lambda: serve_socket(home.socket, self.door.follow, self.health))
         if not self.restarts:
-            yield Child("restart", lambda: self.restart.instead(self._begin_anew, self.dispatch.wake))
+            yield Child(
+                "restart", lambda: self.restart.instead(self._begin_anew, self.dispatch.wake)
+            )
         if self.parts.channels:
             yield Child("outbox", self.outbox.run)
         if self.drafts.channels:
@@ -413,19 +481,22 @@ class App:
             yield Child(f"channel {channel.name}", partial(self._receive, channel))
 
     async def drain(self) -> None:
-        """Take in no more from channels, and wait until what is being driven rests and its answers are sent. What comes
-        in otherwise is stored, and waits for the next run."""
+        """Take in no more from channels, and wait until what is being driven rests and its answers
+        are sent. What comes in otherwise is stored, and waits for the next run."""
         self._intake.cancel()
         await self.works.jobs.clock.leave()
         await self.dispatch.drain()
         await self.outbox.drain()
 
     async def health(self) -> Health:
-        """How everything is doing now. Whether the disk takes what is written is tried out, every 5 seconds at most."""
+        """How everything is doing now. Whether the disk takes what is written is tried out, every 5
+        seconds at most."""
         for channel in self.parts.channels:
             if isinstance(channel, Healthy):
                 told = channel.health()
-                self.vitals.reported(f"channel {channel.name}", told.ok_at, told.error_at, told.error)
+                self.vitals.reported(
+                    f"channel {channel.name}", told.ok_at, told.error_at, told.error
+                )
         found = [await self._checkup.store(), await self._checkup.outbox(), sandbox_fact(self.room)]
         facts = {fact.name: fact for fact in self.vitals.facts()}
         if "driver" not in facts:
@@ -433,22 +504,37 @@ class App:
         found.append(self.current.fact())
         found += await self.works.jobs.facts()
         found += await self.alerts.facts()
-        found.append(HealthFact("people", "degraded" if (why := self.people.health()) else "ok", why))
+        found.append(
+            HealthFact("people", "degraded" if (why := self.people.health()) else "ok", why)
+        )
         facts |= {fact.name: fact for fact in found}
         now = self.parts.clock.now()
         known = tuple(facts.values())
-        return Health(overall(known), now, version("deskhand"), os.getpid(), self._began, self.address, known)
+        return Health(
+            overall(known), now, version("deskhand"), os.getpid(), self._began, self.address, known
+        )
 
     async def _receive(self, channel: Channel) -> None:
         """Take in what people write on a channel; what could not be stored is not confirmed."""
         async with aclosing(cast(AsyncGenerator[Inbound], channel.receive())) as inbounds:
             async for inbound in inbounds:
-                if inbound.address.channel != channel.name:  # it would speak for those of another place
-                    log.error("%s hands in what came from %r: dropped", channel.name, inbound.address.channel)
+                if (
+                    inbound.address.channel != channel.name
+                ):  # it would speak for those of another place
+                    log.error(
+                        "%s hands in what came from %r: dropped",
+                        channel.name,
+                        inbound.address.channel,
+                    )
                     continue
                 receipt = await self.door.submit(inbound)
                 if inbound.by_program and receipt.status == "refused":
-                    log.info("%s: the bot %s is not heard: %s", channel.name, inbound.sender, receipt.reason)
+                    log.info(
+                        "%s: the bot %s is not heard: %s",
+                        channel.name,
+                        inbound.sender,
+                        receipt.reason,
+                    )
                 elif receipt.reason == NO_ACCESS:
                     await self.strangers.turn_away(inbound, channel)
                 elif receipt.status == "refused" and self.authorise(inbound) is None:
@@ -478,7 +564,8 @@ def with_channels(parts: Parts, settings: Settings) -> Parts:
 async def open_app(settings: Settings, parts: Parts) -> AsyncIterator[App]:
     """An App with its store open; `app.run()` makes it drive. Raises StoreError, ConfigError.
 
-    The process is made non-dumpable: another process of the same user cannot read its memory, where keys are.
+    The process is made non-dumpable: another process of the same user cannot read its memory, where
+    keys are.
     """
     kernel.prctl(PR_SET_DUMPABLE, 0)
     app = App(settings, parts)

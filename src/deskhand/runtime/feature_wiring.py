@@ -37,7 +37,8 @@ from ..workspace.undo_journal import Effects
 
 
 class FeatureWiring:
-    """All of it. `ground` is what it stands on, `model` opens `provider/name`, `trying` gives an agent for replays."""
+    """All of it. `ground` is what it stands on, `model` opens `provider/name`, `trying` gives an
+    agent for replays."""
 
     def __init__(
         self,
@@ -90,7 +91,8 @@ class FeatureWiring:
         return await self.ground.agent_of(agent).reach()
 
     async def recall(self, agent: str, state: State) -> Recalled | None:
-        """What memory holds of what was just said to this agent, and how far a long work is; None for nothing."""
+        """What memory holds of what was just said to this agent, and how far a long work is; None
+        for nothing."""
         found = None
         if state.turn is None or len(state.turn.said) > state.turn.recalled:
             found = await self.remembering.recall(agent, state)
@@ -103,8 +105,9 @@ class FeatureWiring:
         return self.deep.shown(session)
 
     def pinned(self, agent: str, person: str) -> str:
-        """What this agent always knows, for the prompt: of everybody, and of this person where they are alone with it
-        ('' where they are not). From memory alone, since it is asked before every call."""
+        """What this agent always knows, for the prompt: of everybody, and of this person where they
+        are alone with it ('' where they are not). From memory alone, since it is asked before every
+        call."""
         return self.remembering.pinned(agent, person)
 
     def answers(self) -> Live:
@@ -122,7 +125,12 @@ class FeatureWiring:
         here = state.session.partition("/")[0]
         custom = {name: role.agents for name, role in settings.config.roles.items()}
         names = [name for name in settings.agents if may_talk(row.principal, name, custom)]
-        return "\n".join(["You may talk to:", *(f"{name} (this one)" if name == here else name for name in names)])
+        return "\n".join(
+            [
+                "You may talk to:",
+                *(f"{name} (this one)" if name == here else name for name in names),
+            ]
+        )
 
     def _proposals(self, state: State, row: Waiting, args: str) -> str:
         alone = only_person(state.participants_with(row)) != EVERYBODY

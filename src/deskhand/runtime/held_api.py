@@ -26,14 +26,18 @@ class HeldApi:
         """What stands in one, without secrets. Raises Refused."""
         seen = await self._see(principal, path)
         text = self._ground.redact(seen.text)
-        return SeenView(seen.path, seen.agent, text, seen.digest, seen.problem, seen.why, seen.bound)
+        return SeenView(
+            seen.path, seen.agent, text, seen.digest, seen.problem, seen.why, seen.bound
+        )
 
     async def approve(self, principal: Principal, path: str, digest: str) -> list[HeldView]:
         """Let it in if it still is what was seen. Raises Refused."""
         seen = await self._see(principal, path)
         if seen.digest != digest:
             raise Refused("that file was changed after you looked at it: look at it again")
-        await self._approving(principal).approve(seen, principal.on_behalf_of or principal.id, self._ground.clock.now())
+        await self._approving(principal).approve(
+            seen, principal.on_behalf_of or principal.id, self._ground.clock.now()
+        )
         return await self.listed(principal)
 
     async def _see(self, principal: Principal, path: str) -> Seen:

@@ -1,7 +1,9 @@
-"""What is held back from prompts, and why; and how an owner approves it, so that it speaks as it is now.
+"""What is held back from prompts, and why; and how an owner approves it, so that it speaks as it is
+now.
 
-An approval binds: what was approved is held back from everybody as soon as it is another. Files that we write
-ourselves, memories and knowledge, are let in and not bound, since they change with every conversation.
+An approval binds: what was approved is held back from everybody as soon as it is another. Files
+that we write ourselves, memories and knowledge, are let in and not bound, since they change with
+every conversation.
 """
 
 from __future__ import annotations
@@ -24,7 +26,15 @@ from ..config.config import Settings, workspace_of
 from ..jobs.heartbeat import FILE as HEARTBEAT_FILE
 from ..skills.python import FOLDERS as PYTHON_FOLDERS
 from ..store.base import Store
-from ..tools.approved import MOST_BYTES, MOST_FILES, Bound, Content, approve_rows, bound_of, content_of
+from ..tools.approved import (
+    MOST_BYTES,
+    MOST_FILES,
+    Bound,
+    Content,
+    approve_rows,
+    bound_of,
+    content_of,
+)
 from ..tools.documents.invisible import written_out
 from ..tools.names import shown_name
 from ..types.commit import Change
@@ -39,7 +49,8 @@ _label = msgspec.json.Decoder(Label).decode
 
 
 class HeldFile(msgspec.Struct, frozen=True):
-    """A file or folder, by its real path, that would be heard by `agent` and is held back. `why` is a clause."""
+    """A file or folder, by its real path, that would be heard by `agent` and is held back. `why` is
+    a clause."""
 
     path: str
     agent: str
@@ -47,8 +58,9 @@ class HeldFile(msgspec.Struct, frozen=True):
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """What lies at a real path, for an owner to look at: `digest` is what an approval binds, '' where nothing there can
-    be approved; then `problem` says why. `text` has what nobody sees written out. `bound`: an approval would bind."""
+    """What lies at a real path, for an owner to look at: `digest` is what an approval binds, ''
+    where nothing there can be approved; then `problem` says why. `text` has what nobody sees
+    written out. `bound`: an approval would bind."""
 
     path: str
     agent: str
@@ -80,21 +92,28 @@ class Approving:
             for agent in self._settings.agents:
                 for path in self._heard(agent, now):
                     if path not in found and holds(held, path):
-                        found[path] = HeldFile(path, agent, self._why(path, labels, approved, held.bound))
+                        found[path] = HeldFile(
+                            path, agent, self._why(path, labels, approved, held.bound)
+                        )
             for path in approved:
-                if held.bound.differs(path) and os.path.realpath(path) not in map(os.path.realpath, found):
+                if held.bound.differs(path) and os.path.realpath(path) not in map(
+                    os.path.realpath, found
+                ):
                     found[path] = HeldFile(path, "", self._why(path, labels, approved, held.bound))
             return sorted(found.values(), key=lambda each: (each.agent, each.path))
 
         return await anyio.to_thread.run_sync(look)
 
     async def see(self, path: str, agent: str = "") -> Seen:
-        """What lies there. A file in the folder of a skill stands for the whole skill. Raises Refused."""
+        """What lies there. A file in the folder of a skill stands for the whole skill. Raises
+        Refused."""
         labels, approved = await self._rows()
 
         def look() -> Seen:
             place, whose, bound = self._place(path, agent)
-            why = self._why(place, labels, approved, bound_of([(each, *row) for each, row in approved.items()]))
+            why = self._why(
+                place, labels, approved, bound_of([(each, *row) for each, row in approved.items()])
+            )
             content = content_of(place)
             if content is None:
                 return Seen(place, whose, "", problem=_problem(place), why=why, bound=bound)
@@ -103,20 +122,24 @@ class Approving:
         return await anyio.to_thread.run_sync(look)
 
     async def approve(self, seen: Seen, by: str, now: float) -> None:
-        """Let in what was seen, as it was seen. Raises Refused where it cannot be approved, or is another by now."""
+        """Let in what was seen, as it was seen. Raises Refused where it cannot be approved, or is
+        another by now."""
         content = await anyio.to_thread.run_sync(content_of, seen.path)
         if not seen.digest:
             raise Refused(f"{seen.path} cannot be approved: {seen.problem}")
         if content is None or content.digest.hex() != seen.digest:
-            raise Refused(f"{seen.path} was changed just now; look at it again: deskhand held show {seen.path}")
+            raise Refused(
+                f"{seen.path} was changed just now; look at it again: deskhand held show "
+                f"{seen.path}"
+            )
         rows = approve_rows(seen.path, content.digest, by, now)
         if not seen.bound:
             rows = (*rows, Change("approved_file_drop", (seen.path,)))
         await self._store.change(rows)
 
     async def forget(self, path: str, agent: str = "") -> bool:
-        """Take an approval back, also that of a folder around it; what lies there is heard as it is from then on.
-        False: nothing was approved there."""
+        """Take an approval back, also that of a folder around it; what lies there is heard as it is
+        from then on. False: nothing was approved there."""
         _, approved = await self._rows()
         paths = await anyio.to_thread.run_sync(self._written, path, agent)
         found = [each for each in approved if _around(each, *paths)]
@@ -126,7 +149,9 @@ class Approving:
 
     async def _rows(self) -> tuple[dict[str, Label], dict[str, tuple[bytes, str, float]]]:
         labels = {path: _label(label) for path, label in await self._store.rows("file_labels", ())}
-        approved = {row[0]: (row[1], row[2], row[3]) for row in await self._store.rows("approved_files", ())}
+        approved = {
+            row[0]: (row[1], row[2], row[3]) for row in await self._store.rows("approved_files", ())
+        }
         return labels, approved
 
     def _heard(self, agent: str, now: float) -> Iterator[str]:
@@ -142,7 +167,9 @@ class Approving:
                 if skill.source != "bundled":
                     yield str(skill.folder)
             for folder in PYTHON_FOLDERS:
-                yield from (str(workspace / folder / name) for name in _names(workspace / folder, ".py"))
+                yield from (
+                    str(workspace / folder / name) for name in _names(workspace / folder, ".py")
+                )
 
     def _why(
         self,
@@ -153,12 +180,19 @@ class Approving:
     ) -> str:
         real = os.path.realpath(path)
         if bound.differs(real) or bound.differs(path):
-            by, at = next((row[1:] for each, row in approved.items() if _around(each, real, path)), ("somebody", 0.0))
+            by, at = next(
+                (row[1:] for each, row in approved.items() if _around(each, real, path)),
+                ("somebody", 0.0),
+            )
             return f"changed since {by} approved it on {_when(at, self._settings)}"
         if bound.covers(real):
             return ""
-        inside = [label for each, label in labels.items() if _around(real, each, each) or each == path]
-        sources = sorted({label.source or "outside" for label in inside if label.integrity == "untrusted"})
+        inside = [
+            label for each, label in labels.items() if _around(real, each, each) or each == path
+        ]
+        sources = sorted(
+            {label.source or "outside" for label in inside if label.integrity == "untrusted"}
+        )
         if sources:
             return f"content from outside: {', '.join(map(shown_name, sources[:3]))}"
         people = sorted({each for label in inside for each in label.by})
@@ -167,7 +201,8 @@ class Approving:
         return "meant for others" if inside else ""
 
     def _place(self, path: str, agent: str) -> tuple[str, str, bool]:
-        """The path that an approval of this would bind, whose it is, and whether it binds. Raises Refused."""
+        """The path that an approval of this would bind, whose it is, and whether it binds. Raises
+        Refused."""
         for place in self._written(path, agent)[1:]:
             if not os.path.lexists(place):
                 continue
@@ -175,15 +210,20 @@ class Approving:
                 workspace = str(workspace_of(self._settings, whose))
                 skills = skills_of(self._settings, whose).find().values()
                 folders = [os.path.realpath(each.folder) for each in skills]
-                skill = next((each for each in folders if _around(each, place, os.path.realpath(place))), "")
+                skill = next(
+                    (each for each in folders if _around(each, place, os.path.realpath(place))), ""
+                )
                 if skill:
                     return skill, whose, True
                 if place.startswith(f"{workspace}/"):
                     inner = place[len(workspace) + 1 :]
-                    ours = inner.split("/")[0] in OURS and not inner.startswith(tuple(f"{f}/" for f in PYTHON_FOLDERS))
+                    ours = inner.split("/")[0] in OURS and not inner.startswith(
+                        tuple(f"{f}/" for f in PYTHON_FOLDERS)
+                    )
                     return place, whose, not ours
             raise Refused(
-                f"{path!r} lies in no workspace and in no folder of skills, so that nothing there is held back"
+                f"{path!r} lies in no workspace and in no folder of skills, so that nothing "
+                "there is held back"
             )
         raise Refused(f"there is no {path!r}; see what is held back: deskhand held")
 
@@ -217,14 +257,15 @@ def _problem(path: str) -> str:
     if Path(path).is_symlink():
         return "it is a link; approve the file to which it leads, or put the file itself there"
     return (
-        f"it holds links or what is no file, or more than {MOST_FILES} files or {MOST_BYTES >> 20} MB, or it is being"
+        f"it holds links or what is no file, or more than {MOST_FILES} files or "
+        f"{MOST_BYTES >> 20} MB, or it is being"
         " changed just now"
     )
 
 
 def _text(path: str, content: Content) -> str:
-    """All that is approved, file by file, as text; of what is none its size and digest. What was changed since the look
-    is said to be that."""
+    """All that is approved, file by file, as text; of what is none its size and digest. What was
+    changed since the look is said to be that."""
     shown = list[str]()
     for inner in sorted(content.files):
         if inner:
@@ -247,4 +288,7 @@ def _as_text(data: bytes) -> str:
         return f"[no text: {len(data):,} bytes, SHA-256 {sha256(data).hexdigest()}]"
     if len(text) <= TEXT_CHARS:
         return written_out(text)
-    return f"{written_out(text[:TEXT_CHARS])}\n[{len(text) - TEXT_CHARS:,} more characters: read them in the file]"
+    return (
+        f"{written_out(text[:TEXT_CHARS])}\n[{len(text) - TEXT_CHARS:,} more characters: read "
+        "them in the file]"
+    )

@@ -48,10 +48,12 @@ class Server(uvicorn.Server):
 
 
 def listen(config: WebConfig) -> socket.socket:
-    """A socket on the wanted port, or on the next free one. Raises ConfigError where there is none."""
+    """A socket on the wanted port, or on the next free one. Raises ConfigError where there is
+    none."""
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
     for port in range(config.port, config.port + NEAR if config.port else 1):
-        # TCP by name: for those alone asyncio turns off waiting for more to send, which costs 40 ms an answer.
+        # TCP by name: for those alone asyncio turns off waiting for more to send, which costs 40 ms
+        # an answer.
         sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -63,7 +65,9 @@ def listen(config: WebConfig) -> socket.socket:
             continue
         return sock
     last = config.port + NEAR - 1
-    raise ConfigError(f"no port from {config.port} to {last} of {config.host!r} is free; set web.port to another")
+    raise ConfigError(
+        f"no port from {config.port} to {last} of {config.host!r} is free; set web.port to another"
+    )
 
 
 def address_of(config: WebConfig, port: int) -> str:
@@ -93,7 +97,11 @@ class Site:
             async with anyio.create_task_group() as tasks:
                 web = self._ports(tasks, stopping)
                 server = Server(
-                    uvicorn_config(build(web, limits, ENDPOINTS, SOCKETS, routes()), config, self._app.parts.ids)
+                    uvicorn_config(
+                        build(web, limits, ENDPOINTS, SOCKETS, routes()),
+                        config,
+                        self._app.parts.ids,
+                    )
                 )
                 tasks.start_soon(self._tell, server, url)
                 tasks.start_soon(_until_cancelled, server, stopping)

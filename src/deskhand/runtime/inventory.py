@@ -33,8 +33,8 @@ from .feature_wiring import FeatureWiring
 
 
 class Inventory(msgspec.Struct, frozen=True):
-    """The tools of an agent, as it has them while Deskhand runs. `failed` are plugins that could not be loaded,
-    `problems` says what is wrong with Python files of its workspace."""
+    """The tools of an agent, as it has them while Deskhand runs. `failed` are plugins that could
+    not be loaded, `problems` says what is wrong with Python files of its workspace."""
 
     tools: Tools
     failed: tuple[FailedPlugin, ...] = ()
@@ -52,7 +52,9 @@ def inventory(settings: Settings, agent: str) -> Inventory:
         offered = settings.offered(agent)
         tools = toolbox(settings, agent, skills, beside, plugins=plugins.tools)
         tools |= {tool.spec.name: tool for tool in own if offers(offered, tool.spec.name)}
-        tools = with_search(settings, agent, tools, {tool.spec.name for tool in (*own, *plugins.tools)})
+        tools = with_search(
+            settings, agent, tools, {tool.spec.name for tool in (*own, *plugins.tools)}
+        )
     return Inventory(tools, plugins.failed, problems)
 
 

@@ -1,4 +1,5 @@
-"""The first five minutes behind the page: what `deskhand setup` does in a terminal, step by step."""
+"""The first five minutes behind the page: what `deskhand setup` does in a terminal, step by
+step."""
 
 from __future__ import annotations
 
@@ -32,7 +33,17 @@ from ..policy.postures import POSTURES, Posture
 from ..supervision.doctor import examine
 from ..types.errors import ChannelError, ConfigError, DeskhandError
 from ..web.people import qr_svg
-from ..web.steps import BotView, CheckView, Key, OfferView, ProbeView, ProviderView, PullView, SetUp, SetupView
+from ..web.steps import (
+    BotView,
+    CheckView,
+    Key,
+    OfferView,
+    ProbeView,
+    ProviderView,
+    PullView,
+    SetUp,
+    SetupView,
+)
 from .app import App
 
 DEMO = "scripted/tour"
@@ -47,9 +58,12 @@ TELEGRAM = "telegram"
 
 
 class Onboarding:
-    """It implements `web.setup.SetUp`. `reload` makes what was written hold; `tasks` runs downloads."""
+    """It implements `web.setup.SetUp`. `reload` makes what was written hold; `tasks` runs
+    downloads."""
 
-    def __init__(self, app: App, models: Models, tasks: TaskGroup, reload: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self, app: App, models: Models, tasks: TaskGroup, reload: Callable[[], Awaitable[None]]
+    ) -> None:
         self._app = app
         self._models = models
         self._tasks = tasks
@@ -60,7 +74,10 @@ class Onboarding:
     async def view(self) -> SetupView:
         settings = self._app.settings
         model = next(iter(settings.agent(settings.agents[0]).models), "")
-        found = [OfferView(o.kind, o.model, o.title, o.detail, o.todo, o.ready) for o in await offers(settings)]
+        found = [
+            OfferView(o.kind, o.model, o.title, o.detail, o.todo, o.ready)
+            for o in await offers(settings)
+        ]
         person = await anyio.to_thread.run_sync(owner_of, settings, settings.agents[0])
         return SetupView(
             model,
@@ -80,7 +97,9 @@ class Onboarding:
     def _providers(self) -> list[ProviderView]:
         listed = catalogue_of(self._app.settings).providers
         return [
-            ProviderView(name, found.keys[0], bool(self._models.key(name)), f"{name}/{usual_model(found)}")
+            ProviderView(
+                name, found.keys[0], bool(self._models.key(name)), f"{name}/{usual_model(found)}"
+            )
             for name, found in listed.items()
             if found.keys and usual_model(found)
         ]
@@ -114,13 +133,19 @@ class Onboarding:
         provider = given.provider.strip()
         listed = catalogue_of(settings).providers.get(provider)
         if listed is None and not given.base_url:
-            raise ConfigError(f"no provider {provider!r} is known; give its address, or see `deskhand model list`")
+            raise ConfigError(
+                f"no provider {provider!r} is known; give its address, or see `deskhand model list`"
+            )
         own = settings.config.providers.get(provider, ProviderConfig())
         usual = usual_model(listed) if listed else ""
         model = given.model or usual
         if not model:
-            raise ConfigError(f"name a model of {provider}: the address alone does not tell which it has")
-        variable = own.key_env or (listed.keys[0] if listed and listed.keys else variable_of(provider))
+            raise ConfigError(
+                f"name a model of {provider}: the address alone does not tell which it has"
+            )
+        variable = own.key_env or (
+            listed.keys[0] if listed and listed.keys else variable_of(provider)
+        )
         own = replace(own, base_url=given.base_url.strip() or own.base_url)
         own = own if given.vision is None else replace(own, vision=given.vision)
         if given.key:
@@ -129,7 +154,9 @@ class Onboarding:
         keyed = replace(own, key_env=variable) if given.key else own
         probe = await try_provider(settings, provider, keyed, given.key.strip(), wanted)
         if probe.ok:
-            await self._keep(provider, keyed if listed is None or not listed.keys else own, variable, given.key)
+            await self._keep(
+                provider, keyed if listed is None or not listed.keys else own, variable, given.key
+            )
             await self._write(["defaults", "models"], [wanted])
         return probe
 
@@ -179,7 +206,9 @@ class Onboarding:
 
     async def examine(self) -> list[CheckView]:
         found = await examine(self._app.settings)
-        return [CheckView(name, finding.level, finding.text, finding.remedy) for name, finding in found]
+        return [
+            CheckView(name, finding.level, finding.text, finding.remedy) for name, finding in found
+        ]
 
     async def _write(self, path: list[str], value: object) -> None:
         await anyio.to_thread.run_sync(store_key, self._app.settings, path, value)

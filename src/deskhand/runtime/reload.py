@@ -1,4 +1,5 @@
-"""The configuration that holds now, and the agents and plugins that are made of it. It is followed while we run."""
+"""The configuration that holds now, and the agents and plugins that are made of it. It is followed
+while we run."""
 
 from __future__ import annotations
 
@@ -30,9 +31,10 @@ LOOK_S = 0.5
 
 
 class ReloadNeeds(msgspec.Struct, frozen=True):
-    """What agents are made with beside the settings. `house` is what they reach, with these plugins; `tools` are ours
-    that only the running house has; `own` asks whether an agent's own tools have changed; `taken_up` is called when
-    other settings hold, `made_anew` when agents were made again and nothing else has changed."""
+    """What agents are made with beside the settings. `house` is what they reach, with these
+    plugins; `tools` are ours that only the running house has; `own` asks whether an agent's own
+    tools have changed; `taken_up` is called when other settings hold, `made_anew` when agents were
+    made again and nothing else has changed."""
 
     house: Callable[[Plugins], AgentParts]
     tools: Callable[[str], tuple[Tool, ...]]
@@ -78,7 +80,8 @@ class Current:
         return self.agents.get(session.partition("/")[0]) or self.agents[self.settings.agents[0]]
 
     def trying(self, agent: str, tried: Tried) -> Agent:
-        """This agent, with what is tried on it in a replay. Nobody is driven by it. Raises ConfigError."""
+        """This agent, with what is tried on it in a replay. Nobody is driven by it. Raises
+        ConfigError."""
         return make_agent(self.settings, agent, self._opened.house(self.plugins), tried)
 
     @property
@@ -108,8 +111,8 @@ class Current:
             log.warning("the configuration stays as it was: %s", error)
 
     async def reload(self) -> None:
-        """Take up what the configuration and `.env` say now: it holds from the next drive of each conversation on.
-        Raises ConfigError, OSError, and then all stays as it is."""
+        """Take up what the configuration and `.env` say now: it holds from the next drive of each
+        conversation on. Raises ConfigError, OSError, and then all stays as it is."""
         try:
             settings = await anyio.to_thread.run_sync(read_again, self.settings)
             plugins = self._plugins(self._opened, settings)
@@ -127,7 +130,10 @@ class Current:
         names = ", ".join(changed(before.config, settings.config)) or "nothing that was set"
         log.info("the configuration was read again; changed: %s", names)
         if before.config.plugins != settings.config.plugins:
-            log.info("the plugins are now: %s", ", ".join(plugin.name for plugin in plugins.loaded) or "none")
+            log.info(
+                "the plugins are now: %s",
+                ", ".join(plugin.name for plugin in plugins.loaded) or "none",
+            )
         if restart := needs_restart(self._first, settings.config):
             log.warning("these hold only after a restart: %s", ", ".join(restart))
 
@@ -141,4 +147,6 @@ class Current:
 
     def fact(self) -> HealthFact:
         """How it is with the configuration."""
-        return configuration_fact(self.settings, self._problem, needs_restart(self._first, self.settings.config))
+        return configuration_fact(
+            self.settings, self._problem, needs_restart(self._first, self.settings.config)
+        )

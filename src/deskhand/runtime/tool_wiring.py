@@ -1,4 +1,5 @@
-"""What the tools of all agents reach, wired once: files, commands, the network, undo, and what runs beside."""
+"""What the tools of all agents reach, wired once: files, commands, the network, undo, and what runs
+beside."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ log = logging.getLogger(__name__)
 
 
 class ToolWiring:
-    """`reaches` of agents, `effects` that can be undone, their `diffs`, and the `background`, where commands go on."""
+    """`reaches` of agents, `effects` that can be undone, their `diffs`, and the `background`, where
+    commands go on."""
 
     def __init__(self, ground: Host) -> None:
         self.ground = ground
@@ -37,7 +39,9 @@ class ToolWiring:
         egress = Egress(ground.store, ground.net, lambda: self._config.egress, ground.clock, held)
         outward = Outward(egress.way, ground.redact.data)
         undo = lambda: self._config.undo  # noqa: E731 -- beside its neighbours
-        self.reaches = ToolScopes(ground.store, ground.blobs, ground.room, ground.net, undo, outward)
+        self.reaches = ToolScopes(
+            ground.store, ground.blobs, ground.room, ground.net, undo, outward
+        )
         self.effects = Effects(ground.store, self._reach, ground.clock, ground.ids)
         self.diffs = Diffs(ground.store, self._reach)
         beside = Beside(
@@ -59,7 +63,8 @@ class ToolWiring:
         return await self.ground.agent_of(agent).reach()
 
     async def unpack(self, session: str, message: Message) -> Message:
-        """The message with what the model is to be shown of the files in it, which come to lie in the workspace."""
+        """The message with what the model is to be shown of the files in it, which come to lie in
+        the workspace."""
         ground = self.ground
         try:
             reach = await ground.agent_of(session).reach()
@@ -71,16 +76,19 @@ class ToolWiring:
             row = (stored_as(real), msgspec.json.encode(label), session, ground.clock.now())
             await ground.store.change((Change("file_label_set", row),))
 
-        return hidden_message(await with_files(message, ground.blobs.get, reach.files, mark), ground.redact)
+        return hidden_message(
+            await with_files(message, ground.blobs.get, reach.files, mark), ground.redact
+        )
 
     async def look_back(self) -> None:
-        """Note and mark what commands did that were killed with a process that was here until now."""
+        """Note and mark what commands did that were killed with a process that was here until
+        now."""
         self.reaches.look_again()
         await self.effects.make_up(self.ground.settings().agents)
 
     async def tidy(self) -> None:
-        """Note what commands did that were killed with a process, and let go of what was kept to undo changes, by the
-        settings."""
+        """Note what commands did that were killed with a process, and let go of what was kept to
+        undo changes, by the settings."""
         await self.effects.make_up(self.ground.settings().agents)
         kept = self._config.undo
         await self.effects.expire(self.ground.blobs, kept.days, kept.mb)

@@ -25,18 +25,19 @@ PR_SET_PDEATHSIG = 1
 
 
 def end_with_parent(parent: int) -> bool:
-    """Be told to end when the process that started us dies, however it dies. False: it has died already, while this
-    one was still being started, and nobody would ever tell us. Raises OSError."""
+    """Be told to end when the process that started us dies, however it dies. False: it has died
+    already, while this one was still being started, and nobody would ever tell us. Raises
+    OSError."""
     kernel.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     return os.getppid() == parent
 
 
 async def work(app: App, started: Callable[[], None], up: Callable[[], None] = lambda: None) -> int:
-    """Drive. SIGTERM and SIGINT end it within DRAIN_S, a second one at once; `/restart` ends it with RESTART. SIGHUP
-    has the configuration read again.
+    """Drive. SIGTERM and SIGINT end it within DRAIN_S, a second one at once; `/restart` ends it
+    with RESTART. SIGHUP has the configuration read again.
 
-    `started` is called when it drives, which may be long after: another process may drive now. `up` is called, as often
-    as it likes, from when it is about to drive, or waits for another that does.
+    `started` is called when it drives, which may be long after: another process may drive now. `up`
+    is called, as often as it likes, from when it is about to drive, or waits for another that does.
     """
     app.restarts, app.up, ends = True, up, _Ends(app)
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as orders:
@@ -84,8 +85,11 @@ class _Ends:
         tasks.cancel_scope.cancel()
 
 
-async def guarded(settings: Settings, main: Callable[[], Awaitable[int]], now: Callable[[], float]) -> int:
-    """Run `main`; what it raises is written to the log and to `startup_error.json`, and becomes CRASHED."""
+async def guarded(
+    settings: Settings, main: Callable[[], Awaitable[int]], now: Callable[[], float]
+) -> int:
+    """Run `main`; what it raises is written to the log and to `startup_error.json`, and becomes
+    CRASHED."""
     try:
         return await main()
     except Exception as error:

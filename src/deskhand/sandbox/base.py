@@ -20,11 +20,12 @@ class Mount(msgspec.Struct, frozen=True, gc=False):
 class SandboxCommand(msgspec.Struct, frozen=True):
     """A program to run. `argv` is never given to a shell by us. `cwd` lies beneath a mount.
 
-    `mounts` are all that it sees of the host beside the system's programs. `env` is added to a clean environment.
-    `memory_bytes` and `processes` (threads count) are for all that it starts together, `file_bytes` for each file.
-    `egress` is the socket of a proxy on the host, its only way out: HTTP programs find it in their environment. What
-    lies beside it as `ca.pem` is what they trust. Empty: no network at all.
-    With a `terminal` it runs in that: its output is one stream, and `stdin` is what is typed.
+    `mounts` are all that it sees of the host beside the system's programs. `env` is added to a
+    clean environment. `memory_bytes` and `processes` (threads count) are for all that it starts
+    together, `file_bytes` for each file. `egress` is the socket of a proxy on the host, its only
+    way out: HTTP programs find it in their environment. What lies beside it as `ca.pem` is what
+    they trust. Empty: no network at all. With a `terminal` it runs in that: its output is one
+    stream, and `stdin` is what is typed.
     """
 
     argv: tuple[str, ...]
@@ -41,7 +42,8 @@ class SandboxCommand(msgspec.Struct, frozen=True):
 
 
 class Exit(msgspec.Struct, frozen=True, gc=False):
-    """How it ended. `code` is None when it was killed: by its `timeout`, by a `limit`, or by a signal (`signal`)."""
+    """How it ended. `code` is None when it was killed: by its `timeout`, by a `limit`, or by a
+    signal (`signal`)."""
 
     code: int | None
     timeout: bool = False
@@ -51,7 +53,8 @@ class Exit(msgspec.Struct, frozen=True, gc=False):
 
 
 class Sandbox(Protocol):
-    """Runs commands so that they can neither reach the network nor read secrets nor outlive their call."""
+    """Runs commands so that they can neither reach the network nor read secrets nor outlive their
+    call."""
 
     @property
     def name(self) -> str:
@@ -64,10 +67,11 @@ class Sandbox(Protocol):
         ...
 
     async def run(self, command: SandboxCommand, output: Callable[[bytes, bool], None]) -> Exit:
-        """Run to the end, or to the timeout, when everything that it started is killed. Cancelling kills it too.
+        """Run to the end, or to the timeout, when everything that it started is killed. Cancelling
+        kills it too.
 
-        `output` gets each piece as it comes, True for stderr; it must not block. Raises SandboxError when the command
-        cannot be run as asked (its folders), SandboxUnavailable when no safe way to run exists here: nothing is ever
-        run bare.
+        `output` gets each piece as it comes, True for stderr; it must not block. Raises
+        SandboxError when the command cannot be run as asked (its folders), SandboxUnavailable when
+        no safe way to run exists here: nothing is ever run bare.
         """
         ...

@@ -1,4 +1,5 @@
-"""How the code of the supervisor comes into a sandbox: with the orders, so that nothing is found or compiled there."""
+"""How the code of the supervisor comes into a sandbox: with the orders, so that nothing is found or
+compiled there."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ import marshal
 
 _PACKAGE = "deskhand.sandbox"
 _MODULES = ("kernel", "seccomp", "supervisor")
-# Modules come from what was handed in, and only when they are asked for; all others are the standard library's.
+# Modules come from what was handed in, and only when they are asked for; all others are the
+# standard library's.
 _BOOT = """
 import sys, marshal
 from _frozen_importlib import ModuleSpec
@@ -27,16 +29,18 @@ class Handed:
 sys.meta_path.insert(0, Handed)
 from deskhand.sandbox.supervisor import main
 main(orders)
-"""
+"""  # noqa: E501
 
 
 def boot(descriptor: int) -> str:
-    """The program, in Python, that carries out what `bundle` wrote into the file behind `descriptor`."""
+    """The program, in Python, that carries out what `bundle` wrote into the file behind
+    `descriptor`."""
     return _BOOT.format(descriptor=descriptor)
 
 
 def bundle(compiled: bool, orders: bytes) -> bytes:
-    """The supervisor's code with its orders; `compiled` for an interpreter of our own version, else as text."""
+    """The supervisor's code with its orders; `compiled` for an interpreter of our own version, else
+    as text."""
     return marshal.dumps((_modules(compiled), orders), 2)
 
 

@@ -10,7 +10,16 @@ from pathlib import Path
 from stat import S_ISREG
 
 from deskhand.sandbox.base import Exit, Sandbox, SandboxCommand
-from deskhand.sandbox.launcher import CA, ETC, SYSTEM, Launch, Python, authorities, launch, orders_for
+from deskhand.sandbox.launcher import (
+    CA,
+    ETC,
+    SYSTEM,
+    Launch,
+    Python,
+    authorities,
+    launch,
+    orders_for,
+)
 from deskhand.sandbox.seccomp import program
 from deskhand.sandbox.supervisor import FIRST, LaunchOrders
 
@@ -18,7 +27,14 @@ _HOUSE = "/run/deskhand"  # where the interpreter is seen
 _TMP_BYTES = 512 << 20
 _SHM_BYTES = 128 << 20
 _ISOLATION = (
-    *("--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session", "--clearenv"),
+    *(
+        "--unshare-all",
+        "--unshare-user",
+        "--disable-userns",
+        "--die-with-parent",
+        "--new-session",
+        "--clearenv",
+    ),
     *("--cap-drop", "ALL", "--hostname", "deskhand"),
 )
 # uid 0 owns the sysctls even without capabilities, and the keys are not of this namespace.
@@ -27,7 +43,8 @@ _PROC_EMPTY = ("/proc/keys", "/proc/key-users")
 
 
 class Bubblewrap:
-    """Namespaces by `program`, a new view of the files, no network; Landlock within where `landlocked`."""
+    """Namespaces by `program`, a new view of the files, no network; Landlock within where
+    `landlocked`."""
 
     connects = True
 
@@ -67,7 +84,9 @@ class Bubblewrap:
             kept = tuple(files.values())
             return await launch(Launch(argv, orders, self._interpreter, kept), command, output)
 
-    def _argv(self, orders: LaunchOrders, files: dict[str, int], arguments: Sequence[str]) -> Sequence[str]:
+    def _argv(
+        self, orders: LaunchOrders, files: dict[str, int], arguments: Sequence[str]
+    ) -> Sequence[str]:
         argv = [*self._fixed]
         for path, descriptor in files.items():
             argv += ["--perms", "0444", "--file", str(descriptor), path]
@@ -103,7 +122,8 @@ class Bubblewrap:
 
 
 def _opened(stack: ExitStack, ca: str) -> dict[str, int]:
-    """The files of /etc, and `ca` if any, to be copied: that takes a tenth of the time of a mount."""
+    """The files of /etc, and `ca` if any, to be copied: that takes a tenth of the time of a
+    mount."""
     found = {}
     for path, source in (*((each, each) for each in ETC), (CA, ca)):
         try:
@@ -117,7 +137,8 @@ def _opened(stack: ExitStack, ca: str) -> dict[str, int]:
 
 
 def _filter(*, internet: bool) -> bytes:
-    """The filter that every supervisor puts on its command; where we know no such machine, it says so itself."""
+    """The filter that every supervisor puts on its command; where we know no such machine, it says
+    so itself."""
     try:
         return program(os.uname().machine, True, os.getuid() == 0, [FIRST], internet=internet)
     except KeyError:

@@ -1,6 +1,8 @@
-"""The program that tries to break out, inside, once after start: it prints one JSON object for each attempt.
+"""The program that tries to break out, inside, once after start: it prints one JSON object for each
+attempt.
 
-Where it gets through it does no harm: it opens a door and changes nothing behind it but its own canaries.
+Where it gets through it does no harm: it opens a door and changes nothing behind it but its own
+canaries.
 """
 
 from __future__ import annotations
@@ -16,7 +18,17 @@ from functools import partial
 from pathlib import Path
 
 _CLONE_NEWUSER = 0x10000000
-_EXPECTED_ENV = {"LD_LIBRARY_PATH", "PATH", "HOME", "LANG", "TMPDIR", "PWD", "TERM", "USER", "LC_CTYPE"}
+_EXPECTED_ENV = {
+    "LD_LIBRARY_PATH",
+    "PATH",
+    "HOME",
+    "LANG",
+    "TMPDIR",
+    "PWD",
+    "TERM",
+    "USER",
+    "LC_CTYPE",
+}
 
 
 def main(facts_json: str) -> None:
@@ -50,7 +62,11 @@ def _secret_by_link(facts: dict[str, str]) -> str:
 
 
 def _secret_by_listing(facts: dict[str, str]) -> str:
-    return ", ".join(str(each) for each in Path(facts["secret"]).parent.iterdir() if each == Path(facts["secret"]))
+    return ", ".join(
+        str(each)
+        for each in Path(facts["secret"]).parent.iterdir()
+        if each == Path(facts["secret"])
+    )
 
 
 def _shadow(_: dict[str, str]) -> str:
@@ -70,7 +86,8 @@ def _tcp(facts: dict[str, str]) -> str:
 
 
 def _udp(facts: dict[str, str]) -> str:
-    """Another network's loopback accepts the packet too: what counts is whether it came, which the host knows."""
+    """Another network's loopback accepts the packet too: what counts is whether it came, which the
+    host knows."""
     try:
         _connect(socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", int(facts["udp"])))
     except OSError:
@@ -107,8 +124,11 @@ def _packet_socket(_: dict[str, str]) -> str:
 
 
 def _environment(facts: dict[str, str]) -> str:
-    strange = sorted(set(os.environ) - _EXPECTED_ENV)  # noqa: TID251  whether it is clean is the question
-    return f"variables {', '.join(strange)}" if strange or facts["canary"] in str(os.environ) else ""  # noqa: TID251
+    found = os.environ  # noqa: TID251  whether it is clean is the question
+    strange = sorted(set(found) - _EXPECTED_ENV)
+    if not strange and facts["canary"] not in str(found):
+        return ""
+    return f"variables {', '.join(strange)}"
 
 
 def _processes(facts: dict[str, str]) -> str:
@@ -125,7 +145,9 @@ def _processes(facts: dict[str, str]) -> str:
 
 def _environ_of_parent(facts: dict[str, str]) -> str:
     found = Path(f"/proc/{facts['bystander']}/environ").read_bytes()
-    return "the environment of a process outside was read" if facts["canary"].encode() in found else ""
+    return (
+        "the environment of a process outside was read" if facts["canary"].encode() in found else ""
+    )
 
 
 def _signal_out(facts: dict[str, str]) -> str:
@@ -157,7 +179,9 @@ def _write_secret(facts: dict[str, str]) -> str:
 def _write_system(_: dict[str, str]) -> str:
     """A file without a name, gone when it is closed: nothing is left behind where this works."""
     tries = ("/etc", "/usr/bin", "/dev", "/", "/run", "/var")
-    return ", ".join(folder for folder in tries if _succeeds(partial(_open, folder, os.O_TMPFILE | os.O_WRONLY)))
+    return ", ".join(
+        folder for folder in tries if _succeeds(partial(_open, folder, os.O_TMPFILE | os.O_WRONLY))
+    )
 
 
 def _sysctl(_: dict[str, str]) -> str:
@@ -185,7 +209,11 @@ def _succeeds(attempt: Callable[[], object]) -> bool:
 
 def _workspace(facts: dict[str, str]) -> str:
     path = Path(facts["workspace"]) / "inside"
-    return "" if _succeeds(lambda: _write(path)) and path.read_text() == "x" else "the workspace cannot be written"
+    return (
+        ""
+        if _succeeds(lambda: _write(path)) and path.read_text() == "x"
+        else "the workspace cannot be written"
+    )
 
 
 def _privileges(_: dict[str, str]) -> str:

@@ -1,8 +1,10 @@
-"""The second sandbox, for machines where bubblewrap does not work: Landlock and seccomp, without namespaces.
+"""The second sandbox, for machines where bubblewrap does not work: Landlock and seccomp, without
+namespaces.
 
-It closes more system calls than the first, because nothing else stands between the command and what other programs of
-this user own: no sockets at all, no System V memory, no changing of modes or owners by name. /tmp is a private folder
-named by TMPDIR, and /proc is closed but for the machine's figures.
+It closes more system calls than the first, because nothing else stands between the command and what
+other programs of this user own: no sockets at all, no System V memory, no changing of modes or
+owners by name. /tmp is a private folder named by TMPDIR, and /proc is closed but for the machine's
+figures.
 """
 
 from __future__ import annotations
@@ -17,12 +19,22 @@ from deskhand.sandbox.base import Exit, Sandbox, SandboxCommand
 from deskhand.sandbox.launcher import ETC, SYSTEM, Launch, Python, launch, orders_for
 from deskhand.types.errors import SandboxError
 
-_FIGURES = ("cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version", "filesystems", "sys/kernel/osrelease")
+_FIGURES = (
+    "cpuinfo",
+    "meminfo",
+    "stat",
+    "loadavg",
+    "uptime",
+    "version",
+    "filesystems",
+    "sys/kernel/osrelease",
+)
 NEEDED_ABI = 6  # the first that keeps signals inside
 
 
 class Landlocked:
-    """Rules of the kernel for one thread and its children; the supervisor stays outside them and finds every orphan."""
+    """Rules of the kernel for one thread and its children; the supervisor stays outside them and
+    finds every orphan."""
 
     connects = False
 
@@ -35,15 +47,24 @@ class Landlocked:
 
     async def run(self, command: SandboxCommand, output: Callable[[bytes, bool], None]) -> Exit:
         """See Sandbox.run."""
-        if command.egress:  # Landlock can bind it to a port, not to an address: that port is open everywhere
-            raise SandboxError("without bubblewrap a command cannot have even a narrow way to the network: install it")
+        if (
+            command.egress
+        ):  # Landlock can bind it to a port, not to an address: that port is open everywhere
+            raise SandboxError(
+                "without bubblewrap a command cannot have even a narrow way to the network: "
+                "install it"
+            )
         tmp = await to_thread.run_sync(tempfile.mkdtemp, "", "deskhand-")
         try:
             orders = orders_for(command, tmp)
             orders.reads = self._reads
             orders.writes = [tmp]
-            orders.devices = [f"/dev/{each}" for each in ("null", "zero", "full", "random", "urandom")]
-            orders.devices += ["/dev/tty"] if command.terminal is not None else []  # its own, if any
+            orders.devices = [
+                f"/dev/{each}" for each in ("null", "zero", "full", "random", "urandom")
+            ]
+            orders.devices += (
+                ["/dev/tty"] if command.terminal is not None else []
+            )  # its own, if any
             orders.alone = False
             orders.landlocked = True
             orders.own_proc = ""

@@ -23,8 +23,8 @@ from deskhand.types.errors import SandboxError, SandboxUnavailable
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-# What ordinary programs need of /etc: libraries, names, time, fonts, certificates. No passwords, no keys.
-# Few, because bubblewrap reads the whole table of mounts anew for each.
+# What ordinary programs need of /etc: libraries, names, time, fonts, certificates. No passwords, no
+# keys. Few, because bubblewrap reads the whole table of mounts anew for each.
 ETC = tuple(
     f"/etc/{name}"
     for name in [
@@ -52,8 +52,9 @@ _FORBIDDEN = ("/", "/proc", "/sys", "/dev", "/run", "/etc", *SYSTEM)
 
 
 class Python(msgspec.Struct, frozen=True):
-    """An interpreter for the supervisor: `program` as seen from the command, and the host's folder behind its `prefix`.
-    `ours`: it is the one that we run in, so that it understands what we compiled."""
+    """An interpreter for the supervisor: `program` as seen from the command, and the host's folder
+    behind its `prefix`. `ours`: it is the one that we run in, so that it understands what we
+    compiled."""
 
     program: str
     prefix: str
@@ -62,7 +63,8 @@ class Python(msgspec.Struct, frozen=True):
 
 
 def pythons() -> list[Python]:
-    """The interpreters to try: our own first, which may live where no mount shows it, then the system's."""
+    """The interpreters to try: our own first, which may live where no mount shows it, then the
+    system's."""
     base = Path(sys.base_prefix).resolve()
     name = f"python{sys.version_info[0]}.{sys.version_info[1]}"
     own = Python(f"{base}/bin/{name}", str(base), str(base), ours=True)
@@ -82,26 +84,33 @@ class Launch(msgspec.Struct):
 def checked(mounts: Sequence[Mount]) -> list[tuple[str, bool, int, int]]:
     """Each mount with the device and inode of its folder, outer folders first.
 
-    Raises SandboxError for one that is missing, crosses a symbolic link (an earlier command may have put it there), or
-    would show what no command may see.
+    Raises SandboxError for one that is missing, crosses a symbolic link (an earlier command may
+    have put it there), or would show what no command may see.
     """
     found = []
     for mount in sorted(mounts, key=lambda each: len(each.path)):
         real = str(Path(mount.path).resolve())
         if real != mount.path:
-            raise SandboxError(f"{mount.path!r} is not a plain path: name the real folder, {real!r}")
+            raise SandboxError(
+                f"{mount.path!r} is not a plain path: name the real folder, {real!r}"
+            )
         if real in _FORBIDDEN or real.startswith(("/proc/", "/sys/", "/dev/", "/run/deskhand")):
-            raise SandboxError(f"{mount.path!r} cannot be shown to a command: name a folder inside it")
+            raise SandboxError(
+                f"{mount.path!r} cannot be shown to a command: name a folder inside it"
+            )
         try:
             status = Path(real).stat()
         except OSError as error:
-            raise SandboxError(f"{mount.path!r} cannot be shown to a command: {error.strerror}") from error
+            raise SandboxError(
+                f"{mount.path!r} cannot be shown to a command: {error.strerror}"
+            ) from error
         found.append((real, mount.write, status.st_dev, status.st_ino))
     return found
 
 
 def authorities(command: SandboxCommand) -> str:
-    """The file on the host with the certificates that the command is to trust; '' where those of the system do."""
+    """The file on the host with the certificates that the command is to trust; '' where those of
+    the system do."""
     if not command.egress:
         return ""
     beside = Path(command.egress).with_name("ca.pem")
@@ -118,10 +127,13 @@ def _way_out(command: SandboxCommand) -> dict[str, str]:
 
 
 def environment(command: SandboxCommand, tmp: str) -> dict[str, str]:
-    """The whole environment of a command: HOME is the outermost writable folder around its `cwd`."""
-    around = [each.path for each in command.mounts if each.write and Path(command.cwd).is_relative_to(each.path)] or [
-        command.cwd
-    ]
+    """The whole environment of a command: HOME is the outermost writable folder around its
+    `cwd`."""
+    around = [
+        each.path
+        for each in command.mounts
+        if each.write and Path(command.cwd).is_relative_to(each.path)
+    ] or [command.cwd]
     return {
         "PATH": PATH,
         "HOME": min(around, key=len),
@@ -149,8 +161,11 @@ def orders_for(command: SandboxCommand, tmp: str) -> LaunchOrders:
     return orders
 
 
-async def launch(started: Launch, command: SandboxCommand, output: Callable[[bytes, bool], None]) -> Exit:
-    """Run it to its end. Raises SandboxUnavailable where the sandbox did not come up, SandboxError where it refused."""
+async def launch(
+    started: Launch, command: SandboxCommand, output: Callable[[bytes, bool], None]
+) -> Exit:
+    """Run it to its end. Raises SandboxUnavailable where the sandbox did not come up, SandboxError
+    where it refused."""
     begun_at = anyio.current_time()
     heard: list[bytes] = []
     complaint = bytearray()
@@ -174,7 +189,9 @@ async def launch(started: Launch, command: SandboxCommand, output: Callable[[byt
         started.orders.egress = way_out[0] if way_out else -1
         started.orders.terminal = line.offer
         standard = (_memory(stack, "stdin", command.stdin), out_in.number, error_in.number)
-        process = _born(stack, started, standard, (lifeline_in.number, report_in.number, *way_out, *line.far))
+        process = _born(
+            stack, started, standard, (lifeline_in.number, report_in.number, *way_out, *line.far)
+        )
         for each in (lifeline_in, report_in, out_in, error_in):
             each.close()
         line.close()
@@ -197,7 +214,9 @@ async def launch(started: Launch, command: SandboxCommand, output: Callable[[byt
     return msgspec.structs.replace(ended, seconds=seconds, timeout=deadline.cancelled_caught)
 
 
-def _born(stack: ExitStack, started: Launch, standard: tuple[int, int, int], kept: tuple[int, ...]) -> _Child:
+def _born(
+    stack: ExitStack, started: Launch, standard: tuple[int, int, int], kept: tuple[int, ...]
+) -> _Child:
     """Start the supervisor with its orders and these descriptors."""
     written = _memory(stack, "orders", bundle(started.python.ours, started.orders.pack()))
     argv = started.argv(("-I", "-S", "-B", "-c", boot(written)))
@@ -207,9 +226,13 @@ def _born(stack: ExitStack, started: Launch, standard: tuple[int, int, int], kep
 def _ending(report: str, complaint: str) -> Exit:
     _, failed, why = report.partition("failed ")
     if failed:
-        raise SandboxError(f"the command could not be confined, so it did not run: {why.splitlines()[0]}")
+        raise SandboxError(
+            f"the command could not be confined, so it did not run: {why.splitlines()[0]}"
+        )
     if not report.startswith("started\n"):
-        raise SandboxUnavailable(f"the sandbox did not come up: {complaint.strip() or 'it gave no reason'}")
+        raise SandboxUnavailable(
+            f"the sandbox did not come up: {complaint.strip() or 'it gave no reason'}"
+        )
     kind, _, value = report.removeprefix("started\n").partition(" ")
     match kind, value:
         case "exit", code:
@@ -239,7 +262,11 @@ class _Child:
     """The outermost process of a sandbox; anyio's own would start a thread to wait for each."""
 
     def __init__(
-        self, stack: ExitStack, argv: Sequence[str], standard: tuple[int, int, int], kept: Sequence[int]
+        self,
+        stack: ExitStack,
+        argv: Sequence[str],
+        standard: tuple[int, int, int],
+        kept: Sequence[int],
     ) -> None:
         stdin, stdout, stderr = standard
         try:
@@ -259,12 +286,15 @@ class _Child:
         stack.callback(os.close, self._ended)
 
     async def wait(self) -> None:
-        """Until it has ended; it is collected then, and what of its group is left is killed: a process that was stopped
-        before it could be bound to the life of this one would hold our pipes for ever."""
+        """Until it has ended; it is collected then, and what of its group is left is killed: a
+        process that was stopped before it could be bound to the life of this one would hold our
+        pipes for ever."""
         if self._process.returncode is None:
             await anyio.wait_readable(self._ended)
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)  # its number is not given away before it is collected
+                os.killpg(
+                    self._process.pid, signal.SIGKILL
+                )  # its number is not given away before it is collected
             self._process.wait()
 
     def kill(self) -> None:
@@ -272,7 +302,8 @@ class _Child:
 
 
 def _connected(stack: ExitStack, path: str) -> tuple[int, ...]:
-    """A connection to the proxy, if one is asked for. What it was given over it, it gives up when we let go."""
+    """A connection to the proxy, if one is asked for. What it was given over it, it gives up when
+    we let go."""
     if not path:
         return ()
     try:
@@ -280,7 +311,9 @@ def _connected(stack: ExitStack, path: str) -> tuple[int, ...]:
             connection.connect(path)
             number = connection.detach()
     except OSError as error:
-        raise SandboxError(f"the proxy for the network cannot be reached: {error.strerror}") from error
+        raise SandboxError(
+            f"the proxy for the network cannot be reached: {error.strerror}"
+        ) from error
     stack.callback(os.close, number)
     return (number,)
 
@@ -300,7 +333,9 @@ def _memory(stack: ExitStack, name: str, content: bytes) -> int:
     while view:
         view = view[os.write(number, view) :]
     os.lseek(number, 0, os.SEEK_SET)
-    fcntl.fcntl(number, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK)
+    fcntl.fcntl(
+        number, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK
+    )
     return number
 
 
@@ -319,7 +354,8 @@ async def _pump(number: int, is_error: bool, output: Callable[[bytes, bool], Non
 
 
 async def _end(process: _Child, lifeline: _Descriptor, alone: bool) -> None:
-    """Have the supervisor kill everything; where it does not answer, kill the supervisor, and its namespace with it."""
+    """Have the supervisor kill everything; where it does not answer, kill the supervisor, and its
+    namespace with it."""
     lifeline.close()
     with anyio.move_on_after(_GRACE_ALONE_S if alone else _GRACE_S):
         await process.wait()

@@ -1,4 +1,5 @@
-"""Proves a sandbox by trying to break out of it, live, once: the shell waits for the verdict and `doctor` shows it."""
+"""Proves a sandbox by trying to break out of it, live, once: the shell waits for the verdict and
+`doctor` shows it."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ class Probe(msgspec.Struct, frozen=True, gc=False):
 
 
 class ProbeVerdict(msgspec.Struct, frozen=True):
-    """What the probes say of one sandbox. `problem` is empty when it holds; else the shell stays closed."""
+    """What the probes say of one sandbox. `problem` is empty when it holds; else the shell stays
+    closed."""
 
     sandbox: str
     probes: tuple[Probe, ...]
@@ -55,7 +57,8 @@ async def open_sandbox(
     bwrap: str | None = shutil.which("bwrap", path="/usr/local/bin:/usr/bin:/bin"),
     abi: Callable[[], int] = landlock_abi,
 ) -> Proven:
-    """The strongest sandbox that proves itself here. `bwrap`: where bubblewrap is; `abi`: which Landlock there is.
+    """The strongest sandbox that proves itself here. `bwrap`: where bubblewrap is; `abi`: which
+    Landlock there is.
 
     Raises SandboxUnavailable, saying why each one does not do: nothing is ever run bare.
     """
@@ -74,8 +77,14 @@ async def open_sandbox(
             return Proven(candidate, tuple(verdicts))
     reasons = [f"{each.sandbox}: {each.problem}" for each in verdicts]
     reasons += ["bubblewrap is not installed (apt-get install bubblewrap)"] if bwrap is None else []
-    reasons += [f"the kernel's Landlock is version {landlock}, {NEEDED_ABI} is needed"] if landlock < NEEDED_ABI else []
-    raise SandboxUnavailable(f"No sandbox works on this machine, so no command is run. {'; '.join(reasons)}.")
+    reasons += (
+        [f"the kernel's Landlock is version {landlock}, {NEEDED_ABI} is needed"]
+        if landlock < NEEDED_ABI
+        else []
+    )
+    raise SandboxUnavailable(
+        f"No sandbox works on this machine, so no command is run. {'; '.join(reasons)}."
+    )
 
 
 async def prove(sandbox: Sandbox, python: str) -> ProbeVerdict:
@@ -85,7 +94,10 @@ async def prove(sandbox: Sandbox, python: str) -> ProbeVerdict:
         with ExitStack() as stack:
             facts, listeners = _outside(stack, folder)
             bystander = await anyio.open_process(
-                [sys.executable, "-I", "-S", "-c", "input()"], env={"CANARY": facts["canary"]}, stdout=None, stderr=None
+                [sys.executable, "-I", "-S", "-c", "input()"],
+                env={"CANARY": facts["canary"]},
+                stdout=None,
+                stderr=None,
             )
             try:
                 facts["bystander"] = str(bystander.pid)
@@ -138,19 +150,26 @@ async def _attempt(
         argv=(python, "-I", "-S", "-B", "-c", program, json.dumps(facts)),
         cwd=facts["workspace"],
         mounts=(Mount(facts["workspace"], write=True),),
-        env=(("LD_LIBRARY_PATH", str(Path(python).parents[1] / "lib")),) if python.startswith("/run/") else (),
+        env=(("LD_LIBRARY_PATH", str(Path(python).parents[1] / "lib")),)
+        if python.startswith("/run/")
+        else (),
         timeout_s=15,
         file_bytes=_FILE_BYTES,
     )
     try:
-        ended = await sandbox.run(command, lambda piece, is_error: (complained if is_error else said).extend(piece))
+        ended = await sandbox.run(
+            command, lambda piece, is_error: (complained if is_error else said).extend(piece)
+        )
         found = msgspec.json.Decoder(Probe).decode_lines(bytes(said))
     except (SandboxError, msgspec.DecodeError) as error:
         return ProbeVerdict(sandbox.name, (), str(error))
     probes = [*found, _untouched(facts, listeners)]
     problem = "; ".join(f"{each.name}: {each.detail}" for each in probes if not each.ok)
     if ended.code != 0 or len(found) != _ATTEMPTS:
-        problem = f"the probes did not finish: {complained.decode(errors='replace')[-300:].strip() or ended}"
+        problem = (
+            "the probes did not finish: "
+            f"{complained.decode(errors='replace')[-300:].strip() or ended}"
+        )
     return ProbeVerdict(sandbox.name, tuple(probes), problem)
 
 
@@ -166,4 +185,6 @@ def _untouched(facts: dict[str, str], listeners: Sequence[socket.socket]) -> Pro
             continue
     if Path(facts["secret"]).read_text() != facts["canary"]:
         reached.append(facts["secret"])
-    return Probe("as the host saw it", not reached, ", ".join(map(str, reached)) or "nothing arrived")
+    return Probe(
+        "as the host saw it", not reached, ", ".join(map(str, reached)) or "nothing arrived"
+    )

@@ -1,7 +1,8 @@
-"""The program that stands between the launcher and a command: it confines the command, watches it, and ends it whole.
+"""The program that stands between the launcher and a command: it confines the command, watches it,
+and ends it whole.
 
-It runs inside the sandbox with whatever Python is there, so it imports only the standard library and its neighbours
-(`boot`), and of those only what starts quickly: a command waits for it.
+It runs inside the sandbox with whatever Python is there, so it imports only the standard library
+and its neighbours (`boot`), and of those only what starts quickly: a command waits for it.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ _NOFILE = 7
 _NPROC = 6
 _SIGKILL = 9
 _SIGCONT = 18
-# Python ignores SIGPIPE and SIGXFSZ, a shell has what it puts in the background ignore SIGINT and SIGQUIT, `nohup`
-# SIGHUP. A command inherits that, and a shell could not even undo it: Ctrl+C would end nothing.
+# Python ignores SIGPIPE and SIGXFSZ, a shell has what it puts in the background ignore SIGINT and
+# SIGQUIT, `nohup` SIGHUP. A command inherits that, and a shell could not even undo it: Ctrl+C would
+# end nothing.
 _IGNORED = (13, 25, 2, 3, 1)
 _TIOCSCTTY = 0x540E
 _TIOCSWINSZ = 0x5414
@@ -31,11 +33,14 @@ _CENSUS_MS = 100
 _PAGE = os.sysconf("SC_PAGESIZE")
 RELAY_PORT = 3128  # where a command finds the proxy, in its own network namespace
 FIRST = 2  # the number of the supervisor in a namespace of its own: bubblewrap has 1
-_SLACK = 64  # the kernel's bound lies above ours: what reaches ours is ended, not left to try forever
+_SLACK = (
+    64  # the kernel's bound lies above ours: what reaches ours is ended, not left to try forever
+)
 
 
 class LaunchOrders:
-    """What the launcher asks for. Both ends are ours: it travels as `marshal` in a sealed memory file."""
+    """What the launcher asks for. Both ends are ours: it travels as `marshal` in a sealed memory
+    file."""
 
     argv: list[str]
     env: dict[str, str]
@@ -72,7 +77,8 @@ class LaunchOrders:
 def main(packed: bytes) -> None:
     """Carry out the orders, and say on the report pipe how it went.
 
-    That is `failed WHY`, or `started` and one of `exit CODE`, `signal NUMBER`, `limit WHICH`, `stopped`.
+    That is `failed WHY`, or `started` and one of `exit CODE`, `signal NUMBER`, `limit WHICH`,
+    `stopped`.
     """
     orders = LaunchOrders.unpack(packed)
     for each in (orders.lifeline, orders.report):
@@ -112,8 +118,9 @@ def main(packed: bytes) -> None:
 
 
 def _hand_over_relay(connection: int) -> str:
-    """Listen in this network namespace, and give the listening socket to the proxy on the other side of `connection`:
-    it accepts from there what connects here. The command gets neither of the two. Why it failed; '' if it did not.
+    """Listen in this network namespace, and give the listening socket to the proxy on the other
+    side of `connection`: it accepts from there what connects here. The command gets neither of the
+    two. Why it failed; '' if it did not.
     """
     import _socket  # noqa: PLC0415  `socket` starts slowly, and most commands need neither
 
@@ -141,7 +148,8 @@ def _prefer_for_the_oom_killer() -> None:
 
 
 def _go_first() -> None:
-    """Run before thousands of others where we may (root without namespaces); our children do not."""
+    """Run before thousands of others where we may (root without namespaces); our children do
+    not."""
     try:  # noqa: SIM105  contextlib takes 8 ms to import
         os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(1))
     except OSError:
@@ -149,8 +157,8 @@ def _go_first() -> None:
 
 
 def _bound_pids(orders: LaunchOrders) -> None:
-    """Let the kernel count: the limit on processes does not bind uid 0, that on numbers does (a namespace's own since
-    Linux 6.14; the first 300 are used only once).
+    """Let the kernel count: the limit on processes does not bind uid 0, that on numbers does (a
+    namespace's own since Linux 6.14; the first 300 are used only once).
     """
     try:
         with open(f"{orders.own_proc}/sys/kernel/pid_max", "w") as file:  # noqa: PTH123
@@ -160,7 +168,8 @@ def _bound_pids(orders: LaunchOrders) -> None:
 
 
 def _open_terminal(orders: LaunchOrders) -> int:
-    """The command's end of a new terminal, -1 for none. The other end goes out, and nobody in here has it."""
+    """The command's end of a new terminal, -1 for none. The other end goes out, and nobody in here
+    has it."""
     if orders.terminal is None:
         return -1
     from _socket import SCM_RIGHTS, SOL_SOCKET, socket  # noqa: PLC0415  not every command has one
@@ -230,7 +239,11 @@ def _confine(orders: LaunchOrders, supervisor: int, guard: int) -> None:
         if (found.st_dev, found.st_ino) != (device, inode):
             raise OSError(f"{path!r} was replaced by another folder while the command started")
         rules.append((descriptor, kernel.WRITE if write else kernel.READ))
-    for paths, rights in ((orders.reads, kernel.READ), (orders.writes, kernel.WRITE), (orders.devices, kernel.DEVICE)):
+    for paths, rights in (
+        (orders.reads, kernel.READ),
+        (orders.writes, kernel.WRITE),
+        (orders.devices, kernel.DEVICE),
+    ):
         for path in paths:
             try:
                 rules.append((os.open(path, os.O_PATH), rights))
@@ -241,8 +254,12 @@ def _confine(orders: LaunchOrders, supervisor: int, guard: int) -> None:
     kernel.limit(_NOFILE, 1024)
     kernel.limit(_FSIZE, orders.file_bytes)
     kernel.limit(_DATA, orders.memory_bytes)
-    if not root:  # counted for the user in our namespace, where we have one; uid 0 is not bound by it
-        kernel.limit(_NPROC, orders.processes + _SLACK + (0 if orders.alone else _threads_of_user()))
+    if (
+        not root
+    ):  # counted for the user in our namespace, where we have one; uid 0 is not bound by it
+        kernel.limit(
+            _NPROC, orders.processes + _SLACK + (0 if orders.alone else _threads_of_user())
+        )
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     if orders.landlocked:
         kernel.landlock(rules, RELAY_PORT if orders.egress >= 0 else 0)
@@ -270,9 +287,11 @@ def _threads_of_user() -> int:
 
 
 def _leave_guard(guard: int, supervisor: int) -> int:
-    """Leave a process inside the rules that, when the supervisor goes or says so, kills all within them at once.
+    """Leave a process inside the rules that, when the supervisor goes or says so, kills all within
+    them at once.
 
-    A signal to everybody stops at the edge of the Landlock scope. That it does is tried first, on the supervisor.
+    A signal to everybody stops at the edge of the Landlock scope. That it does is tried first, on
+    the supervisor.
     """
     pid = os.fork()
     if pid:
@@ -280,7 +299,9 @@ def _leave_guard(guard: int, supervisor: int) -> int:
     try:
         os.setsid()
         _go_first()
-        kernel.prctl(kernel.PR_SET_PDEATHSIG, _SIGCONT)  # who stopped it and then the supervisor gains nothing
+        kernel.prctl(
+            kernel.PR_SET_PDEATHSIG, _SIGCONT
+        )  # who stopped it and then the supervisor gains nothing
         os.dup2(guard, 0)
         os.closerange(1, 1024)
         os.read(0, 1)
@@ -292,7 +313,8 @@ def _leave_guard(guard: int, supervisor: int) -> int:
 
 
 def _watch(child: int, orders: LaunchOrders) -> str:
-    """Wait until the command ends, the launcher wants it ended, or it outgrows a limit; name that as in a report."""
+    """Wait until the command ends, the launcher wants it ended, or it outgrows a limit; name that
+    as in a report."""
     poll = select.poll()
     poll.register(orders.lifeline, select.POLLIN | select.POLLHUP)
     poll.register(os.pidfd_open(child), select.POLLIN)
@@ -302,8 +324,15 @@ def _watch(child: int, orders: LaunchOrders) -> str:
             return "stopped"
         status = _reap(child)
         if status is not None:
-            return f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"exit {os.WEXITSTATUS(status)}"
-        if orders.alone and sum(name.isdigit() for name in os.listdir("/proc")) > orders.processes + 2:
+            return (
+                f"signal {os.WTERMSIG(status)}"
+                if os.WIFSIGNALED(status)
+                else f"exit {os.WEXITSTATUS(status)}"
+            )
+        if (
+            orders.alone
+            and sum(name.isdigit() for name in os.listdir("/proc")) > orders.processes + 2
+        ):
             return "limit processes"
         now = time.monotonic()
         if now >= next_census:
@@ -317,7 +346,8 @@ def _watch(child: int, orders: LaunchOrders) -> str:
 
 
 def _reap(child: int) -> int | None:
-    """Collect whatever has ended: all orphans come to us. The wait status of `child`, once it is among them."""
+    """Collect whatever has ended: all orphans come to us. The wait status of `child`, once it is
+    among them."""
     try:
         while True:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -341,11 +371,17 @@ def _living(alone: bool) -> dict[int, tuple[int, int]]:
             continue
         everyone[int(name)] = (int(fields[1]), int(fields[17]), int(fields[21]) * _PAGE)
     if alone:
-        return {pid: (threads, size) for pid, (_, threads, size) in everyone.items() if pid not in (1, me)}
+        return {
+            pid: (threads, size)
+            for pid, (_, threads, size) in everyone.items()
+            if pid not in (1, me)
+        }
     ours = {me}
     fresh = {me}
     while fresh:
-        fresh = {pid for pid, (parent, _, _) in everyone.items() if parent in fresh and pid not in ours}
+        fresh = {
+            pid for pid, (parent, _, _) in everyone.items() if parent in fresh and pid not in ours
+        }
         ours |= fresh
     return {pid: everyone[pid][1:] for pid in ours - {me}}
 

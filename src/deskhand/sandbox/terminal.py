@@ -18,7 +18,8 @@ _PIECES_IN_A_ROW = 8
 
 
 class Terminal:
-    """A window that a command runs in, of so many columns and rows; it knows it as `name`. One for each command."""
+    """A window that a command runs in, of so many columns and rows; it knows it as `name`. One for
+    each command."""
 
     def __init__(self, columns: int = 100, rows: int = 30, name: str = "xterm-256color") -> None:
         self.columns = columns
@@ -43,7 +44,8 @@ class Terminal:
         return self._descriptor >= 0
 
     async def write(self, typed: bytes) -> int:
-        """Type this. Returns how many bytes were taken, fewer where the command does not read; 0 when it is over."""
+        """Type this. Returns how many bytes were taken, fewer where the command does not read; 0
+        when it is over."""
         taken = 0
         with anyio.move_on_after(_TYPED_WITHIN_S):
             while self.open and taken < len(typed):
@@ -60,16 +62,21 @@ class Terminal:
         self.columns = columns
         self.rows = rows
         if self.open:
-            fcntl.ioctl(self._descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+            fcntl.ioctl(
+                self._descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0)
+            )
 
 
 class TerminalHandover:
-    """How the near end comes to us: the supervisor opens the terminal inside, and hands it out through a socket."""
+    """How the near end comes to us: the supervisor opens the terminal inside, and hands it out
+    through a socket."""
 
     def __init__(self, stack: ExitStack, terminal: Terminal | None) -> None:
         self._terminal = terminal
         self.far: tuple[int, ...] = ()
-        self.offer: tuple[int, int, int] | None = None  # where to hand it out, and its rows and columns
+        self.offer: tuple[int, int, int] | None = (
+            None  # where to hand it out, and its rows and columns
+        )
         if terminal is not None:
             self._near, self._far = (stack.enter_context(end) for end in socket.socketpair())
             self._near.setblocking(False)

@@ -31,8 +31,9 @@ KEPT_USES = 10_000
 
 
 class ProxyKeys(msgspec.Struct, frozen=True):
-    """What the broker has. `held` are all secrets now; `certificate` poses as a host, `authorities` is the file that
-    makes commands believe it: None where that is not possible. `trust` judges the certificates of servers."""
+    """What the broker has. `held` are all secrets now; `certificate` poses as a host, `authorities`
+    is the file that makes commands believe it: None where that is not possible. `trust` judges the
+    certificates of servers."""
 
     held: Callable[[], Sequence[HeldSecret]] = lambda: ()
     certificate: Callable[[str], ssl.SSLContext | None] = lambda host: None
@@ -41,10 +42,16 @@ class ProxyKeys(msgspec.Struct, frozen=True):
 
 
 class Egress:
-    """Opens ways for commands. One per process: all of them share the connections that it may have at once."""
+    """Opens ways for commands. One per process: all of them share the connections that it may have
+    at once."""
 
     def __init__(
-        self, store: Store, net: Net, config: Callable[[], EgressConfig], clock: Clock, keys: ProxyKeys | None = None
+        self,
+        store: Store,
+        net: Net,
+        config: Callable[[], EgressConfig],
+        clock: Clock,
+        keys: ProxyKeys | None = None,
     ) -> None:
         self._store = store
         self._net = net
@@ -72,7 +79,9 @@ class Egress:
             traveller.read,
         )
         try:
-            async with opened(gate, self._slots, self._keys.authorities() if mine else None) as way.path:
+            async with opened(
+                gate, self._slots, self._keys.authorities() if mine else None
+            ) as way.path:
                 yield way
         finally:
             with anyio.CancelScope(shield=True):
@@ -101,7 +110,9 @@ class Egress:
         tainted = read_so_far(label)
         enough = (OUTSIDE,) if tainted == OUTSIDE else (OUTSIDE, PRIVATE)
         knowing = [parse_entry(each) for each, _, knows in rows if knows in enough]
-        why = check_target(host, port, public=False, entries=knowing if tainted else (*knowing, *always))
+        why = check_target(
+            host, port, public=False, entries=knowing if tainted else (*knowing, *always)
+        )
         if not why:
             return ""
         named = host if port in (80, 443) else f"{host}:{port}"
@@ -110,21 +121,30 @@ class Egress:
         if tainted and covered((*always, *granted), host, port):
             what = "this conversation" if read_so_far(traveller.label) else "this command"
             sources = ", ".join(label.source.splitlines()[:3]) or "content from outside"
-            return f"{host} is not reached without a question now that {what} has read {sources}; {ask}"
+            return (
+                f"{host} is not reached without a question now that {what} has read {sources}; "
+                f"{ask}"
+            )
         return f"{why}; {ask}" if why.endswith(("not allowed", f"not on {port}")) else why
 
-    async def _write(self, session: str, uses: dict[tuple[str, int, str], tuple[int, int, int]]) -> None:
+    async def _write(
+        self, session: str, uses: dict[tuple[str, int, str], tuple[int, int, int]]
+    ) -> None:
         if not uses:
             return
         now = self._clock.now()
-        rows = [Change("egress_use_add", (session, *where, *sums, now)) for where, sums in uses.items()]
+        rows = [
+            Change("egress_use_add", (session, *where, *sums, now)) for where, sums in uses.items()
+        ]
         try:
             await self._store.change([*rows, Change("egress_uses_trim", (KEPT_USES,))])
         except StoreError as error:
             log.warning("what a command of %s reached was not written down: %s", session, error)
 
 
-def _with_rules(held: Sequence[HeldSecret], which: Callable[[SecretRule], bool]) -> tuple[HeldSecret, ...]:
+def _with_rules(
+    held: Sequence[HeldSecret], which: Callable[[SecretRule], bool]
+) -> tuple[HeldSecret, ...]:
     """Those that have such rules, with these alone."""
     chosen = [(each, tuple(filter(which, each.rules))) for each in held]
     return tuple(msgspec.structs.replace(each, rules=rules) for each, rules in chosen if rules)
@@ -135,7 +155,9 @@ def _note(way: Way, uses: dict[tuple[str, int, str], tuple[int, int, int]], use:
         way.refused[use.host] = use.refused
     else:
         way.reached[use.host] = way.reached.get(use.host, 0) + 1
-    log.info("egress %s:%d %s", use.host, use.port, use.refused or f"{use.up} bytes out, {use.down} in")
+    log.info(
+        "egress %s:%d %s", use.host, use.port, use.refused or f"{use.up} bytes out, {use.down} in"
+    )
     requests, up, down = uses.get(where := (use.host, use.port, use.refused), (0, 0, 0))
     if where in uses or len(uses) < KEPT_USES:
         uses[where] = (requests + 1, up + use.up, down + use.down)

@@ -1,7 +1,9 @@
-"""Takes the values of secrets out of what is about to be remembered: nothing of them reaches the log.
+"""Takes the values of secrets out of what is about to be remembered: nothing of them reaches the
+log.
 
-The model knows no value, as all that it reads has come through here. Where it wrote one all the same (it was no secret
-yet when the model read it), the call is made with the handle: the broker knows that, and no file takes it.
+The model knows no value, as all that it reads has come through here. Where it wrote one all the
+same (it was no secret yet when the model read it), the call is made with the handle: the broker
+knows that, and no file takes it.
 """
 
 from __future__ import annotations
@@ -20,7 +22,17 @@ from ..types.commit import Choices, Outgoing, SayPart
 from ..types.errors import Refused
 from ..types.identity import Body, Said
 from ..types.labels import join
-from ..types.messages import File, Image, Message, Part, ResultPart, Text, Thinking, ToolCall, ToolResult
+from ..types.messages import (
+    File,
+    Image,
+    Message,
+    Part,
+    ResultPart,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
 from ..types.secrets import HANDLE, handle
 from .redaction import Redactor
 
@@ -85,7 +97,8 @@ def _hidden_result(result: ToolResult, redact: Redact) -> ToolResult:
 
 
 def hidden_body(body: Body, redact: Redact) -> Body:
-    """What a person or a program hands in, before it is stored: without secrets in any string of it."""
+    """What a person or a program hands in, before it is stored: without secrets in any string of
+    it."""
     if isinstance(body, Said) and not body.earlier and body.request is None:  # as nearly always
         return replace(body, message=hidden_message(body.message, redact))
     return everywhere(body, redact)
@@ -95,8 +108,9 @@ T = TypeVar("T")
 
 
 def everywhere(value: T, redact: Redact) -> T:
-    """The same value without secrets in any string of it, however deep it lies; the very same where there is none.
-    What is a key by which something else is found is another one then, and finds nothing."""
+    """The same value without secrets in any string of it, however deep it lies; the very same where
+    there is none. What is a key by which something else is found is another one then, and finds
+    nothing."""
     found: Any = value
     match found:
         case str():
@@ -105,15 +119,27 @@ def everywhere(value: T, redact: Redact) -> T:
             written = bytes(found).decode(errors="replace")
             kept = found if (plain := redact(written)) == written else Raw(as_json(plain))
         case Struct():
-            found = _part(found, redact) if isinstance(found, Part) else found  # some are sealed, some hold JSON
+            found = (
+                _part(found, redact) if isinstance(found, Part) else found
+            )  # some are sealed, some hold JSON
             fields = {name: getattr(found, name) for name in found.__struct_fields__}
-            changed = {name: new for name, old in fields.items() if (new := everywhere(old, redact)) is not old}
+            changed = {
+                name: new
+                for name, old in fields.items()
+                if (new := everywhere(old, redact)) is not old
+            }
             kept = replace(found, **changed) if changed else found
         case tuple() | list():
             members = [everywhere(each, redact) for each in found]
-            kept = found if all(new is old for new, old in zip(members, found, strict=True)) else type(found)(members)
+            kept = (
+                found
+                if all(new is old for new, old in zip(members, found, strict=True))
+                else type(found)(members)
+            )
         case dict():
-            pairs = {everywhere(key, redact): everywhere(each, redact) for key, each in found.items()}
+            pairs = {
+                everywhere(key, redact): everywhere(each, redact) for key, each in found.items()
+            }
             kept = found if pairs == found else pairs
         case _:
             kept = found
@@ -132,7 +158,8 @@ def refuse_secrets(what: str, text: str, redact: Redact) -> None:
     """Raises Refused where what is about to be written holds the value of a secret."""
     if found := secret_in(text, redact):
         raise Refused(
-            f"{what} holds the value of a secret: write {found} in its place, which commands may use, or leave it out"
+            f"{what} holds the value of a secret: write {found} in its place, which "
+            "commands may use, or leave it out"
         )
 
 
@@ -164,7 +191,8 @@ def _part(part: Part, redact: Redact) -> Part:
 
 
 def hidden_outgoing(outgoing: Outgoing, redact: Redact) -> Outgoing:
-    """What is to be said without secrets: its words, the names of its files, its question and the choices."""
+    """What is to be said without secrets: its words, the names of its files, its question and the
+    choices."""
     parts: list[SayPart] = []
     for together, run in groupby(outgoing.parts, lambda part: isinstance(part, Text)):
         if together:
@@ -173,7 +201,9 @@ def hidden_outgoing(outgoing: Outgoing, redact: Redact) -> Outgoing:
             kept = redact(words)
             parts += texts if kept == words else [Text(kept, join(part.label for part in texts))]
             continue
-        parts += [replace(part, name=redact(part.name)) for part in run if isinstance(part, File | Image)]
+        parts += [
+            replace(part, name=redact(part.name)) for part in run if isinstance(part, File | Image)
+        ]
     ask = outgoing.ask
     return replace(outgoing, parts=tuple(parts), ask=ask and _hidden_choices(ask, redact))
 
@@ -189,8 +219,8 @@ def _hidden_choices(ask: Choices, redact: Redact) -> Choices:
 
 
 def as_json(text: str) -> bytes:
-    """The text where it is JSON, else the text as a JSON string: where a secret reached over brackets, it is none any
-    more."""
+    """The text where it is JSON, else the text as a JSON string: where a secret reached over
+    brackets, it is none any more."""
     try:
         msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):

@@ -1,4 +1,5 @@
-"""The keyring of the desktop (Secret Service: GNOME Keyring, KWallet, KeePassXC), by the library `secretstorage`."""
+"""The keyring of the desktop (Secret Service: GNOME Keyring, KWallet, KeePassXC), by the library
+`secretstorage`."""
 
 from __future__ import annotations
 
@@ -48,7 +49,11 @@ class Keyring:
             with closing(secretstorage.dbus_init()) as connection:
                 collection = secretstorage.get_default_collection(connection)
                 if collection.is_locked():
-                    raise ConfigError(f"the keyring is locked: unlock it by logging in to the desktop; or {_NEXT}")
+                    raise ConfigError(
+                        f"the keyring is locked: unlock it by logging in to the desktop; or {_NEXT}"
+                    )
                 yield collection
         except (SecretStorageException, OSError) as error:
-            raise ConfigError(f"there is no keyring that answers ({type(error).__name__}); {_NEXT}") from error
+            raise ConfigError(
+                f"there is no keyring that answers ({type(error).__name__}); {_NEXT}"
+            ) from error

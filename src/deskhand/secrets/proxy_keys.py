@@ -1,4 +1,5 @@
-"""What the proxy needs to put secrets into requests: the secrets, and certificates that only commands believe."""
+"""What the proxy needs to put secrets into requests: the secrets, and certificates that only
+commands believe."""
 
 from __future__ import annotations
 
@@ -50,7 +51,10 @@ class Authorities:
         """The file with the certificates that commands are to trust."""
         if not POSSIBLE:
             return None
-        known = [ssl.DER_cert_to_PEM_cert(each) for each in self._net.trust.get_ca_certs(binary_form=True)]
+        known = [
+            ssl.DER_cert_to_PEM_cert(each)
+            for each in self._net.trust.get_ca_certs(binary_form=True)
+        ]
         write_private(self._path, "".join([*known, self._authority.pem]))
         return self._path
 

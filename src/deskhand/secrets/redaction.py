@@ -16,24 +16,35 @@ _NAMED = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNO
 
 def secrets_of(environment: Mapping[str, str]) -> dict[str, str]:
     """value -> name of everything in the environment that looks like a secret by its name."""
-    return {v: name for name, v in environment.items() if _NAMED.search(name) and len(v) >= SHORTEST}
+    return {
+        v: name for name, v in environment.items() if _NAMED.search(name) and len(v) >= SHORTEST
+    }
 
 
 def named_in(settings: Settings) -> dict[str, str]:
     """The same, and what the configuration says of where keys of providers are."""
     named = [provider.key_env for provider in settings.config.providers.values()]
-    values = {value: name for name in named if len(value := settings.environment.get(name, "")) >= SHORTEST}
+    values = {
+        value: name
+        for name in named
+        if len(value := settings.environment.get(name, "")) >= SHORTEST
+    }
     return {**secrets_of(settings.environment), **values}
 
 
 def secrets_in(settings: Settings) -> Secrets:
     """The secrets of the home of these settings."""
-    return Secrets(settings.home, lambda: settings.environment, lambda: Keyring(str(settings.home.root.resolve())))
+    return Secrets(
+        settings.home,
+        lambda: settings.environment,
+        lambda: Keyring(str(settings.home.root.resolve())),
+    )
 
 
 class Redactor:
-    """Puts a handle where a secret was. A secret that is added while we run is hidden from the next call on, and one
-    that was removed or replaced stays hidden as long as we run: it may be in what comes late."""
+    """Puts a handle where a secret was. A secret that is added while we run is hidden from the next
+    call on, and one that was removed or replaced stays hidden as long as we run: it may be in what
+    comes late."""
 
     def __init__(self, settings: Settings, secrets: Secrets | None = None) -> None:
         self._secrets = secrets or secrets_in(settings)
@@ -57,8 +68,8 @@ class Redactor:
         return self._hide(text)
 
     def stream(self) -> SecretStream | None:
-        """For a text that comes in pieces, with the secrets that were known at the last call; None where there were
-        none."""
+        """For a text that comes in pieces, with the secrets that were known at the last call; None
+        where there were none."""
         return SecretStream(self._search) if self._values else None
 
     def _look(self, stamp: tuple[int, ...]) -> None:

@@ -1,5 +1,6 @@
-"""The secrets of this home: a file for its owner alone says which there are, who may use them where, and for most of
-them the value. The keyring and the environment are the other two places for it."""
+"""The secrets of this home: a file for its owner alone says which there are, who may use them
+where, and for most of them the value. The keyring and the environment are the other two places for
+it."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ LONGEST = 16_384
 
 
 class SecretEntry(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One secret. `value` is empty where it lies elsewhere: in the keyring under its name, or in the environment as
-    `variable`."""
+    """One secret. `value` is empty where it lies elsewhere: in the keyring under its name, or in
+    the environment as `variable`."""
 
     place: Place = "file"
     value: str = ""
@@ -41,7 +42,8 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Ring(Protocol):
-    """A keyring. Its methods block, and raise ConfigError with what to do where it cannot be used."""
+    """A keyring. Its methods block, and raise ConfigError with what to do where it cannot be
+    used."""
 
     def get(self, name: str) -> str | None: ...
 
@@ -51,9 +53,12 @@ class Ring(Protocol):
 
 
 class Secrets:
-    """What is known now: a change by another process counts from the next look on. `ring` opens the keyring."""
+    """What is known now: a change by another process counts from the next look on. `ring` opens the
+    keyring."""
 
-    def __init__(self, home: Home, environment: Callable[[], Mapping[str, str]], ring: Callable[[], Ring]) -> None:
+    def __init__(
+        self, home: Home, environment: Callable[[], Mapping[str, str]], ring: Callable[[], Ring]
+    ) -> None:
         self._path = home.secrets
         self._home = home
         self._environment = environment
@@ -81,7 +86,13 @@ class Secrets:
             status = os.stat(self._file)  # noqa: PTH116 -- for every text that comes in, and a third of the cost
         except OSError:
             return (id(self._environment()),)
-        return status.st_mtime_ns, status.st_size, status.st_ino, status.st_mode, id(self._environment())
+        return (
+            status.st_mtime_ns,
+            status.st_size,
+            status.st_ino,
+            status.st_mode,
+            id(self._environment()),
+        )
 
     def _look(self) -> None:
         """A file that cannot be read keeps what was known: what had to be hidden stays hidden."""
@@ -117,20 +128,27 @@ class Secrets:
     def set(self, name: str, value: str, place: Place, variable: str = "") -> None:
         """Keep a value, or name the variable that has it; its rules stay. Raises ConfigError."""
         if not NAME.fullmatch(name):
-            raise ConfigError(f"{name!r} is no name for a secret: letters, digits, `.`, `-` and `_`, at most 63")
+            raise ConfigError(
+                f"{name!r} is no name for a secret: letters, digits, `.`, `-` and `_`, at most 63"
+            )
         if place != "env" and not SHORTEST <= len(value) <= LONGEST:
             raise ConfigError(
-                f"a secret has {SHORTEST} to {LONGEST:,} characters: a shorter one would be found in words"
+                f"a secret has {SHORTEST} to {LONGEST:,} characters: a shorter one would be "
+                "found in words"
             )
         if "{{" in value or "\0" in value:
-            raise ConfigError("this is no value that can be kept: it has '{{' or a NUL character in it")
+            raise ConfigError(
+                "this is no value that can be kept: it has '{{' or a NUL character in it"
+            )
         with self._changing() as entries:
             before = entries.get(name, SecretEntry())
             if place == "keyring":
                 self._ring().set(name, value)
             elif before.place == "keyring":
                 self._ring().drop(name)
-            entries[name] = SecretEntry(place, value if place == "file" else "", variable, before.rules)
+            entries[name] = SecretEntry(
+                place, value if place == "file" else "", variable, before.rules
+            )
 
     def remove(self, name: str) -> None:
         """Raises ConfigError."""
@@ -171,7 +189,11 @@ class Secrets:
 
 def _known(entries: Mapping[str, SecretEntry], name: str) -> SecretEntry:
     if name not in entries:
-        there = f"there are: {', '.join(entries)}" if entries else "there is none yet: deskhand secrets set NAME"
+        there = (
+            f"there are: {', '.join(entries)}"
+            if entries
+            else "there is none yet: deskhand secrets set NAME"
+        )
         raise ConfigError(f"there is no secret {name!r}; {there}")
     return entries[name]
 
@@ -191,9 +213,12 @@ def _read(path: Path) -> dict[str, SecretEntry]:
         return {**msgspec.json.decode(data, type=_File).secrets}
     except (msgspec.MsgspecError, RecursionError) as error:
         why = str(error).partition(" - at")[0]
-        raise ConfigError(f"{str(path)!r} is damaged ({why}): mend it, or remove it and set the secrets anew") from None
+        raise ConfigError(
+            f"{str(path)!r} is damaged ({why}): mend it, or remove it and set the secrets anew"
+        ) from None
 
 
 def values_of(held: Sequence[HeldSecret], named: Mapping[str, str]) -> dict[str, str]:
-    """value -> name of all that is to be hidden: the secrets, and before them those `named` so already."""
+    """value -> name of all that is to be hidden: the secrets, and before them those `named` so
+    already."""
     return {**named, **{each.value: each.name for each in held if len(each.value) >= SHORTEST}}

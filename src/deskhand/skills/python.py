@@ -1,6 +1,8 @@
-"""Skills that are Python: each public async function of a file is a tool. Files are read here, and run in the sandbox.
+"""Skills that are Python: each public async function of a file is a tool. Files are read here, and
+run in the sandbox.
 
-A file lies in `memory/skills`, `skills` or `tools` of a workspace. Its parameters are text, numbers and yes or no.
+A file lies in `memory/skills`, `skills` or `tools` of a workspace. Its parameters are text, numbers
+and yes or no.
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ NAME_CHARS = 64
 DEFAULT_CHARS = 200
 LIMIT_S = 120.0
 SETTLED_S = 1.0
-"""A file that was written just now is left for the next look: whose word it is may not be noted yet."""
+"""A file that was written just now is left for the next look: whose word it is may not be noted
+yet."""
 _KINDS: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool}
 _RUN = """import asyncio, json, sys, types
 
@@ -67,8 +70,8 @@ if said is not None:
 
 
 class Parameter(msgspec.Struct, frozen=True):
-    """A parameter of a function. Without a `default` that can be read it is left to the function, if it is not
-    `required`."""
+    """A parameter of a function. Without a `default` that can be read it is left to the function,
+    if it is not `required`."""
 
     name: str
     kind: str
@@ -77,8 +80,8 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 class PythonSkill(msgspec.Struct, frozen=True):
-    """A function that is a tool. `file` is its path in the workspace, `digest` the SHA-256 of what it held, and
-    `place` where that was read."""
+    """A function that is a tool. `file` is its path in the workspace, `digest` the SHA-256 of what
+    it held, and `place` where that was read."""
 
     name: str
     description: str
@@ -100,9 +103,12 @@ def parse(source: bytes, file: str) -> PythonSkillScan:
     try:
         tree = ast.parse(source, file)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        where = f" in line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+        where = (
+            f" in line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+        )
         return PythonSkillScan(
-            (), (f"{file} is no Python{where}: {getattr(error, 'msg', None) or type(error).__name__}",)
+            (),
+            (f"{file} is no Python{where}: {getattr(error, 'msg', None) or type(error).__name__}",),
         )
     skills = dict[str, PythonSkill]()
     problems = list[str]()
@@ -110,7 +116,9 @@ def parse(source: bytes, file: str) -> PythonSkillScan:
         if not isinstance(node, ast.AsyncFunctionDef) or node.name.startswith("_"):
             continue
         try:
-            skills[node.name] = PythonSkill(_named(node.name), _told(node), file, tuple(_parameters(node)))
+            skills[node.name] = PythonSkill(
+                _named(node.name), _told(node), file, tuple(_parameters(node))
+            )
         except (ValueError, RecursionError) as error:
             skills.pop(node.name, None)
             why = "it is nested too deeply" if isinstance(error, RecursionError) else error
@@ -160,7 +168,9 @@ def _fits(value: object, kind: str) -> bool:
         case float():
             return kind == "float" and isfinite(value)
         case str():
-            return kind == "str" and len(value) <= DEFAULT_CHARS and written_out(clean(value)) == value
+            return (
+                kind == "str" and len(value) <= DEFAULT_CHARS and written_out(clean(value)) == value
+            )
         case _:
             return False
 
@@ -179,7 +189,9 @@ def _kind(node: ast.expr | None) -> str:
         case ast.Subscript(value=ast.Name(id="Optional"), slice=inner):
             return _kind(inner)
         case _:
-            raise ValueError(f"{ast.unparse(node)[:60]} is no type of a parameter here: str, int, float or bool")
+            raise ValueError(
+                f"{ast.unparse(node)[:60]} is no type of a parameter here: str, int, float or bool"
+            )
 
 
 class PythonSkills:
@@ -202,7 +214,11 @@ class PythonSkills:
             for path, version in files.items():
                 known = self._parsed.get(path)
                 whole = f"{self._workspace}/{path}"
-                if known is None or known[0] != version or not all(each.place.still(whole) for each in known[1].skills):
+                if (
+                    known is None
+                    or known[0] != version
+                    or not all(each.place.still(whole) for each in known[1].skills)
+                ):
                     known = version, _read(workspace, path, version[1])
                     self._parsed[path] = known
                 skills += known[1].skills
@@ -215,7 +231,9 @@ class PythonSkills:
             for folder in FOLDERS:
                 with suppress(ToolError):
                     entries = workspace.list(folder, 10 * MOST_FILES)[: 10 * MOST_FILES]
-                    modules = [each for each in entries if each.kind == "file" and _is_module(each.name)]
+                    modules = [
+                        each for each in entries if each.kind == "file" and _is_module(each.name)
+                    ]
                     for entry in modules[:MOST_FILES]:
                         if abs(now - entry.modified_s) > SETTLED_S:
                             version = entry.modified_s, entry.size_bytes, entry.changed_ns
@@ -236,18 +254,25 @@ def _read(workspace: Workspace, path: str, size: int) -> PythonSkillScan:
     found = parse(read.data, path)
     digest = sha256(read.data).digest()
     place = read.place
-    return replace(found, skills=tuple(replace(each, digest=digest, place=place) for each in found.skills))
+    return replace(
+        found, skills=tuple(replace(each, digest=digest, place=place) for each in found.skills)
+    )
 
 
-def python_tools(found: PythonSkillScan, taken: Collection[str]) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
-    """The tools, and what is wrong with the others. A name that is `taken`, or stands there twice, is left out."""
+def python_tools(
+    found: PythonSkillScan, taken: Collection[str]
+) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
+    """The tools, and what is wrong with the others. A name that is `taken`, or stands there twice,
+    is left out."""
     tools = dict[str, Tool]()
     problems = list(found.problems)
     for skill in found.skills:
         if skill.name in tools or skill.name in taken or skill.name in TOOLS:
             problems.append(f"{skill.file}: {skill.name} is no tool: another one has this name")
         elif len(tools) >= MOST_TOOLS:
-            problems.append(f"{skill.file}: {skill.name} is no tool: there are {MOST_TOOLS} already")
+            problems.append(
+                f"{skill.file}: {skill.name} is no tool: there are {MOST_TOOLS} already"
+            )
         else:
             tools[skill.name] = _tool(skill)
     return tuple(tools.values()), tuple(problems)
@@ -255,7 +280,9 @@ def python_tools(found: PythonSkillScan, taken: Collection[str]) -> tuple[tuple[
 
 def _tool(skill: PythonSkill) -> Tool:
     async def run(context: Context, **given: Any) -> Done:
-        opened = await anyio.to_thread.run_sync(context.reach.files.read_opened, skill.file, FILE_BYTES)
+        opened = await anyio.to_thread.run_sync(
+            context.reach.files.read_opened, skill.file, FILE_BYTES
+        )
         await _check(opened, context)  # when it has been read: what is checked is what runs
         source = opened.data
         said = {name: value for name, value in given.items() if value is not None}
@@ -273,13 +300,21 @@ async def _check(opened: OpenedFile, context: Context) -> None:
     bound = await bound_in(context)
     file = opened.place.asked
     real = opened.place.real
-    if not all(bound.allows(each, sha256(opened.data).digest()) for each in (real, marks.real(file))):
+    if not all(
+        bound.allows(each, sha256(opened.data).digest()) for each in (real, marks.real(file))
+    ):
         raise ToolError(CHANGED.format(what=file))
     label = marks.of(opened.place)
     if bound.covers(real) or not (label.integrity == "untrusted" or label.by):
         return
-    whose = "words from outside" if label.integrity == "untrusted" else f"the word of {', '.join(label.by)}"
-    raise ToolError(f"{file} is held back: {whose} went into it, and no owner has looked at it since")
+    whose = (
+        "words from outside"
+        if label.integrity == "untrusted"
+        else f"the word of {', '.join(label.by)}"
+    )
+    raise ToolError(
+        f"{file} is held back: {whose} went into it, and no owner has looked at it since"
+    )
 
 
 def _field(parameter: Parameter) -> tuple[Any, ...]:
@@ -287,13 +322,17 @@ def _field(parameter: Parameter) -> tuple[Any, ...]:
     if parameter.required:
         return parameter.name, kind
     return (
-        (parameter.name, kind | None, None) if parameter.default is None else (parameter.name, kind, parameter.default)
+        (parameter.name, kind | None, None)
+        if parameter.default is None
+        else (parameter.name, kind, parameter.default)
     )
 
 
-def _command(skill: PythonSkill, source: bytes, given: dict[str, Any], context: Context) -> SandboxCommand:
-    """The function, in an interpreter of its own: ours, which sees nothing of us, the workspace and what is allowed.
-    It runs the source that it is given, whatever its file holds by then."""
+def _command(
+    skill: PythonSkill, source: bytes, given: dict[str, Any], context: Context
+) -> SandboxCommand:
+    """The function, in an interpreter of its own: ours, which sees nothing of us, the workspace and
+    what is allowed. It runs the source that it is given, whatever its file holds by then."""
     base = Path(sys.base_prefix).resolve()
     reach = context.reach
     python = f"{base}/bin/python{sys.version_info[0]}.{sys.version_info[1]}"

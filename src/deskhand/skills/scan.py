@@ -1,10 +1,12 @@
-"""Reads a proposed skill for what skills have been used for against people. Pure, and by the letter alone.
+"""Reads a proposed skill for what skills have been used for against people. Pure, and by the letter
+alone.
 
-It keeps out what is plainly bad, and shows a person where to look. It is not what protects them: whatever a skill says,
-its reader can only do what policy allows, and no skill is active before a person said yes.
+It keeps out what is plainly bad, and shows a person where to look. It is not what protects them:
+whatever a skill says, its reader can only do what policy allows, and no skill is active before a
+person said yes.
 
-What was seen in the wild, in the skills of one market: made-up prerequisites, droppers in base64, commands piped from
-the web into a shell, words about other skills and memories.
+What was seen in the wild, in the skills of one market: made-up prerequisites, droppers in base64,
+commands piped from the web into a shell, words about other skills and memories.
 """
 
 from __future__ import annotations
@@ -28,26 +30,47 @@ EXCERPT_CHARS = 90
 WINDOW_CHARS = 2 * LONGEST_CHARS
 OVERLAP_CHARS = 2_000
 """So much is searched at once, and so much of it again with what comes after."""
-RESERVED = frozenset({"skill", "skills", "system", "agent", "rules", "soul", "memory", "deskhand", "con", "nul", "aux"})
+RESERVED = frozenset(
+    {
+        "skill",
+        "skills",
+        "system",
+        "agent",
+        "rules",
+        "soul",
+        "memory",
+        "deskhand",
+        "con",
+        "nul",
+        "aux",
+    }
+)
 _PART = re.compile(r"<([A-Z]+)>")
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _STYLED = re.compile(
-    r"(?:LATIN (?:SMALL|CAPITAL)? ?LETTER (?:SMALL CAPITAL |DOTLESS |SCRIPT )?|REGIONAL INDICATOR SYMBOL LETTER "
+    r"(?:LATIN (?:SMALL|CAPITAL)? ?LETTER (?:SMALL CAPITAL |DOTLESS |SCRIPT )?|REGIONAL "
+    r"INDICATOR SYMBOL LETTER "
     r"|NEGATIVE (?:CIRCLED|SQUARED) LATIN CAPITAL LETTER )([A-Z])(?: WITH .*)?"
 )
-"""Names of letters that are read as plain ones, beside those that Unicode itself takes for the same."""
+"""Names of letters that are read as plain ones, beside those that Unicode itself takes for the
+same."""
 _SPACED = re.compile(r"\b(?:\w[ .\-_]){3,}\w\b")
 _WRAPPED = re.compile(r"(?<=[^\n])\n(?=[^\n\S]*[^\s\-*+>#|`\d])")
 _FENCED = re.compile(r"(^[^\S\n]*(?:```|~~~)[\s\S]*?(?:^[^\S\n]*(?:```|~~~)|\Z))", re.MULTILINE)
-_INSIDE = re.compile(r"(?<=\w)(?!'(?:s|t|re|ve|ll|d|m)(?:[\s.,;:!?)]|$))[\"'`\\]+(?=\w)", re.IGNORECASE)
+_INSIDE = re.compile(
+    r"(?<=\w)(?!'(?:s|t|re|ve|ll|d|m)(?:[\s.,;:!?)]|$))[\"'`\\]+(?=\w)", re.IGNORECASE
+)
 """Quotes inside of words, but for those of `don't`."""
 _PROSE = frozenset({"approvals", "secrecy", "other-skills"})
 """Rules about sentences, however these are cut into lines."""
 _BEFORE = re.compile(r"[ >|]*((?:(?:[-*+]|\d+[.)]) +)*)(#+ *)?(?:(?:```|~~~)\w*$)?[ >|]*")
 _BREAKS_OFF = re.compile(
-    r"(?:\bnot|n't|\bdont|\bnever|\bever|\bwithout|\bno need to|\bavoid|\bskip|\bbypass) *+(?:: *+)?$"
+    r"(?:\bnot|n't|\bdont|\bnever|\bever|\bwithout|\bno need to|\bavoid|\bskip|\bbypass) "
+    r"*+(?:: *+)?$"
 )
-_OTHERS = frozenset({"CYRILLIC", "GREEK", "CHEROKEE", "ARMENIAN", "LISU", "COPTIC", "CANADIAN", "DESERET", "OSAGE"})
+_OTHERS = frozenset(
+    {"CYRILLIC", "GREEK", "CHEROKEE", "ARMENIAN", "LISU", "COPTIC", "CANADIAN", "DESERET", "OSAGE"}
+)
 """Scripts with letters that look like Latin ones."""
 
 Severity = Literal["bad", "look"]
@@ -78,26 +101,41 @@ def rules() -> tuple[ScanRule, ...]:
     table = yaml.safe_load(files(__package__).joinpath("scan.yaml").read_text("utf-8"))
     found = []
     for each in table["rules"]:
-        patterns = "|".join(f"(?:{_PART.sub(lambda part: table['parts'][part[1]], each)})" for each in each["patterns"])
+        patterns = "|".join(
+            f"(?:{_PART.sub(lambda part: table['parts'][part[1]], each)})"
+            for each in each["patterns"]
+        )
         found.append(ScanRule(each["severity"], each["name"], each["words"], re.compile(patterns)))
     return tuple(found)
 
 
-def scan(name: str, description: str, body: str, taken: frozenset[str] = frozenset()) -> tuple[ScanFinding, ...]:
-    """What stands in a skill of this name, the worst first. `taken` are names that skills have already."""
+def scan(
+    name: str, description: str, body: str, taken: frozenset[str] = frozenset()
+) -> tuple[ScanFinding, ...]:
+    """What stands in a skill of this name, the worst first. `taken` are names that skills have
+    already."""
     found = [*_of_name(name, taken), *_of_letters(name, description, body)]
     if not description.strip() or len(description) > DESCRIPTION_CHARS:
         found.append(
-            ScanFinding("bad", "description", f"it needs a description of at most {DESCRIPTION_CHARS} characters")
+            ScanFinding(
+                "bad",
+                "description",
+                f"it needs a description of at most {DESCRIPTION_CHARS} characters",
+            )
         )
     if not body.strip() or len(body) > LONGEST_CHARS:
-        found.append(ScanFinding("bad", "length", f"it needs instructions of at most {LONGEST_CHARS:,} characters"))
+        found.append(
+            ScanFinding(
+                "bad", "length", f"it needs instructions of at most {LONGEST_CHARS:,} characters"
+            )
+        )
     found += searched(f"{description[: 2 * DESCRIPTION_CHARS]}\n{body[:WINDOW_CHARS]}")
     return tuple(sorted(found, key=lambda each: each.severity))
 
 
 def scan_files(description: str, texts: Iterable[str]) -> tuple[ScanFinding, ...]:
-    """What stands in the files of a skill, however long they are, and in what its prompt line says; the worst first."""
+    """What stands in the files of a skill, however long they are, and in what its prompt line says;
+    the worst first."""
     found = {finding.rule: finding for finding in searched(description)}
     for text in texts:
         for start in range(0, max(1, len(text)), WINDOW_CHARS - OVERLAP_CHARS):
@@ -108,7 +146,8 @@ def scan_files(description: str, texts: Iterable[str]) -> tuple[ScanFinding, ...
 
 
 def searched(text: str) -> Iterator[ScanFinding]:
-    """What of the table stands in a text, in any of the ways in which it may be read; each rule once."""
+    """What of the table stands in a text, in any of the ways in which it may be read; each rule
+    once."""
     ways = tuple(readings(text))
     sentences = (*ways, *(_run_on(way) for way in ways))
     for rule in rules():
@@ -123,8 +162,9 @@ def bad(findings: tuple[ScanFinding, ...]) -> bool:
 
 
 def readings(text: str) -> Iterator[str]:
-    """The text as a person reads it, and as a model or a shell would: with lines that go on, with letters under their
-    marks and in other styles, with what stands for letters, and with no quotes inside of words."""
+    """The text as a person reads it, and as a model or a shell would: with lines that go on, with
+    letters under their marks and in other styles, with what stands for letters, and with no quotes
+    inside of words."""
     seen = set[str]()
     for way in (text, _unquoted(_unstyled(text))):
         plain = plainly(way)
@@ -135,8 +175,8 @@ def readings(text: str) -> Iterator[str]:
 
 
 def plainly(text: str) -> str:
-    """The text as one reads it: no case, no fullwidth or styled letters, nothing invisible, no emphasis inside of
-    words, commands on one line that go on over several."""
+    """The text as one reads it: no case, no fullwidth or styled letters, nothing invisible, no
+    emphasis inside of words, commands on one line that go on over several."""
     text = unicodedata.normalize("NFKC", without_invisible(text)[0]).casefold()
     text = text.replace("\u2019", "'").replace("\\\n", " ")
     text = re.sub(r"\*\*|(?<=\w)(?:__|\*|``|\"\"|'')(?=\w)", "", text)
@@ -168,12 +208,15 @@ def _unquoted(text: str) -> str:
 def _unwrapped(text: str) -> str:
     """Lines of one paragraph as one; lines of code stay."""
     pieces = _FENCED.split(text)
-    return "".join(piece if number % 2 else _WRAPPED.sub(" ", piece) for number, piece in enumerate(pieces))
+    return "".join(
+        piece if number % 2 else _WRAPPED.sub(" ", piece) for number, piece in enumerate(pieces)
+    )
 
 
 def _run_on(text: str) -> str:
-    """Sentences that go on over lines of quotes, lists, headings and code, without what marks these. Items of a list,
-    headings and paragraphs stay apart, but for one that breaks off: "never"."""
+    """Sentences that go on over lines of quotes, lists, headings and code, without what marks
+    these. Items of a list, headings and paragraphs stay apart, but for one that breaks off:
+    "never"."""
     pieces = list[str]()
     last = ""
     apart = False
@@ -197,7 +240,10 @@ def _run_on(text: str) -> str:
 
 def _of_name(name: str, taken: frozenset[str]) -> Iterator[ScanFinding]:
     if not _NAME.fullmatch(name) or len(name) > NAME_CHARS:
-        words = f"its name is not of lower case letters, digits and single hyphens, at most {NAME_CHARS}"
+        words = (
+            "its name is not of lower case letters, digits and single hyphens, at most "
+            f"{NAME_CHARS}"
+        )
         yield ScanFinding("bad", "name", words, ascii(name)[1 : EXCERPT_CHARS + 1])
     elif name in RESERVED:
         yield ScanFinding("bad", "name", "its name means something else", name)
@@ -210,7 +256,9 @@ def _of_letters(name: str, description: str, body: str) -> Iterator[ScanFinding]
     if hidden:
         yield ScanFinding("bad", "invisible", f"it has {hidden} characters that nobody sees")
     for word in re.findall(r"\w{3,}", f"{description} {body}"):
-        scripts = {unicodedata.name(letter, "").split(" ")[0] for letter in word if letter.isalpha()}
+        scripts = {
+            unicodedata.name(letter, "").split(" ")[0] for letter in word if letter.isalpha()
+        }
         if "LATIN" in scripts and scripts & _OTHERS:
             words = "it has a word of letters of several scripts, which is read as another"
             yield ScanFinding("bad", "look-alikes", words, ascii(word)[1:EXCERPT_CHARS])

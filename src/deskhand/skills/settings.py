@@ -10,8 +10,9 @@ _Count = Annotated[int, msgspec.Meta(ge=1, le=50)]
 
 
 class SkillsReview(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`replay`: proposals are tried on recorded turns by themselves, each on so many `turns` and with so many `tokens`
-    at most. `revert`: a skill that was taken in and does worse than before is taken out again."""
+    """`replay`: proposals are tried on recorded turns by themselves, each on so many `turns` and
+    with so many `tokens` at most. `revert`: a skill that was taken in and does worse than before is
+    taken out again."""
 
     replay: bool = True
     turns: _Count = 2

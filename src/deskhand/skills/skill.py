@@ -1,7 +1,8 @@
-"""Finds skills: folders with a SKILL.md, by the public specification at https://agentskills.io/specification.
+"""Finds skills: folders with a SKILL.md, by the public specification at
+https://agentskills.io/specification.
 
-Only name and description are in the prompt; the body is read when the skill is used. A file is parsed again when its
-time or size has changed, so a skill is there as soon as its file is.
+Only name and description are in the prompt; the body is read when the skill is used. A file is
+parsed again when its time or size has changed, so a skill is there as soon as its file is.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ _USABLE = re.compile(r"\w[\w.-]*")
 
 
 class SkillSource(msgspec.Struct, frozen=True):
-    """Where skills lie: in `inner` beneath `root`, which nothing read there can leave. `links`: the owner alone writes
-    there, so a link to a folder elsewhere is meant."""
+    """Where skills lie: in `inner` beneath `root`, which nothing read there can leave. `links`: the
+    owner alone writes there, so a link to a folder elsewhere is meant."""
 
     name: str
     root: Path
@@ -51,9 +52,10 @@ class SkillSource(msgspec.Struct, frozen=True):
 
 
 class Skill(msgspec.Struct, frozen=True):
-    """A skill that was found, in `inner` beneath `root`. `source` says where: bundled, shared or agent; a later source
-    hides an earlier one of the same name. `problem` is a sentence when it is not quite as the specification wants,
-    `digest` the SHA-256 of its SKILL.md, and `place` where that was read."""
+    """A skill that was found, in `inner` beneath `root`. `source` says where: bundled, shared or
+    agent; a later source hides an earlier one of the same name. `problem` is a sentence when it is
+    not quite as the specification wants, `digest` the SHA-256 of its SKILL.md, and `place` where
+    that was read."""
 
     name: str
     description: str
@@ -70,7 +72,8 @@ class Skill(msgspec.Struct, frozen=True):
 
 
 class Skills:
-    """The skills of these sources, the strongest last, whose names one of the patterns of `allowed` covers."""
+    """The skills of these sources, the strongest last, whose names one of the patterns of `allowed`
+    covers."""
 
     def __init__(self, sources: Sequence[SkillSource], allowed: Sequence[str] = ("*",)) -> None:
         self._sources = sources
@@ -87,7 +90,8 @@ class Skills:
         return self._found
 
     def _paths(self) -> Iterator[str]:
-        """Whatever changes when a skill comes, goes or is edited. Looking at these is all that most calls cost."""
+        """Whatever changes when a skill comes, goes or is edited. Looking at these is all that most
+        calls cost."""
         for source in self._sources:
             folder = str(source.root / source.inner)
             yield folder
@@ -100,7 +104,9 @@ class Skills:
         found: dict[str, Skill] = {}
         for source in self._sources:
             for skill in self._of(source):
-                if any(fnmatchcase(skill.name, pattern) for pattern in self._allowed) and not _hidden(skill, found):
+                if any(
+                    fnmatchcase(skill.name, pattern) for pattern in self._allowed
+                ) and not _hidden(skill, found):
                     found[skill.name] = skill
         for name, note in alike(found).items():
             found[name] = replace(found[name], problem=note.strip("()"))
@@ -132,14 +138,18 @@ class Skills:
                     return None
                 made = _skill(read.data.decode("utf-8-sig", "replace"), source, root, inner)
                 place = replace(read.place, asked=f"{root / inner}/{FILE_NAME}")
-                known = (version, made and replace(made, digest=sha256(read.data).digest(), place=place))
+                known = (
+                    version,
+                    made and replace(made, digest=sha256(read.data).digest(), place=place),
+                )
                 self._parsed[root, inner] = known
             return known[1]
         return None
 
 
 def _hidden(skill: Skill, found: Mapping[str, Skill]) -> bool:
-    """Whether one of the same source has its name already, and it is that of its folder: none takes it from there."""
+    """Whether one of the same source has its name already, and it is that of its folder: none takes
+    it from there."""
     other = found.get(skill.name)
     return other is not None and other.source == skill.source and other.folder.name == other.name
 
@@ -153,7 +163,8 @@ def _looks(path: str) -> tuple[int, ...]:
 
 
 def _skill(text: str, source: str, root: Path, inner: str) -> Skill | None:
-    """The skill that a SKILL.md describes; lenient: without a name that can be used it is called like its folder."""
+    """The skill that a SKILL.md describes; lenient: without a name that can be used it is called
+    like its folder."""
     front, problem = front_matter(text)
     folder = (root / inner).name
     name = front.get("name", "")
@@ -182,7 +193,8 @@ def split_front(text: str) -> tuple[list[str] | None, str]:
 
 
 def front_matter(text: str) -> tuple[dict[str, str], str]:
-    """The keys of the front matter that have plain text, and what is wrong with it ('' for nothing)."""
+    """The keys of the front matter that have plain text, and what is wrong with it ('' for
+    nothing)."""
     lines, _ = split_front(text)
     if lines is None:
         return {}, "it has no front matter"
@@ -191,24 +203,33 @@ def front_matter(text: str) -> tuple[dict[str, str], str]:
     if len(front) > FRONT_CHARS:
         front = front[:FRONT_CHARS]
         problem = f"its front matter is longer than {FRONT_CHARS} characters"
-    elif front.count("[") + front.count("{") > MOST_BRACKETS:  # the parser takes quadratic time for nested ones
+    elif (
+        front.count("[") + front.count("{") > MOST_BRACKETS
+    ):  # the parser takes quadratic time for nested ones
         problem = "its front matter has too many brackets"
     else:
         try:
-            # Scalars only, as text: no dates, no numbers, no objects; nested values, and what they multiply, are left.
+            # Scalars only, as text: no dates, no numbers, no objects; nested values, and what they
+            # multiply, are left.
             data = yaml.load(front, yaml.BaseLoader)
             if isinstance(data, dict):
-                return {k: clean(v) for k, v in data.items() if isinstance(k, str) and isinstance(v, str)}, ""
+                return {
+                    k: clean(v)
+                    for k, v in data.items()
+                    if isinstance(k, str) and isinstance(v, str)
+                }, ""
             problem = "its front matter holds no keys"
         except (yaml.YAMLError, RecursionError):
             problem = "its front matter is not valid YAML"
-    pairs = [line.partition(":") for line in front.split("\n") if ":" in line and line[:1].isalpha()]
+    pairs = [
+        line.partition(":") for line in front.split("\n") if ":" in line and line[:1].isalpha()
+    ]
     return {key.strip(): clean(value.strip().strip("\"'")) for key, _, value in pairs}, problem
 
 
 def read_skill(skill: Skill, path: str = "", bound: Bound = UNBOUND) -> str:
-    """The instructions, with what else there is to read, or a file of the skill. Raises ToolError; also for what is not
-    as it was approved."""
+    """The instructions, with what else there is to read, or a file of the skill. Raises ToolError;
+    also for what is not as it was approved."""
     return loaded(skill, path, bound).text
 
 
@@ -228,11 +249,15 @@ def loaded(skill: Skill, path: str = "", bound: Bound = UNBOUND) -> LoadedSkill:
             if asked.is_absolute() or ".." in asked.parts:
                 raise ToolError(f"{path!r} does not lie in the skill {skill.name!r}")
             further = _opened(files, skill, path, FURTHER_BYTES, bound)
-            return LoadedSkill(written_out(further.data.decode("utf-8-sig", "replace")), further.place)
+            return LoadedSkill(
+                written_out(further.data.decode("utf-8-sig", "replace")), further.place
+            )
         read = _opened(files, skill, FILE_NAME, FILE_BYTES, bound)
         body = written_out(split_front(read.data.decode("utf-8-sig", "replace"))[1].strip())
         others = [(name, place) for name, place in _names(files, skill.inner) if name != FILE_NAME]
-    more = f"\n\n[files, in {skill.folder}: {', '.join(name for name, _ in others)}]" if others else ""
+    more = (
+        f"\n\n[files, in {skill.folder}: {', '.join(name for name, _ in others)}]" if others else ""
+    )
     text = f'<skill-loaded name="{skill.name}">\n{body}{more}\n</skill-loaded>'
     return LoadedSkill(text, read.place, tuple(place for _, place in others))
 
@@ -240,7 +265,10 @@ def loaded(skill: Skill, path: str = "", bound: Bound = UNBOUND) -> LoadedSkill:
 def _opened(files: Workspace, skill: Skill, path: str, limit: int, bound: Bound) -> OpenedFile:
     read = files.read_opened(f"{skill.inner}/{path}", limit)
     place = replace(read.place, asked=str(skill.folder / path))
-    if not all(bound.allows(real, sha256(read.data).digest()) for real in (place.real, os.path.realpath(place.asked))):
+    if not all(
+        bound.allows(real, sha256(read.data).digest())
+        for real in (place.real, os.path.realpath(place.asked))
+    ):
         raise ToolError(CHANGED.format(what=f"the skill {skill.name!r}"))
     return replace(read, place=place)
 
@@ -262,7 +290,10 @@ def index(skills: dict[str, Skill]) -> str:
     """The lines for the prompt; '' without any skill."""
     if not skills:
         return ""
-    lines = ["# Skills", "Before you do something that one of these is for, read it with read_skill."]
+    lines = [
+        "# Skills",
+        "Before you do something that one of these is for, read it with read_skill.",
+    ]
     size = 0
     twins = alike(skills)
     for number, skill in enumerate(skills.values()):

@@ -28,10 +28,15 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
         found = await anyio.to_thread.run_sync(skills.find)
         marks = await marks_of(context)
         bound = await bound_in(context)
-        found = {name: each for name, each in found.items() if not why_held(each, marks, bound, context.principal)}
+        found = {
+            name: each
+            for name, each in found.items()
+            if not why_held(each, marks, bound, context.principal)
+        }
         label = join((LOCAL, *(_label(each.place, marks, bound) for each in found.values())))
         lines = [
-            f"{shown_name(each.name)}: {each.description}" + (f" [{each.problem}]" if each.problem else "")
+            f"{shown_name(each.name)}: {each.description}"
+            + (f" [{each.problem}]" if each.problem else "")
             for each in found.values()
         ]
         return await shown("\n".join(lines) or "there are no skills", context, label)
@@ -47,7 +52,11 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
         marks = await marks_of(context)
         bound = await bound_in(context)
         if skill not in found:
-            others = {name: each for name, each in found.items() if not why_held(each, marks, bound, context.principal)}
+            others = {
+                name: each
+                for name, each in found.items()
+                if not why_held(each, marks, bound, context.principal)
+            }
             said = f"there is no skill {skill!r}; there are: {', '.join(others) or 'none'}"
             raise ToolError(said, marks.told(each.place for each in others.values()))
         if why := why_held(found[skill], marks, bound, context.principal):
@@ -56,14 +65,16 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
         read = _label(loaded.place, await marks_of(context), bound)  # asked for when it was read
         if why := _whose(skill, read, context.principal):
             raise ToolError(why)
-        return await shown(loaded.text, context, join((read, await label_of(loaded.named, context))))
+        return await shown(
+            loaded.text, context, join((read, await label_of(loaded.named, context)))
+        )
 
     return (list_skills, read_skill)
 
 
 def why_held(skill: Skill, marks: LabelMarks, bound: Bound, principal: Principal) -> str:
-    """Why it is no instruction for who speaks here; '' where it is one: it was changed since it was approved, or a file
-    of it was written on the word of somebody else."""
+    """Why it is no instruction for who speaks here; '' where it is one: it was changed since it was
+    approved, or a file of it was written on the word of somebody else."""
     folder = marks.real(str(skill.folder))
     if bound.differs(folder):
         return CHANGED.format(what=f"the skill {skill.name!r}")
@@ -80,10 +91,16 @@ def _whose(name: str, label: Label, principal: Principal) -> str:
         return ""
     return (
         f"the skill {name!r} was written for {', '.join(people)}: it is no instruction here. "
-        "An owner may read its file, and save it again in a conversation of their own, or approve it: `deskhand held`"
+        "An owner may read its file, and save it again in a conversation of their own, or "
+        "approve it: `deskhand held`"
     )
 
 
 def _label(place: Place, marks: LabelMarks, bound: Bound) -> Label:
-    """Whose word a file of a skill is that was read there: of what an owner approved this house's own."""
-    return LOCAL if bound.covers(place.real) and not marks.private(place.real) else marks.told((place,))
+    """Whose word a file of a skill is that was read there: of what an owner approved this house's
+    own."""
+    return (
+        LOCAL
+        if bound.covers(place.real) and not marks.private(place.real)
+        else marks.told((place,))
+    )

@@ -1,4 +1,5 @@
-"""Writes a skill that a person hands in, so that every agent which may use it finds it at its next step."""
+"""Writes a skill that a person hands in, so that every agent which may use it finds it at its next
+step."""
 
 from __future__ import annotations
 
@@ -17,26 +18,35 @@ _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
 def skill_text(name: str, description: str, body: str) -> bytes:
-    """The SKILL.md of this skill. Raises ConfigError for what would be none by the specification."""
+    """The SKILL.md of this skill. Raises ConfigError for what would be none by the
+    specification."""
     description = " ".join(clean(description).split())
     if not _NAME.fullmatch(name) or len(name) > NAME_CHARS:
         raise ConfigError(
-            f"{name[:80]!r} is no name of a skill: lower case, digits and single hyphens, such as my-skill"
+            f"{name[:80]!r} is no name of a skill: lower case, digits and single hyphens, "
+            "such as my-skill"
         )
     if not description or len(description) > DESCRIPTION_CHARS:
-        raise ConfigError(f"a skill needs a description of at most {DESCRIPTION_CHARS} characters: when to use it")
+        raise ConfigError(
+            f"a skill needs a description of at most {DESCRIPTION_CHARS} characters: when to use it"
+        )
     front = yaml.safe_dump(
-        {"name": name, "description": description}, sort_keys=False, allow_unicode=True, width=10_000
+        {"name": name, "description": description},
+        sort_keys=False,
+        allow_unicode=True,
+        width=10_000,
     )
     text = f"---\n{front}---\n\n{clean(body).strip()}\n".encode()
     if len(text) > FILE_BYTES:
-        raise ConfigError(f"a skill has at most {FILE_BYTES // 1024} kB; put the rest into files beside it")
+        raise ConfigError(
+            f"a skill has at most {FILE_BYTES // 1024} kB; put the rest into files beside it"
+        )
     return text
 
 
 def write_skill(folder: Path, name: str, description: str, body: str) -> None:
-    """Make `folder/name/SKILL.md`. Raises ConfigError for what would be no skill by the specification, or is one
-    already, and ToolError where it cannot be written."""
+    """Make `folder/name/SKILL.md`. Raises ConfigError for what would be no skill by the
+    specification, or is one already, and ToolError where it cannot be written."""
     text = skill_text(name, description, body)
     make_private(folder)
     with Workspace(str(folder)) as files:
@@ -45,4 +55,6 @@ def write_skill(folder: Path, name: str, description: str, body: str) -> None:
         except ToolError:
             files.write(f"{name}/{FILE_NAME}", text)
             return
-    raise ConfigError(f"there is a skill {name!r} already; change its {FILE_NAME} in {folder / name}")
+    raise ConfigError(
+        f"there is a skill {name!r} already; change its {FILE_NAME} in {folder / name}"
+    )

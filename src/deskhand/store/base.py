@@ -13,16 +13,16 @@ from ..types.identity import Inbound, Principal, Waiting
 from ..types.messages import ResultStatus
 
 First = Callable[[int], Commit]
-"""Makes the first commit of a turn from the inbox id that the message was given. It takes in that row and no other.
-Pure: it runs in the writer."""
+"""Makes the first commit of a turn from the inbox id that the message was given. It takes in that
+row and no other. Pure: it runs in the writer."""
 
 INBOX_LIMIT = 10_000
 """How many messages may wait in one session."""
 
 
 class Accepted(msgspec.Struct, frozen=True, gc=False):
-    """What became of an inbound. `after` is the session's last event before it; `admitted`: the first commit that was
-    handed along was written too, and its last event has this `seq`."""
+    """What became of an inbound. `after` is the session's last event before it; `admitted`: the
+    first commit that was handed along was written too, and its last event has this `seq`."""
 
     inbox_id: int
     session: str
@@ -62,11 +62,12 @@ class SessionRow(msgspec.Struct, frozen=True, gc=False):
 
 
 class OpenAsk(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """Something that a conversation waits for: an approval of a call, or a question (without a `tool`). `at` and
-    `until` are seconds since the epoch. `arguments` are the bytes of the call as they are shown; `source` is where the
-    least trusted content comes from that the model has read; `elsewhere` are those who may answer, where nobody may
-    who takes part, `call_id` the call. A question about several calls has a line for each; `calls` are their ids, and
-    `tool` and `arguments` those of the first."""
+    """Something that a conversation waits for: an approval of a call, or a question (without a
+    `tool`). `at` and `until` are seconds since the epoch. `arguments` are the bytes of the call as
+    they are shown; `source` is where the least trusted content comes from that the model has read;
+    `elsewhere` are those who may answer, where nobody may who takes part, `call_id` the call. A
+    question about several calls has a line for each; `calls` are their ids, and `tool` and
+    `arguments` those of the first."""
 
     ask_id: str
     session: str
@@ -85,8 +86,9 @@ class OpenAsk(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Hit(msgspec.Struct, frozen=True, gc=False):
-    """A place where something was said. `marks` are where in the excerpt the words stand that were searched for, in
-    characters: (start, end). `seq` is the number of its event over all sessions."""
+    """A place where something was said. `marks` are where in the excerpt the words stand that were
+    searched for, in characters: (start, end). `seq` is the number of its event over all
+    sessions."""
 
     session: str
     n: int
@@ -99,7 +101,8 @@ class Hit(msgspec.Struct, frozen=True, gc=False):
 
 
 class Used(msgspec.Struct, frozen=True, gc=False):
-    """What calls of one model used in one session on one day. `day` is its begin (UTC), seconds since the epoch."""
+    """What calls of one model used in one session on one day. `day` is its begin (UTC), seconds
+    since the epoch."""
 
     session: str
     title: str
@@ -139,10 +142,11 @@ class Page(list[Recorded]):
 
 
 class Store(Protocol):
-    """The log, the inbox and the outbox. Every implementation passes `deskhand.testing.store_suite`.
+    """The log, the inbox and the outbox. Every implementation passes
+    `deskhand.testing.store_suite`.
 
-    Whatever writes returns only when it is on disk, and raises StoreUnavailable when it cannot be: then nothing of it
-    happened, and the caller may try again.
+    Whatever writes returns only when it is on disk, and raises StoreUnavailable when it cannot be:
+    then nothing of it happened, and the caller may try again.
     """
 
     async def accept(
@@ -155,8 +159,9 @@ class Store(Protocol):
     ) -> Accepted:
         """Store an inbound once per (channel, account, external_id), and open its session.
 
-        `first` rides in the same transaction; if it is stale, the accept alone stands. `changes` ride in it too, also
-        where the inbound was known already. Raises Refused when more than INBOX_LIMIT wait in the session.
+        `first` rides in the same transaction; if it is stale, the accept alone stands. `changes`
+        ride in it too, also where the inbound was known already. Raises Refused when more than
+        INBOX_LIMIT wait in the session.
         """
         ...
 
@@ -168,23 +173,32 @@ class Store(Protocol):
         ...
 
     async def change(self, changes: Sequence[Change]) -> list[int]:
-        """Change rows that are not conversation, all or nothing. Returns how many rows each statement changed."""
+        """Change rows that are not conversation, all or nothing. Returns how many rows each
+        statement changed."""
         ...
 
-    async def rows(self, statement: str, args: tuple[str | int | float | bytes | None, ...]) -> list[tuple[Any, ...]]:
+    async def rows(
+        self, statement: str, args: tuple[str | int | float | bytes | None, ...]
+    ) -> list[tuple[Any, ...]]:
         """Read with a statement that a room registered."""
         ...
 
-    def look(self, statement: str, args: tuple[str | int | float | bytes | None, ...] = ()) -> list[tuple[Any, ...]]:
+    def look(
+        self, statement: str, args: tuple[str | int | float | bytes | None, ...] = ()
+    ) -> list[tuple[Any, ...]]:
         """As `rows`, for the little that is asked at every turn."""
         ...
 
-    def beside(self) -> Callable[[str, tuple[str | int | float | bytes | None, ...]], list[tuple[Any, ...]]]:
-        """As `look`, with a connection of its own: for what takes long, in another thread, one call at a time."""
+    def beside(
+        self,
+    ) -> Callable[[str, tuple[str | int | float | bytes | None, ...]], list[tuple[Any, ...]]]:
+        """As `look`, with a connection of its own: for what takes long, in another thread, one call
+        at a time."""
         ...
 
     async def events(self, session: str, after: int = 0, limit: int | None = None) -> Page:
-        """Those after number `after`. With a `limit` no more than that, and fewer where they are large."""
+        """Those after number `after`. With a `limit` no more than that, and fewer where they are
+        large."""
         ...
 
     async def events_since(self, principal: Principal, seq: int, limit: int) -> Page:
@@ -194,12 +208,13 @@ class Store(Protocol):
     async def latest(
         self, principal: Principal, kinds: Collection[str], limit: int, before: int = LAST_SEQ
     ) -> list[Recorded]:
-        """The last events of these kinds in all sessions that `principal` may see, in order: those whose `seq` is less
-        than `before`. Fewer than `limit` where they are large."""
+        """The last events of these kinds in all sessions that `principal` may see, in order: those
+        whose `seq` is less than `before`. Fewer than `limit` where they are large."""
         ...
 
     async def amendments(self, session: str, after: int, limit: int) -> Page:
-        """What changes how earlier events are shown: undos, edits and reactions after number `after`."""
+        """What changes how earlier events are shown: undos, edits and reactions after number
+        `after`."""
         ...
 
     def last_seq(self) -> int:
@@ -207,7 +222,8 @@ class Store(Protocol):
         ...
 
     async def history(self, session: str) -> list[Recorded]:
-        """The events that a cold start needs, without their `seq`: from the last `Compacted` on, or all."""
+        """The events that a cold start needs, without their `seq`: from the last `Compacted` on, or
+        all."""
         ...
 
     async def waiting(self, session: str) -> list[Waiting]:
@@ -221,10 +237,11 @@ class Store(Protocol):
     async def open_sessions(self) -> list[OpenSession]: ...
 
     async def take_over(self, now: float) -> str:
-        """Begin to drive. If the last run did not end cleanly, counts a crash for what it drove alone, else for all
-        that was owed at `now`.
+        """Begin to drive. If the last run did not end cleanly, counts a crash for what it drove
+        alone, else for all that was owed at `now`.
 
-        Returns the session that had to be driven alone and has crashed the process once more, or ''.
+        Returns the session that had to be driven alone and has crashed the process once more, or
+        ''.
         """
         ...
 
@@ -236,9 +253,11 @@ class Store(Protocol):
         """End of a clean run."""
         ...
 
-    async def outbox_due(self, now: float, limit: int, channels: Collection[str] | None = None) -> list[OutboxRow]:
-        """What is to be sent now on these channels, or on any: the oldest first, at most `limit`. Also what is due
-        more than an hour ahead: the clock went back."""
+    async def outbox_due(
+        self, now: float, limit: int, channels: Collection[str] | None = None
+    ) -> list[OutboxRow]:
+        """What is to be sent now on these channels, or on any: the oldest first, at most `limit`.
+        Also what is due more than an hour ahead: the clock went back."""
         ...
 
     async def outbox_sending(self, key: str, mark: str) -> None:
@@ -255,9 +274,11 @@ class Store(Protocol):
 
     async def delivered(self, session: str) -> list[Delivered]: ...
 
-    async def sessions(self, principal: Principal, limit: int = 50, behind: Behind = FIRST) -> list[SessionRow]:
-        """The sessions that `principal` takes part in; an owner sees all. The latest first, of the same time by their
-        key; those that come behind this place."""
+    async def sessions(
+        self, principal: Principal, limit: int = 50, behind: Behind = FIRST
+    ) -> list[SessionRow]:
+        """The sessions that `principal` takes part in; an owner sees all. The latest first, of the
+        same time by their key; those that come behind this place."""
         ...
 
     async def titled(
@@ -271,20 +292,27 @@ class Store(Protocol):
         ...
 
     async def session_of_ask(self, ask_id: str) -> str:
-        """In which session this is open, an ask or a call that a program was given; '' where it is not."""
+        """In which session this is open, an ask or a call that a program was given; '' where it is
+        not."""
         ...
 
     async def search(
-        self, principal: Principal, query: str, limit: int = 20, session: str = "", before: int | None = None
+        self,
+        principal: Principal,
+        query: str,
+        limit: int = 20,
+        session: str = "",
+        before: int | None = None,
     ) -> list[Hit]:
-        """What people and models said in the sessions that `principal` may see (or in one of them), the best first:
-        where all words of the query stand, or words that begin so. Whatever else is in the query counts as blank. With
-        `before` the latest first, of those whose `seq` is less."""
+        """What people and models said in the sessions that `principal` may see (or in one of them),
+        the best first: where all words of the query stand, or words that begin so. Whatever else is
+        in the query counts as blank. With `before` the latest first, of those whose `seq` is
+        less."""
         ...
 
     async def usage(self, principal: Principal, since: float = 0.0) -> list[Used]:
-        """What models used in the sessions that `principal` may see, by session, model and day, from the day of
-        `since` on; the latest day first."""
+        """What models used in the sessions that `principal` may see, by session, model and day,
+        from the day of `since` on; the latest day first."""
         ...
 
     async def usage_in(self, sessions: Sequence[str]) -> dict[str, tuple[int, int, int]]:
@@ -292,15 +320,18 @@ class Store(Protocol):
         ...
 
     async def activity(self, principal: Principal, limit: int = 50) -> list[StoredActivity]:
-        """The last calls and results of tools in the sessions that `principal` may see, the latest first."""
+        """The last calls and results of tools in the sessions that `principal` may see, the latest
+        first."""
         ...
 
     async def may_see(self, principal: Principal, session: str) -> bool: ...
 
-    async def erase(self, principal: Principal, session: str, at: float, changes: Sequence[Change] = ()) -> int:
-        """Erase what was said in a session, from the file's bytes too; the chain still verifies. What is going on in
-        it ends, and what waits is dropped. `changes` are what goes with it, in the same transaction. Returns the number
-        of events. Raises Refused."""
+    async def erase(
+        self, principal: Principal, session: str, at: float, changes: Sequence[Change] = ()
+    ) -> int:
+        """Erase what was said in a session, from the file's bytes too; the chain still verifies.
+        What is going on in it ends, and what waits is dropped. `changes` are what goes with it, in
+        the same transaction. Returns the number of events. Raises Refused."""
         ...
 
     async def heads(self) -> dict[str, tuple[int, bytes]]:
@@ -314,7 +345,8 @@ class Store(Protocol):
         ...
 
     def version(self) -> int:
-        """A number that changes when any other connection or process has committed. Cheap: for polling."""
+        """A number that changes when any other connection or process has committed. Cheap: for
+        polling."""
         ...
 
     async def close(self) -> None: ...

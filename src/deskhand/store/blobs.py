@@ -26,24 +26,29 @@ class Blobs:
         self.folder = folder
 
     def path(self, digest: str) -> Path:
-        """Where the bytes of `digest` are, if they are. Raises BlobMissing for what is no digest."""
+        """Where the bytes of `digest` are, if they are. Raises BlobMissing for what is no
+        digest."""
         name = digest.removeprefix(PREFIX)
         if len(name) != 64 or not all(c in "0123456789abcdef" for c in name):
             raise BlobMissing(f"{digest!r} is not the name of a stored file")
         return self.folder / name[:2] / name
 
     async def put(self, data: bytes) -> str:
-        """Store the bytes and return their name `sha256:…` once they are on disk. Raises StoreFull."""
+        """Store the bytes and return their name `sha256:…` once they are on disk. Raises
+        StoreFull."""
         return await anyio.to_thread.run_sync(self._put, data)
 
     async def get(self, digest: str) -> bytes:
-        """The bytes. Raises BlobMissing when they are gone or are no longer what their name says."""
+        """The bytes. Raises BlobMissing when they are gone or are no longer what their name
+        says."""
         return await anyio.to_thread.run_sync(self._get, digest)
 
     def _put(self, data: bytes) -> str:
         digest = PREFIX + sha256(data).hexdigest()
         path = self.path(digest)
-        part = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.part")  # no two writers share one
+        part = path.with_suffix(
+            f".{os.getpid()}-{threading.get_ident()}.part"
+        )  # no two writers share one
         try:
             if path.exists():
                 os.utime(path)  # the collector's hour starts anew
@@ -79,8 +84,9 @@ class Blobs:
             return 0
 
     def adopt(self, copy: Path, digest: str) -> None:
-        """Make a blob of a file beside us whose bytes should have this digest; it is shared, not copied. It is safe on
-        disk after the next `sync`. Raises BlobMissing where it is gone, or holds something else; StoreFull."""
+        """Make a blob of a file beside us whose bytes should have this digest; it is shared, not
+        copied. It is safe on disk after the next `sync`. Raises BlobMissing where it is gone, or
+        holds something else; StoreFull."""
         path = self.path(digest)
         try:
             if path.exists():
@@ -108,15 +114,19 @@ class Blobs:
         try:
             _sync_folder(self.folder)
         except OSError as error:
-            raise StoreFull(f"{str(self.folder)!r} could not be written: {error.strerror}") from error
+            raise StoreFull(
+                f"{str(self.folder)!r} could not be written: {error.strerror}"
+            ) from error
 
     def collect(self, used: Callable[[str], bool], now: float) -> int:
-        """Remove files that nothing uses and that are older than an hour. `now` is wall time. Returns how many."""
+        """Remove files that nothing uses and that are older than an hour. `now` is wall time.
+        Returns how many."""
         removed = 0
         for path in self.folder.glob("??/*"):
             with suppress(FileNotFoundError):  # a part that has just become whole
                 unused = path.suffix == ".part" or not used(PREFIX + path.name)
-                # Its age is read last: whoever stores the same bytes meanwhile has made it young again.
+                # Its age is read last: whoever stores the same bytes meanwhile has made it young
+                # again.
                 if unused and now - path.stat().st_mtime >= KEPT_S:
                     path.unlink()
                     removed += 1

@@ -1,7 +1,8 @@
 """The hash chain that shows whether a session's log was tampered with.
 
-For event n, h(n) = SHA256(h(n-1), envelope, SHA256(salt, body)), where the envelope is session, n, time and kind.
-Erasing a row removes body and salt and keeps the inner digest: nothing can be read or guessed, and the chain holds.
+For event n, h(n) = SHA256(h(n-1), envelope, SHA256(salt, body)), where the envelope is session, n,
+time and kind. Erasing a row removes body and salt and keeps the inner digest: nothing can be read
+or guessed, and the chain holds.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ START = bytes(32)
 
 
 class Link(NamedTuple):
-    """One row of the log as the chain sees it. `digest` stands in for body and salt where they were erased."""
+    """One row of the log as the chain sees it. `digest` stands in for body and salt where they were
+    erased."""
 
     session: str
     n: int
@@ -43,10 +45,12 @@ def next_hash(before: bytes, envelope: tuple[str, int, float, str], digest: byte
     return sha256(before + f"{session}\0{n}\0{float(at)!r}\0{kind}\0".encode() + digest).digest()
 
 
-def verify(links: Iterable[Link], anchors: Mapping[str, Mapping[int, bytes]] | None = None) -> list[Break]:
-    """Check rows that come session by session in order of n. `anchors` are heads noted earlier, by session and n: they
-    find a tail that was cut off, also where another one has grown since. Returns the first break of each broken
-    session; none means that all holds."""
+def verify(
+    links: Iterable[Link], anchors: Mapping[str, Mapping[int, bytes]] | None = None
+) -> list[Break]:
+    """Check rows that come session by session in order of n. `anchors` are heads noted earlier, by
+    session and n: they find a tail that was cut off, also where another one has grown since.
+    Returns the first break of each broken session; none means that all holds."""
     breaks: dict[str, Break] = {}
     missing = {session: dict(noted) for session, noted in (anchors or {}).items()}
     session = ""
@@ -69,7 +73,9 @@ def verify(links: Iterable[Link], anchors: Mapping[str, Mapping[int, bytes]] | N
         head = link.hash
     for cut, noted in missing.items():
         if noted:
-            gone = Break(cut, min(noted), "it is gone: the log of this session has been cut off before it")
+            gone = Break(
+                cut, min(noted), "it is gone: the log of this session has been cut off before it"
+            )
             breaks.setdefault(cut, gone)
     return list(breaks.values())
 

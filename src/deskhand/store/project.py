@@ -1,4 +1,5 @@
-"""Projections: tables that repeat what the log says in a form to be listed. They can be dropped and made anew."""
+"""Projections: tables that repeat what the log says in a form to be listed. They can be dropped and
+made anew."""
 
 from __future__ import annotations
 
@@ -38,10 +39,21 @@ def event(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded, body:
     session = recorded.session
     at = recorded.at
     match recorded.event:
-        case MessageReceived(principal=principal, address=address, message=message, succeeds=succeeds):
+        case MessageReceived(
+            principal=principal, address=address, message=message, succeeds=succeeds
+        ):
             title = " ".join(message.text[: TITLE_CHARS * 2].split())[:TITLE_CHARS]
             agent = session.partition("/")[0]
-            row = (session, agent, address.channel, address.chat, title, at, at, int(not address.group))
+            row = (
+                session,
+                agent,
+                address.channel,
+                address.chat,
+                title,
+                at,
+                at,
+                int(not address.group),
+            )
             db.execute(sql["session_seen"], row)
             if succeeds:
                 db.execute(sql["session_leave"], (session, succeeds))
@@ -64,11 +76,15 @@ def event(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded, body:
 
 
 def _waits(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded) -> None:
-    """What waits for a person to answer, or for a program to return a result, and what does no more."""
+    """What waits for a person to answer, or for a program to return a result, and what does no
+    more."""
     session = recorded.session
     n = recorded.n
     match recorded.event:
-        case ApprovalAsked(ask_id=ask_id, call_id=call_id) | QuestionAsked(ask_id=ask_id, call_id=call_id):
+        case (
+            ApprovalAsked(ask_id=ask_id, call_id=call_id)
+            | QuestionAsked(ask_id=ask_id, call_id=call_id)
+        ):
             db.execute(sql["ask_add"], (ask_id, session, n, call_id))
         case ApprovalAnswered(ask_id=ask_id) | QuestionAnswered(ask_id=ask_id):
             db.execute(sql["ask_answered"], (ask_id,))
@@ -96,12 +112,22 @@ def _held(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded) -> No
                 db.execute(sql["session_title"], (options.title, session))
             if options.mode is not None:
                 db.execute(sql["long_work_deep"], (session, int(options.mode == "deep_work")))
-        case CommandRun(principal=Principal(kind="system", on_behalf_of=person), reply=reply) if person:
-            _begun(db, sql, recorded, Principal(person), " ".join(reply[: TITLE_CHARS * 2].split())[:TITLE_CHARS])
+        case CommandRun(principal=Principal(kind="system", on_behalf_of=person), reply=reply) if (
+            person
+        ):
+            _begun(
+                db,
+                sql,
+                recorded,
+                Principal(person),
+                " ".join(reply[: TITLE_CHARS * 2].split())[:TITLE_CHARS],
+            )
         case CommandRun(name="start" | "stop", args=args, refused=False) if args != TURN:
             _begun_by_command(db, sql, recorded)
             db.execute(sql["session_over"], (session, recorded.n))
-        case CommandRun(name=name, args=args, refused=False) if name in GOALS and (goal := goal_of(name, args)):
+        case CommandRun(name=name, args=args, refused=False) if name in GOALS and (
+            goal := goal_of(name, args)
+        ):
             _begun_by_command(db, sql, recorded)
             db.execute(sql["long_work_goal"], (session, int(goal != OFF)))
         case _:
@@ -118,7 +144,13 @@ def _begun_by_command(db: apsw.Connection, sql: Mapping[str, str], recorded: Rec
             pass
 
 
-def _begun(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded, principal: Principal, title: str) -> None:
+def _begun(
+    db: apsw.Connection,
+    sql: Mapping[str, str],
+    recorded: Recorded,
+    principal: Principal,
+    title: str,
+) -> None:
     """A session that may begin without a message: its key says where it belongs."""
     agent, _, place = recorded.session.partition("/")
     channel, _, chat = place.partition(":")

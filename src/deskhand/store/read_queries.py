@@ -1,4 +1,5 @@
-"""What surfaces ask of all conversations that somebody may see: what waits, what was said, done and used."""
+"""What surfaces ask of all conversations that somebody may see: what waits, what was said, done and
+used."""
 
 from __future__ import annotations
 
@@ -83,7 +84,12 @@ class Looking:
         return found[:limit]
 
     async def search(
-        self, principal: Principal, query: str, limit: int = 20, session: str = "", before: int | None = None
+        self,
+        principal: Principal,
+        query: str,
+        limit: int = 20,
+        session: str = "",
+        before: int | None = None,
     ) -> list[Hit]:
         words = words_of(query)
         if not words:
@@ -99,7 +105,10 @@ class Looking:
 
     async def usage(self, principal: Principal, since: float = 0.0) -> list[Used]:
         await self._catch_up()
-        return [Used(*row) for row in self._all(self._sql["usage_of"], (*_scope(principal), int(since // DAY_S)))]
+        return [
+            Used(*row)
+            for row in self._all(self._sql["usage_of"], (*_scope(principal), int(since // DAY_S)))
+        ]
 
     async def usage_in(self, sessions: Sequence[str]) -> dict[str, tuple[int, int, int]]:
         await self._catch_up()
@@ -120,7 +129,9 @@ class Looking:
 
     def _named(self, act: StoredActivity) -> StoredActivity:
         """With its tool's name, where the call lies further back."""
-        for _, body in self._all(self._sql["event_calls_before"], (act.session, act.n)) if not act.name else ():
+        for _, body in (
+            self._all(self._sql["event_calls_before"], (act.session, act.n)) if not act.name else ()
+        ):
             reply = decode_event(body)
             calls = reply.message.calls if isinstance(reply, ModelReplied) else ()
             if name := next((call.name for call in calls if call.id == act.call_id), ""):
@@ -128,10 +139,12 @@ class Looking:
         return act
 
     async def _catch_up(self) -> None:
-        """Look up what has been said since somebody asked last. A disk that cannot be written is no reason to find
-        nothing."""
+        """Look up what has been said since somebody asked last. A disk that cannot be written is no
+        reason to find nothing."""
         try:
-            while self._all(self._sql["looked_up_behind"])[0][0] and await self._writer.run(self._look_up):
+            while self._all(self._sql["looked_up_behind"])[0][0] and await self._writer.run(
+                self._look_up
+            ):
                 pass
         except StoreUnavailable:
             pass
@@ -145,8 +158,15 @@ class Looking:
                 db.execute(self._sql["said_add"], (seq, clean(text)))
             if isinstance(event, ModelReplied | AskedAside):
                 used = event.usage
-                tokens = (used.input_tokens, used.output_tokens, used.cached_tokens, used.cache_write_tokens)
-                db.execute(self._sql["usage_add"], (session, event.model, int(at // DAY_S), *tokens))
+                tokens = (
+                    used.input_tokens,
+                    used.output_tokens,
+                    used.cached_tokens,
+                    used.cache_write_tokens,
+                )
+                db.execute(
+                    self._sql["usage_add"], (session, event.model, int(at // DAY_S), *tokens)
+                )
         more = len(rows) == BATCH
         db.execute(self._sql["looked_up_to"], (rows[-1][0] if more else None,))
         return more
@@ -173,9 +193,14 @@ def words_of(query: str) -> list[str]:
 
 
 def excerpt(text: str, words: Iterable[str]) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """The piece of a text around the first of these words, on one line, and where in it they stand."""
+    """The piece of a text around the first of these words, on one line, and where in it they
+    stand."""
     wanted = tuple(_folded(word) for word in words)
-    found = (match.start() for match in _WORD.finditer(text[:LOOKED_AT_CHARS]) if _is(match.group(), wanted))
+    found = (
+        match.start()
+        for match in _WORD.finditer(text[:LOOKED_AT_CHARS])
+        if _is(match.group(), wanted)
+    )
     start = max(0, next(found, 0) - BEFORE_CHARS)
     piece = " ".join(text[start : start + EXCERPT_CHARS].split())
     marks = tuple(match.span() for match in _WORD.finditer(piece) if _is(match.group(), wanted))
@@ -191,11 +216,14 @@ def _is(word: str, wanted: tuple[str, ...]) -> bool:
 def _folded(word: str) -> str:
     if word.isascii():
         return word.lower()
-    return "".join(c for c in unicodedata.normalize("NFKD", word.casefold()) if not unicodedata.combining(c))
+    return "".join(
+        c for c in unicodedata.normalize("NFKD", word.casefold()) if not unicodedata.combining(c)
+    )
 
 
 def _pattern(word: str) -> str:
-    """What LIKE finds at least where this word is: the database knows no capitals but those of ASCII."""
+    """What LIKE finds at least where this word is: the database knows no capitals but those of
+    ASCII."""
     return f"%{''.join(c if c.isascii() and c.isalnum() else '_' for c in word)}%"
 
 
@@ -255,14 +283,23 @@ def _acts(
     match event:
         case ModelReplied(message=message):
             names |= {(session, call.id): call.name for call in message.calls}
-            told = ((call, bytes(call.arguments).decode(errors="replace")) for call in message.calls)
-            return [StoredActivity(*place, "tool_call", call.id, call.name, text[:DETAIL_CHARS]) for call, text in told]
+            told = (
+                (call, bytes(call.arguments).decode(errors="replace")) for call in message.calls
+            )
+            return [
+                StoredActivity(*place, "tool_call", call.id, call.name, text[:DETAIL_CHARS])
+                for call, text in told
+            ]
         case ToolFinished(result=result):
             name = names.get((session, result.call_id), "")
             text = result.text[:DETAIL_CHARS]
-            return [StoredActivity(*place, "tool_result", result.call_id, name, text, result.status)]
+            return [
+                StoredActivity(*place, "tool_result", result.call_id, name, text, result.status)
+            ]
         case CallClosed(call_id=call_id, status=status, reason=reason):
             name = names.get((session, call_id), "")
-            return [StoredActivity(*place, "tool_result", call_id, name, reason[:DETAIL_CHARS], status)]
+            return [
+                StoredActivity(*place, "tool_result", call_id, name, reason[:DETAIL_CHARS], status)
+            ]
         case _:
             return []

@@ -26,9 +26,11 @@ _NO_SPACE = "no space left for {!r}: free some space, and work goes on by itself
 
 
 class FsyncFailed(BaseException):
-    """The disk did not confirm a write. What the file holds now is unknown: the process must stop, not retry.
+    """The disk did not confirm a write. What the file holds now is unknown: the process must stop,
+    not retry.
 
-    See "Can Applications Recover from fsync Failures?", USENIX ATC 2020. Not an Exception, so that nothing survives it.
+    See "Can Applications Recover from fsync Failures?", USENIX ATC 2020. Not an Exception, so that
+    nothing survives it.
     """
 
 
@@ -40,14 +42,19 @@ def plain_errors(path: Path) -> Iterator[None]:
     except apsw.FullError as error:
         raise StoreFull(_NO_SPACE.format(str(path))) from error
     except apsw.ReadOnlyError as error:
-        raise StoreReadOnly(f"cannot write {str(path)!r}: check its permissions and how the disk is mounted") from error
+        raise StoreReadOnly(
+            f"cannot write {str(path)!r}: check its permissions and how the disk is mounted"
+        ) from error
     except apsw.CantOpenError as error:
-        raise StoreReadOnly(f"cannot open {str(path)!r}: check that its folder exists and is writable") from error
+        raise StoreReadOnly(
+            f"cannot open {str(path)!r}: check that its folder exists and is writable"
+        ) from error
     except (apsw.BusyError, apsw.LockedError) as error:
         raise StoreBusy(f"another process holds {str(path)!r}") from error
     except (apsw.CorruptError, apsw.NotADBError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise StoreCorrupt(
-            f"{str(path)!r} is damaged ({error}): restore a backup, or move the file away to start afresh"
+            f"{str(path)!r} is damaged ({error}): restore a backup, or move the file away "
+            "to start afresh"
         ) from error
     except apsw.IOError as error:
         result = error.extendedresult  # type: ignore[attr-defined]  # apsw sets it, its stubs do not know it
@@ -55,7 +62,9 @@ def plain_errors(path: Path) -> Iterator[None]:
             raise FsyncFailed(f"the disk did not confirm a write to {str(path)!r}") from error
         if _is_full(path):  # the shared memory beside the file could not grow
             raise StoreFull(_NO_SPACE.format(str(path))) from error
-        raise StoreFull(f"the disk failed under {str(path)!r} ({error}): check it with `dmesg`") from error
+        raise StoreFull(
+            f"the disk failed under {str(path)!r} ({error}): check it with `dmesg`"
+        ) from error
     except apsw.Error as error:
         raise StoreError(f"{str(path)!r}: {error}") from error
 
@@ -70,7 +79,9 @@ def _is_full(path: Path) -> bool:
 
 def connect(path: Path, *, write: bool) -> apsw.Connection:
     """A connection with our pragmas. Raises StoreError's kin in plain words."""
-    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE if write else apsw.SQLITE_OPEN_READONLY
+    flags = (
+        apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE if write else apsw.SQLITE_OPEN_READONLY
+    )
     with plain_errors(path):
         if write:
             _keep_private(path)
@@ -82,11 +93,13 @@ def connect(path: Path, *, write: bool) -> apsw.Connection:
 
 
 def _keep_private(path: Path) -> None:
-    """The file is its owner's alone, and so are those that SQLite puts beside it: it gives them the mode of this one.
-    Where others could read an older one, that ends. What the disk has against it, SQLite will say."""
+    """The file is its owner's alone, and so are those that SQLite puts beside it: it gives them the
+    mode of this one. Where others could read an older one, that ends. What the disk has against it,
+    SQLite will say."""
     with suppress(OSError):
-        # One that is there is not opened: to close it would end the locks that this process holds on it.
-        # https://www.sqlite.org/howtocorrupt.html, "Posix advisory locks canceled by a separate thread"
+        # One that is there is not opened: to close it would end the locks that this process holds
+        # on it. https://www.sqlite.org/howtocorrupt.html, "Posix advisory locks canceled by a
+        # separate thread"
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     for each in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
         with suppress(OSError):
@@ -102,12 +115,15 @@ def migrations() -> list[tuple[int, str]]:
 
 
 def migrate(db: apsw.Connection, path: Path, known: Sequence[tuple[int, str]]) -> int:
-    """Bring the schema up to date, each step in a transaction of its own, so that a kill in between is harmless.
+    """Bring the schema up to date, each step in a transaction of its own, so that a kill in between
+    is harmless.
 
     `known` are `migrations()`. Returns the version. Raises StoreNewer when the file is ahead of us.
     """
     with plain_errors(path):
-        db.execute("CREATE TABLE IF NOT EXISTS schema_version(version INTEGER PRIMARY KEY) STRICT").fetchall()
+        db.execute(
+            "CREATE TABLE IF NOT EXISTS schema_version(version INTEGER PRIMARY KEY) STRICT"
+        ).fetchall()
         version = _version(db)
         newest = known[-1][0]
         if version > newest:

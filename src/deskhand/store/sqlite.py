@@ -65,9 +65,11 @@ def _abort(error: BaseException) -> None:
 
 
 class SqliteStore(Looking):
-    """Open `path`, creating or migrating it. `statements` are those that other rooms registered, by name.
+    """Open `path`, creating or migrating it. `statements` are those that other rooms registered, by
+    name.
 
-    Raises StoreError's kin in plain words. `on_fatal` is called from the writer thread after a failed fsync.
+    Raises StoreError's kin in plain words. `on_fatal` is called from the writer thread after a
+    failed fsync.
     """
 
     def __init__(
@@ -124,7 +126,9 @@ class SqliteStore(Looking):
             db.execute(self._sql["inbox_leave"], row)
         (waiting,) = self._one(db, "inbox_count", (session, INBOX_LIMIT + 1))
         if waiting > INBOX_LIMIT:
-            raise Refused(f"{INBOX_LIMIT} messages are waiting here already; try again when some are answered")
+            raise Refused(
+                f"{INBOX_LIMIT} messages are waiting here already; try again when some are answered"
+            )
         db.execute(self._sql["open_insert"], (session,))
         return Accepted(row[0], session, after)
 
@@ -220,7 +224,9 @@ class SqliteStore(Looking):
     async def outbox_failed(self, key: str, error: str) -> None:
         await self._execute("outbox_failed", (error, key))
 
-    async def erase(self, principal: Principal, session: str, at: float, changes: Sequence[Change] = ()) -> int:
+    async def erase(
+        self, principal: Principal, session: str, at: float, changes: Sequence[Change] = ()
+    ) -> int:
         if not await self.may_see(principal, session):
             raise Refused(f"{session!r} is not yours to erase")
 
@@ -228,7 +234,8 @@ class SqliteStore(Looking):
             rows: list[Row] = db.execute(self._sql["event_of"], (session,)).fetchall()
             for n, body, salt in rows:
                 db.execute(self._sql["event_erase"], (content_digest(salt, body), session, n))
-            # Whoever drives it still has the words in memory: finding its next number taken, it reads the log again.
+            # Whoever drives it still has the words in memory: finding its next number taken, it
+            # reads the log again.
             if rows:
                 n, head = self._head(db, session)
                 self._append(db, Commit(session, n + 1, at, (Erased("session"),)), head)
@@ -256,7 +263,8 @@ class SqliteStore(Looking):
         return erased
 
     async def leave_nothing_behind(self) -> None:
-        """After an erasing: move the write-ahead log into the database and cut it off, with the old pages in it."""
+        """After an erasing: move the write-ahead log into the database and cut it off, with the old
+        pages in it."""
         await anyio.to_thread.run_sync(self._empty_wal)
 
     def _empty_wal(self) -> None:
@@ -311,13 +319,17 @@ class SqliteStore(Looking):
             return Page(map(_recorded, rows))
 
     async def events_since(self, principal: Principal, seq: int, limit: int) -> Page:
-        return self._page("event_since", (seq, int("owner" in principal.roles), principal.id, limit))
+        return self._page(
+            "event_since", (seq, int("owner" in principal.roles), principal.id, limit)
+        )
 
     async def latest(
         self, principal: Principal, kinds: Collection[str], limit: int, before: int = LAST_SEQ
     ) -> list[Recorded]:
         listed = msgspec.json.encode(sorted(kinds)).decode()
-        found = self._page("event_latest", (listed, int("owner" in principal.roles), principal.id, before, limit))
+        found = self._page(
+            "event_latest", (listed, int("owner" in principal.roles), principal.id, before, limit)
+        )
         return found[::-1]
 
     async def amendments(self, session: str, after: int, limit: int) -> Page:
@@ -327,7 +339,8 @@ class SqliteStore(Looking):
         return int(self._all(self._sql["event_last_seq"])[0][0])
 
     def _page(self, name: str, args: Args) -> Page:
-        """As many rows as fit into PAGE_BYTES, but one at least. The last of `args` is how many it may be."""
+        """As many rows as fit into PAGE_BYTES, but one at least. The last of `args` is how many it
+        may be."""
         found = Page()
         size = 0
         with plain_errors(self.path):
@@ -350,17 +363,26 @@ class SqliteStore(Looking):
 
     async def waiting(self, session: str) -> list[Waiting]:
         rows = self._all(self._sql["inbox_waiting"], (session,))
-        return [Waiting(inbox_id, row.principal, row.inbound) for inbox_id, body in rows for row in [_decode_row(body)]]
+        return [
+            Waiting(inbox_id, row.principal, row.inbound)
+            for inbox_id, body in rows
+            for row in [_decode_row(body)]
+        ]
 
     async def accepted_since(self, inbox_id: int) -> list[tuple[str, Waiting]]:
         rows = self._all(self._sql["inbox_after"], (inbox_id,))
         decoded = [(number, session, _decode_row(body)) for number, session, body in rows if body]
-        return [(session, Waiting(number, row.principal, row.inbound)) for number, session, row in decoded]
+        return [
+            (session, Waiting(number, row.principal, row.inbound))
+            for number, session, row in decoded
+        ]
 
     async def open_sessions(self) -> list[OpenSession]:
         return [OpenSession(*row) for row in self._all(self._sql["open_list"])]
 
-    async def outbox_due(self, now: float, limit: int, channels: Collection[str] | None = None) -> list[OutboxRow]:
+    async def outbox_due(
+        self, now: float, limit: int, channels: Collection[str] | None = None
+    ) -> list[OutboxRow]:
         on = None if channels is None else msgspec.json.encode(sorted(channels)).decode()
         return [
             OutboxRow(number, session, _decode_outgoing(body), state, attempts, at, sent_id, mark)
@@ -372,17 +394,25 @@ class SqliteStore(Looking):
     async def delivered(self, session: str) -> list[Delivered]:
         return [Delivered(*row) for row in self._all(self._sql["outbox_unreported"], (session,))]
 
-    async def sessions(self, principal: Principal, limit: int = 50, behind: Behind = FIRST) -> list[SessionRow]:
+    async def sessions(
+        self, principal: Principal, limit: int = 50, behind: Behind = FIRST
+    ) -> list[SessionRow]:
         owner = int("owner" in principal.roles)
-        return [SessionRow(*row) for row in self._all(self._sql["session_of"], (owner, principal.id, *behind, limit))]
+        return [
+            SessionRow(*row)
+            for row in self._all(self._sql["session_of"], (owner, principal.id, *behind, limit))
+        ]
 
     async def may_see(self, principal: Principal, session: str) -> bool:
         if "owner" in principal.roles:
             return True
         return bool(self._all(self._sql["session_is_member"], (session, principal.id))[0][0])
 
-    async def audit(self, anchors: Mapping[str, Mapping[int, bytes]] | None = None) -> tuple[int, list[Break]]:
-        """Verify every session's chain. Returns the number of events and the first break of each broken session."""
+    async def audit(
+        self, anchors: Mapping[str, Mapping[int, bytes]] | None = None
+    ) -> tuple[int, list[Break]]:
+        """Verify every session's chain. Returns the number of events and the first break of each
+        broken session."""
         links = [Link(*row) for row in self._all(self._sql["event_chain"])]
         return len(links), verify(links, anchors)
 

@@ -1,4 +1,5 @@
-"""The one thread that writes: it takes whatever is queued into one transaction, and so many sessions share an fsync."""
+"""The one thread that writes: it takes whatever is queued into one transaction, and so many
+sessions share an fsync."""
 
 from __future__ import annotations
 
@@ -19,7 +20,13 @@ from .schema import plain_errors
 T = TypeVar("T")
 Work = Callable[[apsw.Connection], T]
 PATIENCE_S = 30.0
-OWN_FAULT = (apsw.BindingsError, apsw.ConstraintError, apsw.MismatchError, apsw.SQLError, apsw.TooBigError)
+OWN_FAULT = (
+    apsw.BindingsError,
+    apsw.ConstraintError,
+    apsw.MismatchError,
+    apsw.SQLError,
+    apsw.TooBigError,
+)
 """What a statement or its arguments can be wrong in: it fails the one job that made them."""
 CLOSED = "the database is closed, so nothing can be written to it"
 
@@ -44,12 +51,15 @@ class _Job(Generic[T]):
 
 
 class Writer:
-    """Runs functions on the write connection, each atomic: all that it wrote, or nothing if it raised.
+    """Runs functions on the write connection, each atomic: all that it wrote, or nothing if it
+    raised.
 
     The queue is bounded by its callers, who each wait for their answer.
     """
 
-    def __init__(self, db: apsw.Connection, path: Path, on_fatal: Callable[[BaseException], None]) -> None:
+    def __init__(
+        self, db: apsw.Connection, path: Path, on_fatal: Callable[[BaseException], None]
+    ) -> None:
         self._db = db
         self._path = path
         self._on_fatal = on_fatal
@@ -61,11 +71,13 @@ class Writer:
         self._thread.start()
 
     async def run(self, work: Work[T]) -> T:
-        """Run `work` in a transaction and return its result once that is on disk. It may be run twice, where another in
-        the same transaction failed: it does nothing but read and write rows.
+        """Run `work` in a transaction and return its result once that is on disk. It may be run
+        twice, where another in the same transaction failed: it does nothing but read and write
+        rows.
 
-        Raises what `work` raised, or StoreUnavailable when the transaction could not be committed or the writer is
-        closed. Cancelling the caller does not undo the work: whoever must know its outcome shields the call.
+        Raises what `work` raised, or StoreUnavailable when the transaction could not be committed
+        or the writer is closed. Cancelling the caller does not undo the work: whoever must know its
+        outcome shields the call.
         """
         job: _Job[T] = _Job(work, asyncio.get_running_loop())
         with self._gate:
@@ -75,7 +87,8 @@ class Writer:
         return await job.future
 
     def close(self) -> None:
-        """Finish what is queued, then end the thread and close its connection. May be called again."""
+        """Finish what is queued, then end the thread and close its connection. May be called
+        again."""
         with self._gate:
             self._closed = True
             self._queue.put(None)
@@ -104,7 +117,8 @@ class Writer:
             self._db.close()
 
     def _refuse(self, batch: list[_Job[object]]) -> None:
-        """Answer whoever still waits when the thread ends: where it broke, and not because it was closed."""
+        """Answer whoever still waits when the thread ends: where it broke, and not because it was
+        closed."""
         with self._gate:
             self._closed = True
         with suppress(Empty):
@@ -149,7 +163,8 @@ class Writer:
                 continue
 
     def _begin(self) -> None:
-        """Take the write lock, however long another process holds it (within reason). Nobody waits longer for less."""
+        """Take the write lock, however long another process holds it (within reason). Nobody waits
+        longer for less."""
         give_up = monotonic() + PATIENCE_S
         while True:
             try:
@@ -161,8 +176,8 @@ class Writer:
                     raise
 
     def _run_each(self, batch: list[_Job[object]]) -> None:
-        """Run a batch in which one failed once more, so that a failure takes back only its own rows. It is rare, and
-        two statements for each job are not."""
+        """Run a batch in which one failed once more, so that a failure takes back only its own
+        rows. It is rare, and two statements for each job are not."""
         self._begin()
         for job in batch:
             self._db.execute("SAVEPOINT job")
@@ -172,14 +187,19 @@ class Writer:
         self._db.execute("COMMIT")
 
     def _run_job(self, job: _Job[object]) -> bool:
-        """Run it; False when it failed by its own fault. Raises what is the disk's fault, which ends the batch."""
+        """Run it; False when it failed by its own fault. Raises what is the disk's fault, which
+        ends the batch."""
         job.error = None
         try:
             job.result = job.work(self._db)
         except Exception as error:
             if isinstance(error, apsw.Error) and not isinstance(error, OWN_FAULT):
                 raise
-            job.error = StoreError(f"the rows were refused: {error}") if isinstance(error, apsw.Error) else error
+            job.error = (
+                StoreError(f"the rows were refused: {error}")
+                if isinstance(error, apsw.Error)
+                else error
+            )
             job.error.__cause__ = error if job.error is not error else None
             return False
         return True

@@ -14,12 +14,12 @@ ARENAS = 2
 
 
 def give_memory_back() -> None:
-    """Have it give back to the kernel what was freed, for as long as this process lives; to be called before there are
-    threads.
+    """Have it give back to the kernel what was freed, for as long as this process lives; to be
+    called before there are threads.
 
-    Without this each thread gets a pool of its own, and as soon as something large was freed once, glibc takes what is
-    as large, up to 32 MB, from these pools: a service that works for days keeps the most that each of its threads ever
-    needed at once. Other C libraries have no such settings.
+    Without this each thread gets a pool of its own, and as soon as something large was freed once,
+    glibc takes what is as large, up to 32 MB, from these pools: a service that works for days keeps
+    the most that each of its threads ever needed at once. Other C libraries have no such settings.
     """
     libc = ctypes.CDLL(None)
     with suppress(AttributeError):

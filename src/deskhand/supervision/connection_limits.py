@@ -1,4 +1,5 @@
-"""HTTP connections of strangers: how long one may take to say what it wants, and how many there may be."""
+"""HTTP connections of strangers: how long one may take to say what it wants, and how many there may
+be."""
 
 from __future__ import annotations
 
@@ -13,15 +14,19 @@ from ..types.clock import Ids
 from ..web.errors import ErrorBody, Problem
 
 HEAD_S = 5.0
-"""The head of a request is here by then, from its first byte on, or from when the connection was made."""
+"""The head of a request is here by then, from its first byte on, or from when the connection was
+made."""
 STRANGERS = 64
 CROWD = 1000
-"""Connections that have not shown a credential which holds. One more, and the oldest that is idle is closed: who
-really wants something has asked before 64 others could come. After a restart all clients come back at once, so those
-of the last YOUNG_S do not count until they are a crowd."""
+"""Connections that have not shown a credential which holds. One more, and the oldest that is idle
+is closed: who really wants something has asked before 64 others could come. After a restart all
+clients come back at once, so those of the last YOUNG_S do not count until they are a crowd."""
 YOUNG_S = 1.0
 HEAD_BYTES = 32_768
-_NO_HTTP = "This is no HTTP/1.1 request that reads in one way only: each header once, and a head of at most 32 kB."
+_NO_HTTP = (
+    "This is no HTTP/1.1 request that reads in one way only: each header once, and a head of at "
+    "most 32 kB."
+)
 
 
 class Connection(H11Protocol):
@@ -44,7 +49,9 @@ class Connection(H11Protocol):
         strict(self.conn, own=True)
         self.born = self.loop.time()
         self._expect_head()
-        strangers = [each for each in self.connections if isinstance(each, Connection) and each.stranger]
+        strangers = [
+            each for each in self.connections if isinstance(each, Connection) and each.stranger
+        ]
         old = [each for each in strangers if each.born < self.born - YOUNG_S]
         if len(old) > STRANGERS or len(strangers) > CROWD:
             oldest = min(strangers, key=lambda each: (not each.idle, each.born))
@@ -81,7 +88,9 @@ class Connection(H11Protocol):
     def _too_late(self) -> None:
         self._late = None
         if not self.transport.is_closing():
-            self._refuse(408, "too_slow", f"The head of a request must be here within {HEAD_S:g} seconds.")
+            self._refuse(
+                408, "too_slow", f"The head of a request must be here within {HEAD_S:g} seconds."
+            )
 
     def _refuse(self, status: int, code: str, message: str) -> None:
         """Answer by ourselves, beside the application, and hang up."""
@@ -95,7 +104,11 @@ class Connection(H11Protocol):
             (b"connection", b"close"),
         ]
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            for event in (h11.Response(status_code=status, headers=headers), h11.Data(data=body), h11.EndOfMessage()):
+            for event in (
+                h11.Response(status_code=status, headers=headers),
+                h11.Data(data=body),
+                h11.EndOfMessage(),
+            ):
                 self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
 

@@ -1,4 +1,5 @@
-"""Probes that do what they ask about, each with the exact remedy. `PROBES` is the list; a room adds its own to it."""
+"""Probes that do what they ask about, each with the exact remedy. `PROBES` is the list; a room adds
+its own to it."""
 
 from __future__ import annotations
 
@@ -50,7 +51,8 @@ BUILT_AT = 1_790_000_000.0
 
 
 class DoctorFinding(msgspec.Struct, frozen=True):
-    """What a probe found. `bad` keeps something from working. `remedy` is what to type; `fix` does it."""
+    """What a probe found. `bad` keeps something from working. `remedy` is what to type; `fix` does
+    it."""
 
     level: Level
     text: str
@@ -66,7 +68,9 @@ class DoctorProbe(msgspec.Struct, frozen=True):
     run: Run
 
 
-async def examine(settings: Settings, probes: Sequence[DoctorProbe] | None = None) -> list[tuple[str, DoctorFinding]]:
+async def examine(
+    settings: Settings, probes: Sequence[DoctorProbe] | None = None
+) -> list[tuple[str, DoctorFinding]]:
     """Run the probes, one after the other. A probe that does not come back is a finding too."""
     found: list[tuple[str, DoctorFinding]] = []
     for probe in PROBES if probes is None else probes:
@@ -90,7 +94,10 @@ async def _home(settings: Settings) -> list[DoctorFinding]:
             file.write(b"x")
             os.fsync(file.fileno())
     except OSError as error:
-        remedies = {errno.EACCES: f"sudo chown -R $(id -u) {root}", errno.EROFS: f"findmnt -T {root}"}
+        remedies = {
+            errno.EACCES: f"sudo chown -R $(id -u) {root}",
+            errno.EROFS: f"findmnt -T {root}",
+        }
         said = f"{root} cannot be written: {error.strerror}"
         return [DoctorFinding("bad", said, remedies.get(error.errno or 0, ""))]
     return [DoctorFinding("good", f"{root} can be written"), *_open_to_others(settings)]
@@ -106,18 +113,27 @@ def _open_to_others(settings: Settings) -> list[DoctorFinding]:
                 path.chmod(mode)
 
             found.append(
-                DoctorFinding("note", f"others on this machine can read {path}", f"chmod {mode:o} {path}", close)
+                DoctorFinding(
+                    "note",
+                    f"others on this machine can read {path}",
+                    f"chmod {mode:o} {path}",
+                    close,
+                )
             )
     return found
 
 
 async def _disk(settings: Settings) -> list[DoctorFinding]:
-    there = next(path for path in (settings.home.root, *settings.home.root.parents) if path.exists())
+    there = next(
+        path for path in (settings.home.root, *settings.home.root.parents) if path.exists()
+    )
     free = shutil.disk_usage(there).free
     if free < FREE_BYTES:
         return [
             DoctorFinding(
-                "bad", f"only {free / 1e6:.0f} MB are free", f"free some space: du -xh {there} | sort -h | tail"
+                "bad",
+                f"only {free / 1e6:.0f} MB are free",
+                f"free some space: du -xh {there} | sort -h | tail",
             )
         ]
     return [DoctorFinding("good", f"{free / 1e9:.1f} GB are free")]
@@ -125,7 +141,9 @@ async def _disk(settings: Settings) -> list[DoctorFinding]:
 
 async def _config(settings: Settings) -> list[DoctorFinding]:
     where = f"{settings.file}{'' if settings.file.exists() else ' (not there: defaults hold)'}"
-    notes = [DoctorFinding("note", warning, f"$EDITOR {settings.file}") for warning in settings.warnings]
+    notes = [
+        DoctorFinding("note", warning, f"$EDITOR {settings.file}") for warning in settings.warnings
+    ]
     return notes or [DoctorFinding("good", where)]
 
 
@@ -143,7 +161,11 @@ async def _database(settings: Settings) -> list[DoctorFinding]:
         return [DoctorFinding("bad", f"damaged: {damage[0]}", f"restore a backup of {path}")]
     if breaks:
         return [
-            DoctorFinding("bad", f"the log was changed: {breaks[0].session}: {breaks[0].why}", "deskhand audit verify")
+            DoctorFinding(
+                "bad",
+                f"the log was changed: {breaks[0].session}: {breaks[0].why}",
+                "deskhand audit verify",
+            )
         ]
     return [DoctorFinding("good", f"sound; the chain of {events} events holds")]
 
@@ -157,7 +179,11 @@ async def _people(settings: Settings) -> list[DoctorFinding]:
         people = open_people(store, SystemClock(), dict, dict)
         if why := people.health():
             return [
-                DoctorFinding("bad", why, f"restore a backup of {path}" if people.broken() else "deskhand pair list")
+                DoctorFinding(
+                    "bad",
+                    why,
+                    f"restore a backup of {path}" if people.broken() else "deskhand pair list",
+                )
             ]
         users = await people.users()
     finally:
@@ -167,18 +193,23 @@ async def _people(settings: Settings) -> list[DoctorFinding]:
 
 
 async def _models(settings: Settings) -> list[DoctorFinding]:
-    names = dict.fromkeys(model for agent in settings.agents for model in settings.agent(agent).models)
+    names = dict.fromkeys(
+        model for agent in settings.agents for model in settings.agent(agent).models
+    )
     if not names:
         return [
             DoctorFinding(
-                "bad", "no model is chosen; `deskhand model list` shows them", "deskhand model use provider/name"
+                "bad",
+                "no model is chosen; `deskhand model list` shows them",
+                "deskhand model use provider/name",
             )
         ]
     return [await _model(settings, name) for name in names]
 
 
 async def _model(settings: Settings, name: str) -> DoctorFinding:
-    """Ask the provider for its list of models: that needs the address, the network and the key to be right."""
+    """Ask the provider for its list of models: that needs the address, the network and the key to
+    be right."""
     models = Models(settings)
     try:
         models.open(name)
@@ -196,12 +227,22 @@ async def _model(settings: Settings, name: str) -> DoctorFinding:
         status = await reach(f"{url.rstrip('/')}/models", key, found.quirks.auth)
     except (OSError, ValueError, TimeoutError) as error:
         why = "no answer in time" if isinstance(error, TimeoutError) else str(error)
-        start = f"start it, or set providers.{provider}.base_url" if found.local else "check the network"
+        start = (
+            f"start it, or set providers.{provider}.base_url"
+            if found.local
+            else "check the network"
+        )
         return DoctorFinding("bad", f"{name}: {url} cannot be reached: {why}", start)
     if status in (401, 403):
         variable = own.key_env if own and own.key_env else next(iter(found.keys), "")
-        return DoctorFinding("bad", f"{name}: the key is refused", f"put the right {variable} into {settings.home.env}")
-    return DoctorFinding("good", f"{name}: reachable" + (", the key is accepted" if key and status == 200 else ""))
+        return DoctorFinding(
+            "bad",
+            f"{name}: the key is refused",
+            f"put the right {variable} into {settings.home.env}",
+        )
+    return DoctorFinding(
+        "good", f"{name}: reachable" + (", the key is accepted" if key and status == 200 else "")
+    )
 
 
 async def reach(url: str, key: str, auth: str) -> int:
@@ -214,7 +255,9 @@ async def reach(url: str, key: str, auth: str) -> int:
         connect = anyio.connect_tcp  # noqa: TID251 -- the addresses of providers are the words of a person
         try:
             if parts.scheme == "https":
-                stream = await connect(host, port, tls=True, ssl_context=ssl.create_default_context())
+                stream = await connect(
+                    host, port, tls=True, ssl_context=ssl.create_default_context()
+                )
             else:
                 stream = await connect(host, port)
         except (anyio.BrokenResourceError, anyio.EndOfStream) as error:
@@ -241,7 +284,11 @@ async def _sandbox(settings: Settings) -> list[DoctorFinding]:
     except SandboxUnavailable as error:
         return [DoctorFinding("bad", str(error), "sudo apt-get install bubblewrap")]
     held = proven.verdicts[-1]
-    return [DoctorFinding("good", f"{held.sandbox} holds: {len(held.probes)} attempts to break out failed")]
+    return [
+        DoctorFinding(
+            "good", f"{held.sandbox} holds: {len(held.probes)} attempts to break out failed"
+        )
+    ]
 
 
 async def _secrets(settings: Settings) -> list[DoctorFinding]:
@@ -251,13 +298,24 @@ async def _secrets(settings: Settings) -> list[DoctorFinding]:
     if problem:
         return [DoctorFinding("bad", problem, "deskhand secrets list")]
     if not entries:
-        return [DoctorFinding("good", "none are kept; commands that need one: deskhand secrets set NAME")]
+        return [
+            DoctorFinding(
+                "good", "none are kept; commands that need one: deskhand secrets set NAME"
+            )
+        ]
     bare = [name for name, entry in entries.items() if not entry.rules]
     if bare:
         remedy = f"deskhand secrets rule {bare[0]} HOST"
-        return [DoctorFinding("note", f"{len(entries)} are kept; no command may use {', '.join(bare)}", remedy)]
+        return [
+            DoctorFinding(
+                "note", f"{len(entries)} are kept; no command may use {', '.join(bare)}", remedy
+            )
+        ]
     if not POSSIBLE:
-        why = f"{len(entries)} are kept; commands use them only by http://, which leaves here as https"
+        why = (
+            f"{len(entries)} are kept; commands use them only by http://, which leaves here as "
+            "https"
+        )
         return [DoctorFinding("note", why, "pip install 'deskhand[secrets]'")]
     return [DoctorFinding("good", f"{len(entries)} are kept, and put into requests at the proxy")]
 
@@ -279,8 +337,14 @@ async def _starts(settings: Settings) -> list[DoctorFinding]:
         why = f"`deskhand serve` broke at {error.time}: {error.type}: {error.message}"
         return [DoctorFinding("bad", why, f"less {settings.home.startup_error}")]
     if began is None:
-        return [DoctorFinding("good", "`deskhand serve` was never started; it answers while a terminal is open")]
-    when = datetime.fromtimestamp(began, ZoneInfo(settings.config.timezone)).strftime("%Y-%m-%d %H:%M")
+        return [
+            DoctorFinding(
+                "good", "`deskhand serve` was never started; it answers while a terminal is open"
+            )
+        ]
+    when = datetime.fromtimestamp(began, ZoneInfo(settings.config.timezone)).strftime(
+        "%Y-%m-%d %H:%M"
+    )
     return [DoctorFinding("good", f"`deskhand serve` last began to drive at {when}")]
 
 
@@ -295,10 +359,18 @@ async def _search(settings: Settings) -> list[DoctorFinding]:
     chosen = settings.config.web_search
     engine = ENGINES[chosen.engine]
     variable = (chosen.key_env or engine.key_env) if engine.key_env else ""
-    meanwhile = "; DuckDuckGo is asked meanwhile" if chosen.fallback and chosen.engine != "duckduckgo" else ""
+    meanwhile = (
+        "; DuckDuckGo is asked meanwhile"
+        if chosen.fallback and chosen.engine != "duckduckgo"
+        else ""
+    )
     if variable and not settings.environment.get(variable, "").strip():
         return [
-            DoctorFinding("note", f"{engine.title} has no key{meanwhile}", f"put {variable} into {settings.home.env}")
+            DoctorFinding(
+                "note",
+                f"{engine.title} has no key{meanwhile}",
+                f"put {variable} into {settings.home.env}",
+            )
         ]
     if chosen.engine == "searxng" and not chosen.url:
         remedy = "deskhand config set web_search.url http://127.0.0.1:8888"
@@ -310,13 +382,21 @@ async def _documents(settings: Settings) -> list[DoctorFinding]:
     """Nothing of it is needed for the rest to work."""
     missing = [name for name in (*LIBRARIES, "curl_cffi") if find_spec(name) is None]
     if missing:
-        said = "PDF files, web pages and sites that refuse programs are not read: the extra [web] is not installed"
+        said = (
+            "PDF files, web pages and sites that refuse programs are not read: the extra [web] "
+            "is not installed"
+        )
         found = [DoctorFinding("note", said, WEB)]
     else:
         found = [DoctorFinding("good", "PDF files, office documents and web pages are read")]
     if program := browser_here():
         return [*found, DoctorFinding("good", f"pages that scripts make are rendered by {program}")]
-    return [*found, DoctorFinding("note", "pages that scripts make are not rendered: there is no Chromium", CHROMIUM)]
+    return [
+        *found,
+        DoctorFinding(
+            "note", "pages that scripts make are not rendered: there is no Chromium", CHROMIUM
+        ),
+    ]
 
 
 PROBES: tuple[DoctorProbe, ...] = (

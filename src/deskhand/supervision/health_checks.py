@@ -1,4 +1,5 @@
-"""Asks each part how it is: what is found out here and now, beside the facts that the parts leave behind."""
+"""Asks each part how it is: what is found out here and now, beside the facts that the parts leave
+behind."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ LATE_S = 300.0
 PROVIDER_FAULT_S = 900.0
 """So long a provider's failure counts where it is not asked again; no cooldown is longer."""
 NOT_ITS_FAULT = frozenset({"ContextOverflow", "BudgetSpent", "AnswerUnfit"})
-"""Failures that say something of a conversation or a budget, and nothing of the provider. The text of an answer that
-does not fit a program's schema is that program's alone."""
+"""Failures that say something of a conversation or a budget, and nothing of the provider. The text
+of an answer that does not fit a program's schema is that program's alone."""
 UNTIL_MENDED = frozenset({"ModelKeyRefused", "ModelUnknown"})
 """Failures of a model that no time mends, but a person."""
 MODEL = "model "
@@ -67,7 +68,11 @@ class Checkup:
         known = self._vitals.of("store")
         free = shutil.disk_usage(self._home.state).free
         state: State = "down" if known.failures else "degraded" if free < FREE_BYTES else "ok"
-        detail = f"{_size(free)} are free" if known.failures == 0 else f"nothing can be written; {_size(free)} are free"
+        detail = (
+            f"{_size(free)} are free"
+            if known.failures == 0
+            else f"nothing can be written; {_size(free)} are free"
+        )
         last = (known.last_success_at, known.last_error, known.last_error_at)
         return HealthFact("store", state, detail, None, *last, vital=True)
 
@@ -78,7 +83,9 @@ class Checkup:
         (working,), *_ = await self._store.rows("open_owed", ())
         detail = f"{count} to be sent" if count else "nothing to be sent"
         detail += f", {working} to go on with" if working else ""
-        return HealthFact("owed", "degraded" if late else "ok", detail, oldest, last_error=str(error))
+        return HealthFact(
+            "owed", "degraded" if late else "ok", detail, oldest, last_error=str(error)
+        )
 
 
 def driver_fact(holder: Holder | None) -> HealthFact:
@@ -87,28 +94,45 @@ def driver_fact(holder: Holder | None) -> HealthFact:
         return HealthFact("driver", "starting", "nobody drives yet", vital=True)
     who = f"process {holder.pid}" if holder.pid else "another process"
     since = holder.since or None
-    return HealthFact("driver", "ok", f"{who} drives; this one takes over when it ends", since, vital=True)
+    return HealthFact(
+        "driver", "ok", f"{who} drives; this one takes over when it ends", since, vital=True
+    )
 
 
 def sandbox_fact(room: SandboxProvider) -> HealthFact:
     """Whether commands can be run, and what was proven."""
     if room.problem:
-        return HealthFact("sandbox", "degraded", "no command is run", last_error=room.problem, last_error_at=room.at)
-    return HealthFact("sandbox", "ok", room.proof or "proven before the first command", None, room.at)
+        return HealthFact(
+            "sandbox",
+            "degraded",
+            "no command is run",
+            last_error=room.problem,
+            last_error_at=room.at,
+        )
+    return HealthFact(
+        "sandbox", "ok", room.proof or "proven before the first command", None, room.at
+    )
 
 
-def configuration_fact(settings: Settings, problem: ConfigProblem | None, restart: Sequence[str]) -> HealthFact:
+def configuration_fact(
+    settings: Settings, problem: ConfigProblem | None, restart: Sequence[str]
+) -> HealthFact:
     """Which configuration holds, and what it says that is not in force."""
     if problem is not None:
         held = "the last good configuration holds"
-        return HealthFact("configuration", "degraded", held, last_error=problem.text, last_error_at=problem.at)
+        return HealthFact(
+            "configuration", "degraded", held, last_error=problem.text, last_error_at=problem.at
+        )
     if restart:
-        return HealthFact("configuration", "degraded", f"a restart is needed for: {', '.join(restart)}")
+        return HealthFact(
+            "configuration", "degraded", f"a restart is needed for: {', '.join(restart)}"
+        )
     return HealthFact("configuration", "ok", "; ".join(settings.warnings) or str(settings.file))
 
 
 def note_models(vitals: Vitals, event: AnyEvent, configured: Callable[[], Collection[str]]) -> None:
-    """Leave a note of what a provider did. `configured` gives the models that agents are set to use."""
+    """Leave a note of what a provider did. `configured` gives the models that agents are set to
+    use."""
     match event:
         case ModelReplied(model=model):
             vitals.succeeded(MODEL + model.partition("/")[0])
@@ -121,7 +145,8 @@ def note_models(vitals: Vitals, event: AnyEvent, configured: Callable[[], Collec
 
 
 def models_renewed(vitals: Vitals) -> None:
-    """Models or their keys may be others from now on: only what they do next says how their providers are."""
+    """Models or their keys may be others from now on: only what they do next says how their
+    providers are."""
     vitals.renewed(MODEL)
 
 

@@ -28,9 +28,9 @@ ERROR_CHARS = 500
 
 
 class Vital(msgspec.Struct):
-    """What is known of one part. `failures` are those in a row; `refused`: trying again does not help, a person must
-    do something; `ready`: it has begun well. `counts_until` is when its failures say nothing of it any more, None for
-    not by the time alone."""
+    """What is known of one part. `failures` are those in a row; `refused`: trying again does not
+    help, a person must do something; `ready`: it has begun well. `counts_until` is when its
+    failures say nothing of it any more, None for not by the time alone."""
 
     since: float | None = None
     last_success_at: float | None = None
@@ -58,7 +58,11 @@ def state_of(vital: Vital, now: float) -> State:
     """How a part is doing, from what happened to it."""
     if vital.refused:
         return "down"
-    anew = vital.since is not None and vital.since >= (vital.last_error_at or 0.0) and now - vital.since >= SETTLED_S
+    anew = (
+        vital.since is not None
+        and vital.since >= (vital.last_error_at or 0.0)
+        and now - vital.since >= SETTLED_S
+    )
     outdated = vital.counts_until is not None and now >= vital.counts_until
     if vital.failures and not anew and not outdated:
         return "down" if vital.failures >= DOWN_AFTER else "degraded"
@@ -80,7 +84,9 @@ class Vitals:
     def of(self, name: str) -> Vital:
         if name not in self._known:
             before = self._remembered.get(name, RememberedHealth())
-            self._known[name] = Vital(None, before.last_success_at, before.last_error, before.last_error_at)
+            self._known[name] = Vital(
+                None, before.last_success_at, before.last_error, before.last_error_at
+            )
             self._known[name].refused = before.refused
         return self._known[name]
 
@@ -121,8 +127,9 @@ class Vitals:
     def failed(self, name: str, error: BaseException | str, counts_s: float | None = None) -> int:
         """It did not. Returns how often that was in a row.
 
-        `counts_s` is for what does nothing by itself, and so may never have a chance to succeed: after so many seconds
-        its failure says nothing any more. None: until it succeeds, or has run on for a while.
+        `counts_s` is for what does nothing by itself, and so may never have a chance to succeed:
+        after so many seconds its failure says nothing any more. None: until it succeeds, or has run
+        on for a while.
         """
         known = self.of(name)
         now = self._clock.now()
@@ -142,7 +149,8 @@ class Vitals:
         self.of(name).since = None
 
     def renewed(self, prefix: str) -> None:
-        """Parts whose names begin so are set up anew: how they failed before says nothing of them any more."""
+        """Parts whose names begin so are set up anew: how they failed before says nothing of them
+        any more."""
         for name, known in self._known.items():
             if name.startswith(prefix):
                 known.failures = 0
@@ -153,14 +161,19 @@ class Vitals:
 
     def _fact(self, name: str, vital: Vital, now: float) -> HealthFact:
         error = (vital.last_error, vital.last_error_at, vital.restarts, vital.vital)
-        return HealthFact(name, state_of(vital, now), vital.detail, vital.since, vital.last_success_at, *error)
+        return HealthFact(
+            name, state_of(vital, now), vital.detail, vital.since, vital.last_success_at, *error
+        )
 
     # ------------------------------------------------------------------ over restarts
 
     def recall(self) -> None:
-        """Take up what the last process wrote down; where there is nothing to read, nothing is remembered."""
+        """Take up what the last process wrote down; where there is nothing to read, nothing is
+        remembered."""
         try:
-            self._remembered = msgspec.json.decode(self._path.read_bytes(), type=dict[str, RememberedHealth])
+            self._remembered = msgspec.json.decode(
+                self._path.read_bytes(), type=dict[str, RememberedHealth]
+            )
         except (OSError, msgspec.MsgspecError, RecursionError):
             return
 
@@ -187,7 +200,9 @@ class Vitals:
         """Raises OSError."""
         found = dict(self._remembered)
         for name, vital in self._known.items():
-            found[name] = RememberedHealth(vital.last_success_at, vital.last_error, vital.last_error_at, vital.refused)
+            found[name] = RememberedHealth(
+                vital.last_success_at, vital.last_error, vital.last_error_at, vital.refused
+            )
         found = {name: each for name, each in found.items() if each != RememberedHealth()}
         text = msgspec.json.format(msgspec.json.encode(found)).decode() + "\n"
         async with self._writing:

@@ -17,15 +17,16 @@ PATIENCE_S = 15.0
 
 
 class Holder(msgspec.Struct, frozen=True):
-    """The process that holds a lock, and since when (seconds since the epoch; 0 where it did not say)."""
+    """The process that holds a lock, and since when (seconds since the epoch; 0 where it did not
+    say)."""
 
     pid: int = 0
     since: float = 0.0
 
 
 def take(path: Path, holder: Holder) -> int | None:
-    """Take the lock and say whose it is: a file descriptor that holds it until it is closed; None: it is taken.
-    Raises OSError."""
+    """Take the lock and say whose it is: a file descriptor that holds it until it is closed; None:
+    it is taken. Raises OSError."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -69,8 +70,9 @@ async def held(
     patience_s: float = PATIENCE_S,
     waits: Callable[[], None] = lambda: None,
 ) -> AsyncIterator[None]:
-    """Hold the lock; waits until it is free, looking every TRY_LOCK_S, and calls `waits` each time. While somebody else
-    is to have it `first`, it is left to them, until it was free for `patience_s` all the same. Raises OSError."""
+    """Hold the lock; waits until it is free, looking every TRY_LOCK_S, and calls `waits` each time.
+    While somebody else is to have it `first`, it is left to them, until it was free for
+    `patience_s` all the same. Raises OSError."""
     free_s = 0.0
     fd = None
     while fd is None:  # a lock of the kernel tells nobody

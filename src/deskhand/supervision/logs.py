@@ -27,7 +27,8 @@ class Redacting(logging.Formatter):
 
 
 class LogFile(RotatingFileHandler):
-    """A line that cannot be written is lost, and nobody is told each time: `store` in the health says it once."""
+    """A line that cannot be written is lost, and nobody is told each time: `store` in the health
+    says it once."""
 
     def handleError(self, record: logging.LogRecord) -> None:
         pass
@@ -39,8 +40,8 @@ class LogFile(RotatingFileHandler):
 
 @contextmanager
 def logging_to_file(settings: Settings, console: logging.Handler | None = None) -> Iterator[None]:
-    """Log to the home while inside, and to `console`: our own messages from `log_level` on, those of others from
-    WARNING on.
+    """Log to the home while inside, and to `console`: our own messages from `log_level` on, those
+    of others from WARNING on.
 
     A home that cannot be written has no log; that is no reason not to work.
     """
@@ -51,7 +52,9 @@ def logging_to_file(settings: Settings, console: logging.Handler | None = None) 
         path = settings.home.log
         settings.home.make(path.parent)
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
-        handler = LogFile(path, maxBytes=FILE_BYTES, backupCount=FILES, encoding="utf-8", errors="replace")
+        handler = LogFile(
+            path, maxBytes=FILE_BYTES, backupCount=FILES, encoding="utf-8", errors="replace"
+        )
     except OSError:
         handler = logging.NullHandler()
     handlers = (handler,) if console is None else (handler, console)
@@ -71,8 +74,11 @@ def logging_to_file(settings: Settings, console: logging.Handler | None = None) 
 
 
 def renew_logging(settings: Settings) -> None:
-    """Log by these settings from now on, where there is a log: its level, and which secrets are not written."""
-    handlers = [each for each in logging.getLogger().handlers if isinstance(each.formatter, Redacting)]
+    """Log by these settings from now on, where there is a log: its level, and which secrets are not
+    written."""
+    handlers = [
+        each for each in logging.getLogger().handlers if isinstance(each.formatter, Redacting)
+    ]
     redact = Redactor(settings)
     for each in handlers:
         each.setFormatter(Redacting(redact))

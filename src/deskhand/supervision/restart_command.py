@@ -34,23 +34,34 @@ class Restart:
         """The page asks: nobody has to be told afterwards."""
         self.asked.set()
 
-    async def instead(self, reload: Callable[[], Awaitable[None]], wake: Callable[[str], None]) -> None:
-        """Where nobody would start this process again: what a restart is good for, whenever it is asked for."""
+    async def instead(
+        self, reload: Callable[[], Awaitable[None]], wake: Callable[[str], None]
+    ) -> None:
+        """Where nobody would start this process again: what a restart is good for, whenever it is
+        asked for."""
         while True:
             await self.asked.wait()
             await reload()
             await self.leave_word(wake)
 
     async def leave_word(self, wake: Callable[[str], None] = lambda session: None) -> None:
-        """Store for each who asked what they are told when somebody drives again: once, whatever dies in between.
-        Call it when nothing is driven any more, or with `wake`, to have it told now."""
+        """Store for each who asked what they are told when somebody drives again: once, whatever
+        dies in between. Call it when nothing is driven any more, or with `wake`, to have it told
+        now."""
         for session, inbox_id in self._commands:
             found = await self._store.accepted_since(inbox_id - 1)
             origin = next((row.inbound for _, row in found if row.inbox_id == inbox_id), None)
             if origin is None:
                 continue
             words = Command("restarted", RESTARTED)
-            word = Inbound(f"restarted:{inbox_id}", origin.address, SYSTEM.id, self._clock.now(), words, session)
+            word = Inbound(
+                f"restarted:{inbox_id}",
+                origin.address,
+                SYSTEM.id,
+                self._clock.now(),
+                words,
+                session,
+            )
             await self._store.accept(word, SYSTEM, session)
             wake(session)
         self._commands.clear()

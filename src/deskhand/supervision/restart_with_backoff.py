@@ -1,4 +1,5 @@
-"""Keeps the parts of a running Deskhand running: each that fails is started again, and the others do not notice."""
+"""Keeps the parts of a running Deskhand running: each that fails is started again, and the others
+do not notice."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ def pause_s(failures: int) -> float:
 
 
 class Child(msgspec.Struct, frozen=True):
-    """A part that is to run for ever. `awaited`: it is starting until it says that it is `ready`. Without a `vital` one
-    nothing works."""
+    """A part that is to run for ever. `awaited`: it is starting until it says that it is `ready`.
+    Without a `vital` one nothing works."""
 
     name: str
     run: Callable[[], Awaitable[None]]
@@ -34,8 +35,11 @@ class Child(msgspec.Struct, frozen=True):
     vital: bool = False
 
 
-async def keep_running(child: Child, vitals: Vitals, pause: Callable[[int], float] = pause_s) -> None:
-    """Run it for ever. Raises only what must end the process: a damaged database, and what is no Exception."""
+async def keep_running(
+    child: Child, vitals: Vitals, pause: Callable[[int], float] = pause_s
+) -> None:
+    """Run it for ever. Raises only what must end the process: a damaged database, and what is no
+    Exception."""
     while True:
         vitals.began(child.name, awaited=child.awaited, vital=child.vital)
         try:
@@ -66,5 +70,7 @@ def _note(child: Child, error: Exception, vitals: Vitals, pause: Callable[[int],
     if isinstance(error, DeskhandError):
         log.warning("%s: %s; again in %.1f s", child.name, error, wait_s)
     else:
-        log.error("%s broke (%s); again in %.1f s", child.name, sentence(error), wait_s, exc_info=error)
+        log.error(
+            "%s broke (%s); again in %.1f s", child.name, sentence(error), wait_s, exc_info=error
+        )
     return wait_s

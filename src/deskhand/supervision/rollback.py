@@ -1,7 +1,9 @@
-"""Takes back what agents changed in the Python that this service runs, when it no longer starts with it.
+"""Takes back what agents changed in the Python that this service runs, when it no longer starts
+with it.
 
-What they change is in the journal of undo anyway: this only finds what belongs to it, and undoes it, in the place of a
-worker that did not come up, or at the start of one in which a plugin did not load.
+What they change is in the journal of undo anyway: this only finds what belongs to it, and undoes
+it, in the place of a worker that did not come up, or at the start of one in which a plugin did not
+load.
 """
 
 from __future__ import annotations
@@ -41,16 +43,22 @@ class ConfigEdit(msgspec.Struct, frozen=True):
 
 
 async def mend(settings: Settings, code: int, why: str = "") -> bool:
-    """The worker ended with this code before it drove (`why`, where that is known): take back what was changed since
-    the last good start. Returns whether another start is worth while. It raises nothing: without it, all is as it was
-    before."""
+    """The worker ended with this code before it drove (`why`, where that is known): take back what
+    was changed since the last good start. Returns whether another start is worth while. It raises
+    nothing: without it, all is as it was before."""
     if not why:
         error = newer_startup_error(settings.home)
-        why = f"{error.type}: {error.message}" if error is not None else f"it ended with code {code}"
+        why = (
+            f"{error.type}: {error.message}" if error is not None else f"it ended with code {code}"
+        )
 
     async def use(store: Store, since: float) -> bool:
         async with open_effects(settings, store) as effects:
-            return bool(await take_back(settings, store, effects, since, f"the service did not start ({why})"))
+            return bool(
+                await take_back(
+                    settings, store, effects, since, f"the service did not start ({why})"
+                )
+            )
 
     return await _since_the_last_start(settings, use)
 
@@ -64,7 +72,9 @@ async def could_mend(settings: Settings) -> bool:
     return await _since_the_last_start(settings, use)
 
 
-async def _since_the_last_start(settings: Settings, use: Callable[[Store, float], Awaitable[bool]]) -> bool:
+async def _since_the_last_start(
+    settings: Settings, use: Callable[[Store, float], Awaitable[bool]]
+) -> bool:
     since = last_start(settings.home)
     if since is None:
         return False
@@ -80,10 +90,16 @@ async def _since_the_last_start(settings: Settings, use: Callable[[Store, float]
 
 
 async def take_back(
-    settings: Settings, store: Store, effects: Effects, since: float, why: str, only: Collection[str] = ()
+    settings: Settings,
+    store: Store,
+    effects: Effects,
+    since: float,
+    why: str,
+    only: Collection[str] = (),
 ) -> list[str]:
-    """Undo what was changed since then in the Python that the service runs (or in these files of it alone), the latest
-    first, and tell those in whose conversations it was done. Returns the files."""
+    """Undo what was changed since then in the Python that the service runs (or in these files of it
+    alone), the latest first, and tell those in whose conversations it was done. Returns the
+    files."""
     undone: dict[str, list[str]] = {}
     for edit in await edits(settings, store, since, only):
         files = undone.setdefault(edit.session, [])
@@ -96,14 +112,22 @@ async def take_back(
             log.warning("%s", outcome.words)
             continue
         files += [file for file in edit.files if file not in files]
-        log.warning("%s: change %d of %s was taken back: %s", why, edit.n, edit.session, ", ".join(edit.files))
+        log.warning(
+            "%s: change %d of %s was taken back: %s",
+            why,
+            edit.n,
+            edit.session,
+            ", ".join(edit.files),
+        )
     for session, files in undone.items():
         if files:
             await _tell(store, session, files, why)
     return [file for files in undone.values() for file in files]
 
 
-async def edits(settings: Settings, store: Store, since: float, only: Collection[str] = ()) -> Sequence[ConfigEdit]:
+async def edits(
+    settings: Settings, store: Store, since: float, only: Collection[str] = ()
+) -> Sequence[ConfigEdit]:
     """The changes since then that touched what the service runs, the latest first."""
     found: dict[int, ConfigEdit] = {}
     for n, session, folder, place in await store.rows("effect_files", (since,)):
@@ -122,25 +146,41 @@ def _runs(settings: Settings, file: Path) -> bool:
 
 
 async def _tell(store: Store, session: str, files: Sequence[str], why: str) -> None:
-    """Once, where it was done: the person reads it, and an agent that wanted to go on there learns of it."""
+    """Once, where it was done: the person reads it, and an agent that wanted to go on there learns
+    of it."""
     now = SystemClock().now()
     why = why[:WHY_CHARS]
     words = (
-        f"I took back what I had changed in {', '.join(files)}, since {why}. It works again, as it was before. What I "
+        f"I took back what I had changed in {', '.join(files)}, since {why}. It works "
+        "again, as it was before. What I "
         "had written is kept: `deskhand undo --redo` brings it back."
     )
-    note = Change("people_note", (now, SYSTEM.id, "self-edit taken back", f"{', '.join(files)}: {why}"))
+    note = Change(
+        "people_note", (now, SYSTEM.id, "self-edit taken back", f"{', '.join(files)}: {why}")
+    )
     await store.change([note, Change("restart_note", (f"\n\n[{words}]", session))])
-    places = [each.event.address for each in await store.events(session) if isinstance(each.event, MessageReceived)]
+    places = [
+        each.event.address
+        for each in await store.events(session)
+        if isinstance(each.event, MessageReceived)
+    ]
     place = places[-1] if places else Address("terminal")
-    inbound = Inbound(f"rollback:{session}:{now}", place, SYSTEM.id, now, Command("reverted", words), session)
+    inbound = Inbound(
+        f"rollback:{session}:{now}", place, SYSTEM.id, now, Command("reverted", words), session
+    )
     await store.accept(inbound, SYSTEM, session)
 
 
-async def mend_plugins(settings: Settings, store: Store, effects: Effects, broken: Collection[str]) -> bool:
-    """Plugins of these files did not load: take back what was changed in them since the last good start. Returns
-    whether anything was."""
+async def mend_plugins(
+    settings: Settings, store: Store, effects: Effects, broken: Collection[str]
+) -> bool:
+    """Plugins of these files did not load: take back what was changed in them since the last good
+    start. Returns whether anything was."""
     since = last_start(settings.home)
     if since is None or not broken:
         return False
-    return bool(await take_back(settings, store, effects, since, "it did not load", [*map(os.path.realpath, broken)]))
+    return bool(
+        await take_back(
+            settings, store, effects, since, "it did not load", [*map(os.path.realpath, broken)]
+        )
+    )

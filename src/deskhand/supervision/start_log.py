@@ -1,4 +1,5 @@
-"""What is noted of the starts of `deskhand serve`: when the last good one was, and why the last bad one failed."""
+"""What is noted of the starts of `deskhand serve`: when the last good one was, and why the last bad
+one failed."""
 
 from __future__ import annotations
 
@@ -63,7 +64,9 @@ def last_start(home: Home) -> float | None:
         return None
 
 
-def write_startup_error(home: Home, error: BaseException, now: float, redact: Callable[[str], str]) -> StartupError:
+def write_startup_error(
+    home: Home, error: BaseException, now: float, redact: Callable[[str], str]
+) -> StartupError:
     """Write down why the worker ended, as `redact` leaves it. Raises OSError."""
     innermost = cause(error)
     trace = "".join(traceback.format_exception(error))
@@ -87,8 +90,9 @@ def newer_startup_error(home: Home) -> StartupError | None:
 
 
 def cause(error: BaseException) -> BaseException:
-    """The exception that task groups wrapped. Of several that which people can be told: an order to end, a damaged
-    database, or the first where all are such as people are told. Else the group: something broke that should not."""
+    """The exception that task groups wrapped. Of several that which people can be told: an order to
+    end, a damaged database, or the first where all are such as people are told. Else the group:
+    something broke that should not."""
     parts = _parts(error)
     for kind in (KeyboardInterrupt, SystemExit, StoreCorrupt):
         for part in parts:

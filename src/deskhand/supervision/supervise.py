@@ -1,4 +1,5 @@
-"""The parent of `deskhand serve`: one worker process, started again when it asks for that, and never left behind."""
+"""The parent of `deskhand serve`: one worker process, started again when it asks for that, and
+never left behind."""
 
 from __future__ import annotations
 
@@ -20,16 +21,22 @@ log = logging.getLogger(__name__)
 
 RESTART = 75
 CRASHED = 76
-"""Exit codes: start me again (EX_TEMPFAIL of sysexits.h); it broke, and `startup_error.json` says why."""
+"""Exit codes: start me again (EX_TEMPFAIL of sysexits.h); it broke, and `startup_error.json` says
+why."""
 DRAIN_S = 20.0
-"""So long may what is under way go on after the order to end. Docker and systemd are told to wait for 30 s."""
+"""So long may what is under way go on after the order to end. Docker and systemd are told to wait
+for 30 s."""
 SETTLED_S = 10.0
 """A worker that lived longer has not failed at its start."""
 LONGEST_PAUSE_S = 60.0
-CRASHES = frozenset({signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE})
-"""Signals by which a worker ends that nobody told to: the system ran out of memory, or a library broke."""
+CRASHES = frozenset(
+    {signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE}
+)
+"""Signals by which a worker ends that nobody told to: the system ran out of memory, or a library
+broke."""
 MOST_QUICK = 5
-"""After so many in a row that ended soon after their start, one that crashes is not started again."""
+"""After so many in a row that ended soon after their start, one that crashes is not started
+again."""
 GRACE_S = DRAIN_S + 3.0
 START_S = 60.0
 HUNG_GRACE_S = 3.0
@@ -37,7 +44,8 @@ HUNG_GRACE_S = 3.0
 
 
 def pause_s(quick: int) -> float:
-    """How long to wait before the next start, after so many workers in a row ended soon after theirs."""
+    """How long to wait before the next start, after so many workers in a row ended soon after
+    theirs."""
     return 0.0 if quick < 1 else min(2.0 ** (quick - 1), LONGEST_PAUSE_S)
 
 
@@ -46,10 +54,11 @@ async def _nothing(why: str = "") -> bool:
 
 
 class Mending(NamedTuple):
-    """What is done about a worker that does not come up. `came_up` gives something else after each one that did; `mend`
-    is given why one did not, '' where it ended by itself with an error, and says whether another start is worth while.
-    One that is not ready after `start_s` is ended only where something `could` be mended: else it may be slow with
-    good reason. Where it then was not, the next start may take as long as it likes."""
+    """What is done about a worker that does not come up. `came_up` gives something else after each
+    one that did; `mend` is given why one did not, '' where it ended by itself with an error, and
+    says whether another start is worth while. One that is not ready after `start_s` is ended only
+    where something `could` be mended: else it may be slow with good reason. Where it then was not,
+    the next start may take as long as it likes."""
 
     came_up: Callable[[], object] = object
     mend: Callable[[int, str], Awaitable[bool]] = lambda code, why: _nothing(why)
@@ -58,8 +67,8 @@ class Mending(NamedTuple):
 
 
 class Supervisor:
-    """Runs `command` as the worker. With `reload`, SIGHUP has the worker started anew; else it ends everything, as a
-    terminal that is closed means it."""
+    """Runs `command` as the worker. With `reload`, SIGHUP has the worker started anew; else it ends
+    everything, as a terminal that is closed means it."""
 
     def __init__(
         self,
@@ -83,8 +92,8 @@ class Supervisor:
         self._ending = anyio.Event()
 
     async def run(self) -> int:
-        """Until a worker ends by itself with anything but RESTART, crashes again and again, or we are told to end; the
-        exit code is the worker's."""
+        """Until a worker ends by itself with anything but RESTART, crashes again and again, or we
+        are told to end; the exit code is the worker's."""
         async with anyio.create_task_group() as tasks:
             await tasks.start(self._obey)
             code = await self._keep()
@@ -98,26 +107,34 @@ class Supervisor:
             began = self._now()
             before = self._mending.came_up()
             code = await self._once(watched)
-            failed = self._mending.came_up() == before and not self._begun and not self._ending.is_set()
+            failed = (
+                self._mending.came_up() == before and not self._begun and not self._ending.is_set()
+            )
             mended = failed and (bool(self._hung) or code not in (0, RESTART))
             mended = mended and await self._mending.mend(code, self._hung)
             quick = quick + 1 if self._now() - began < SETTLED_S else 0
             again = code - 128 in CRASHES and quick <= MOST_QUICK and not self._ending.is_set()
             if again and not mended:
-                log.warning("The worker was ended by %s; it is started again.", signal.Signals(code - 128).name)
+                log.warning(
+                    "The worker was ended by %s; it is started again.",
+                    signal.Signals(code - 128).name,
+                )
             if code != RESTART and not mended and not self._hung and not again:
                 return code
-            watched = mended or not self._hung  # what does not help, or was only slow, is not ended a second time
+            watched = (
+                mended or not self._hung
+            )  # what does not help, or was only slow, is not ended a second time
             with anyio.move_on_after(self._pause(quick)):
                 await self._ending.wait()
             if self._ending.is_set():
                 return 0
 
     async def _once(self, watched: bool) -> int:
-        """One worker's life. It is in a session of its own: a Ctrl+C in the terminal reaches it through us alone.
+        """One worker's life. It is in a session of its own: a Ctrl+C in the terminal reaches it
+        through us alone.
 
-        `_hung` says then why we ended it, and `_begun` that it had said by then that it was ready: its code says
-        nothing of either, since one that is told to end may do so in good order."""
+        `_hung` says then why we ended it, and `_begun` that it had said by then that it was ready:
+        its code says nothing of either, since one that is told to end may do so in good order."""
         told, tells = os.pipe()
         self._hung = ""
         self._begun = False

@@ -1,4 +1,5 @@
-"""What a system is told, so that it runs Deskhand for ever: a unit of systemd, or a plist of launchd."""
+"""What a system is told, so that it runs Deskhand for ever: a unit of systemd, or a plist of
+launchd."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ AGAIN_S = 5
 
 
 class Unit(msgspec.Struct, frozen=True):
-    """What is to be run: `command` with nothing but these variables added, and where its words go that are not in the
-    log. `name` is the same for the same home."""
+    """What is to be run: `command` with nothing but these variables added, and where its words go
+    that are not in the log. `name` is the same for the same home."""
 
     name: str
     command: tuple[str, ...]
@@ -28,9 +29,11 @@ class Unit(msgspec.Struct, frozen=True):
     output: Path
 
 
-def unit_of(command: tuple[str, ...], home: Path, usual_home: Path, path: str, output: Path) -> Unit:
-    """The unit of a home. `path` is the PATH of whoever installs it: a service is started with nearly none, and would
-    find none of their programs."""
+def unit_of(
+    command: tuple[str, ...], home: Path, usual_home: Path, path: str, output: Path
+) -> Unit:
+    """The unit of a home. `path` is the PATH of whoever installs it: a service is started with
+    nearly none, and would find none of their programs."""
     folders = [folder for folder in dict.fromkeys(path.split(":")) if folder.startswith("/")]
     environment = {"PATH": ":".join(folders)}
     if home == usual_home:
@@ -58,9 +61,11 @@ def render(unit: Unit, kind: Kind) -> str:
 
 
 def systemd(unit: Unit) -> str:
-    """Only the parent is told to end (`mixed`): it hands the order on, and a second one would cut off what is under
-    way. Exit code 75 is a restart, not a failure."""
-    variables = "\n".join(f"Environment={_quoted(f'{name}={value}')}" for name, value in unit.environment.items())
+    """Only the parent is told to end (`mixed`): it hands the order on, and a second one would cut
+    off what is under way. Exit code 75 is a restart, not a failure."""
+    variables = "\n".join(
+        f"Environment={_quoted(f'{name}={value}')}" for name, value in unit.environment.items()
+    )
     command = " ".join(_quoted(word).replace("$", "$$") for word in unit.command)
     return f"""[Unit]
 Description=Deskhand, a personal AI agent

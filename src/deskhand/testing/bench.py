@@ -36,14 +36,18 @@ SESSION = "agent/chat:1"
 
 
 def said(text: str, who: Principal = ANN) -> Said:
-    return Said(Message("user", (Text(text, Label("owner" if who.roles else "member", source=who.id)),)))
+    return Said(
+        Message("user", (Text(text, Label("owner" if who.roles else "member", source=who.id)),))
+    )
 
 
 def allow(case: Case) -> Decision:
     return Decision("allow", "")
 
 
-def never_again(models: Sequence[str], failures: Sequence[ModelFailed], now: float) -> tuple[str, float] | None:
+def never_again(
+    models: Sequence[str], failures: Sequence[ModelFailed], now: float
+) -> tuple[str, float] | None:
     """The first try is made at once, and no second."""
     return None if failures else (models[0], now)
 
@@ -52,7 +56,11 @@ class Bench:
     """`model` answers, `tools` run, `clock` stands still. Whatever was published is in `shown`."""
 
     def __init__(
-        self, path: Path, model: Model, tools: Sequence[Tool] = (), statements: Mapping[str, str] | None = None
+        self,
+        path: Path,
+        model: Model,
+        tools: Sequence[Tool] = (),
+        statements: Mapping[str, str] | None = None,
     ) -> None:
         self.path, self.clock, self.ids = path, SetClock(), CountingIds()
         self.store: Store = SqliteStore(path, {**all_statements(), **(statements or {})})
@@ -96,7 +104,10 @@ class Bench:
         return self.driver
 
     def configure(
-        self, decide: Callable[[Case], Decision] = allow, limits: Limits | None = None, workspace: Path | None = None
+        self,
+        decide: Callable[[Case], Decision] = allow,
+        limits: Limits | None = None,
+        workspace: Path | None = None,
     ) -> None:
         """Other settings, which hold from a restart that is made now."""
         self.agent = replace(
@@ -123,8 +134,11 @@ class Bench:
         if cuts(given, when):
             self.driver.interrupt()
 
-    async def say(self, body: Body | str, who: Principal = ANN, when: When = "steer") -> float | None:
-        """Somebody sends this, and it is driven to its end. Returns when the session wants to be woken."""
+    async def say(
+        self, body: Body | str, who: Principal = ANN, when: When = "steer"
+    ) -> float | None:
+        """Somebody sends this, and it is driven to its end. Returns when the session wants to be
+        woken."""
         await self.tell(body, who, when)
         return await self.driver.drive()
 
@@ -141,7 +155,10 @@ class Bench:
     async def sent(self) -> list[str]:
         """What the outbox owes, as text."""
         rows = await self.store.outbox_due(1e12, 1000)
-        return ["".join(part.text for part in row.outgoing.parts if isinstance(part, Text)) for row in rows]
+        return [
+            "".join(part.text for part in row.outgoing.parts if isinstance(part, Text))
+            for row in rows
+        ]
 
     async def close(self) -> None:
         self._reaches.close()

@@ -1,4 +1,5 @@
-"""A Deskhand whose model does what the person says as JSON, and repeats what it is told: for what runs beside."""
+"""A Deskhand whose model does what the person says as JSON, and repeats what it is told: for what
+runs beside."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ PATIENCE_S = 120.0
 
 
 def script(request: Request) -> Message:
-    """A list of [tool, arguments] becomes calls; the result of a background command is repeated; else `done`."""
+    """A list of [tool, arguments] becomes calls; the result of a background command is repeated;
+    else `done`."""
     last = request.messages[-1].message
     if last.role == "tool":
         return say("done")
@@ -38,7 +40,10 @@ def script(request: Request) -> Message:
         return say("done")
     number = len(request.messages)
     calls: list[tuple[str, dict[str, Any]]] = msgspec.json.decode(text[text.index("[[") :])
-    made = [ToolCall(f"c{number}-{n}", name, msgspec.Raw(msgspec.json.encode(a))) for n, (name, a) in enumerate(calls)]
+    made = [
+        ToolCall(f"c{number}-{n}", name, msgspec.Raw(msgspec.json.encode(a)))
+        for n, (name, a) in enumerate(calls)
+    ]
     return say("", *made)
 
 
@@ -48,7 +53,10 @@ class Desk:
     def __init__(self, home: Path, proven: Proven | None = None, **config: Any) -> None:
         config = {"defaults": {"models": ["scripted/x"]} | config.pop("defaults", {})} | config
         self.settings = Settings(
-            Home(home), msgspec.convert(config, Config, strict=False), (), {"HOME": str(home.parent)}
+            Home(home),
+            msgspec.convert(config, Config, strict=False),
+            (),
+            {"HOME": str(home.parent)},
         )
         self.model = ScriptedModel(script)
         self._proven = proven
@@ -63,7 +71,10 @@ class Desk:
 
     @asynccontextmanager
     async def running(self, **more: Any) -> AsyncIterator[App]:
-        async with open_app(self.settings, self.parts(**more)) as app, anyio.create_task_group() as tasks:
+        async with (
+            open_app(self.settings, self.parts(**more)) as app,
+            anyio.create_task_group() as tasks,
+        ):
             tasks.start_soon(app.run)
             yield app
             tasks.cancel_scope.cancel()
@@ -72,7 +83,9 @@ class Desk:
         """The person says this; returns the session."""
         address = Address("terminal", chat=chat)
         body = Said(Message("user", (Text(text),)))
-        inbound = Inbound(id_ or app.parts.ids.new("said"), address, "owner", app.parts.clock.now(), body)
+        inbound = Inbound(
+            id_ or app.parts.ids.new("said"), address, "owner", app.parts.clock.now(), body
+        )
         return (await app.door.submit(inbound)).session
 
     async def call(self, app: App, name: str, /, chat: str = "1", **arguments: Any) -> str:
@@ -107,7 +120,9 @@ async def heard(app: App, session: str) -> list[str]:
     """What the conversation was told of background commands."""
     events = [recorded.event for recorded in await app.store.events(session)]
     return [
-        event.message.text for event in events if isinstance(event, MessageReceived) and event.principal.kind == "agent"
+        event.message.text
+        for event in events
+        if isinstance(event, MessageReceived) and event.principal.kind == "agent"
     ]
 
 

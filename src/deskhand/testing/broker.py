@@ -23,10 +23,17 @@ def free_port() -> int:
 async def mosquitto(folder: Path, port: int, *lines: str) -> AsyncIterator[None]:
     """It keeps what it knows in this folder, so that it can be started again."""
     file = folder / "mosquitto.conf"
-    said = [f"listener {port} 127.0.0.1", "persistence true", f"persistence_location {folder}/", "user root"]
+    said = [
+        f"listener {port} 127.0.0.1",
+        "persistence true",
+        f"persistence_location {folder}/",
+        "user root",
+    ]
     file.write_text("\n".join([*said, *(lines or ("allow_anonymous true",)), ""]))
     quiet = subprocess.DEVNULL
-    async with await anyio.open_process([PROGRAM, "-c", str(file)], stdout=quiet, stderr=quiet) as running:
+    async with await anyio.open_process(
+        [PROGRAM, "-c", str(file)], stdout=quiet, stderr=quiet
+    ) as running:
         try:
             with anyio.fail_after(20):
                 while not _answers(port):

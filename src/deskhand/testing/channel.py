@@ -15,9 +15,12 @@ from .crash import Fuse
 
 
 class MemoryChannel:
-    """Delivers what is in `waiting` until it is confirmed, as a platform does. `confirmed` are the ids that were."""
+    """Delivers what is in `waiting` until it is confirmed, as a platform does. `confirmed` are the
+    ids that were."""
 
-    def __init__(self, name: str = "memory", *, fuse: Fuse | None = None, idempotent: bool = False) -> None:
+    def __init__(
+        self, name: str = "memory", *, fuse: Fuse | None = None, idempotent: bool = False
+    ) -> None:
         self.name = name
         self.idempotent = idempotent
         self.waiting: list[Inbound] = []
@@ -25,7 +28,9 @@ class MemoryChannel:
         self.sent: list[tuple[Outgoing, str]] = []
         self._fuse = fuse or Fuse()
 
-    def write(self, text: str, chat: str = "1", external_id: str = "", sender: str = "ann") -> Inbound:
+    def write(
+        self, text: str, chat: str = "1", external_id: str = "", sender: str = "ann"
+    ) -> Inbound:
         """Somebody writes this."""
         number = external_id or str(len(self.waiting) + len(self.confirmed) + 1)
         said = Said(Message("user", (Text(text),)))
@@ -49,8 +54,9 @@ class MemoryChannel:
 
 
 class MemoryEditor(MemoryChannel):
-    """One whose messages can be changed. `posts` are they as they read now, by their names; with `away` it cannot be
-    reached. There is no chat `nowhere`. Each change is a boundary of the fuse."""
+    """One whose messages can be changed. `posts` are they as they read now, by their names; with
+    `away` it cannot be reached. There is no chat `nowhere`. Each change is a boundary of the
+    fuse."""
 
     def __init__(self, name: str = "memory", *, fuse: Fuse | None = None) -> None:
         super().__init__(name, fuse=fuse)

@@ -1,5 +1,5 @@
-"""What every channel must do. Each case gets a stage and raises AssertionError where the channel is wrong. Run all of
-`CASES`."""
+"""What every channel must do. Each case gets a stage and raises AssertionError where the channel is
+wrong. Run all of `CASES`."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Stage(Protocol):
         ...
 
     async def passes_on(self, words: str) -> int:
-        """The person sends these words in each way in which the platform lets people pass on what they did not write:
-        forwarded, in the name of a file, in a contact. Returns how many messages that makes; 0 where it has no such
-        way."""
+        """The person sends these words in each way in which the platform lets people pass on what
+        they did not write: forwarded, in the name of a file, in a contact. Returns how many
+        messages that makes; 0 where it has no such way."""
         ...
 
     async def bot_says(self, text: str) -> bool:
@@ -48,12 +48,13 @@ class Stage(Protocol):
         ...
 
     def said(self) -> Sequence[str]:
-        """What the account said to the person: the messages as they read now, without formatting."""
+        """What the account said to the person: the messages as they read now, without
+        formatting."""
         ...
 
     def live(self) -> str:
-        """All of what the account said that the platform makes a link, a picture or a preview of when it shows it, and
-        where these lead. A platform that makes none of anything has ''."""
+        """All of what the account said that the platform makes a link, a picture or a preview of
+        when it shows it, and where these lead. A platform that makes none of anything has ''."""
         ...
 
     async def away(self, gone: bool) -> None:
@@ -65,7 +66,8 @@ Case = Callable[[Stage], Awaitable[None]]
 
 
 async def take(channel: Channel, count: int, *, confirm: bool) -> list[Inbound]:
-    """The next so many, each event once. Without `confirm` nobody asks for the one after the last."""
+    """The next so many, each event once. Without `confirm` nobody asks for the one after the
+    last."""
     found: dict[str, Inbound] = {}
     with anyio.fail_after(WAIT_S):
         async with aclosing(cast(AsyncGenerator[Inbound], channel.receive())) as inbounds:
@@ -86,7 +88,12 @@ def words(inbound: Inbound) -> str:
 
 
 def saying(address: Address, *parts: SayPart | str, key: str = "k", reply_to: str = "") -> Outgoing:
-    return Outgoing(key, address, tuple(Text(each) if isinstance(each, str) else each for each in parts), reply_to)
+    return Outgoing(
+        key,
+        address,
+        tuple(Text(each) if isinstance(each, str) else each for each in parts),
+        reply_to,
+    )
 
 
 async def what_is_written_comes_in_in_order(stage: Stage) -> None:
@@ -96,7 +103,11 @@ async def what_is_written_comes_in_in_order(stage: Stage) -> None:
     found = await take(channel, 5, confirm=False)
     assert [words(each) for each in found] == [f"message {number}" for number in range(5)]
     assert {each.address.channel for each in found} == {channel.name}
-    assert len({(each.address, each.sender) for each in found}) == 1 and found[0].sender and found[0].address.chat
+    assert (
+        len({(each.address, each.sender) for each in found}) == 1
+        and found[0].sender
+        and found[0].address.chat
+    )
 
 
 async def what_was_not_confirmed_comes_again(stage: Stage) -> None:
@@ -141,7 +152,9 @@ async def what_looks_like_markup_arrives(stage: Stage) -> None:
     for i, text in enumerate(("a < b & c", "1_000_000 * 2", "[x](y", "<b>no</b>", "``` open")):
         await channel.send(saying(here, text, key=f"k{i}"), "")
     said = "\n".join(stage.said())
-    assert all(word in said for word in ("a < b & c", "1_000_000 * 2", "[x](y", "<b>no</b>", "open")), said
+    assert all(
+        word in said for word in ("a < b & c", "1_000_000 * 2", "[x](y", "<b>no</b>", "open")
+    ), said
 
 
 async def a_chat_that_is_not_there_is_refused(stage: Stage) -> None:

@@ -1,4 +1,5 @@
-"""Time that stands still until it is told to move, time that is set from another process, and ids that count."""
+"""Time that stands still until it is told to move, time that is set from another process, and ids
+that count."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ class SetClock:
 
 
 class Shift:
-    """The seconds by which clocks are ahead of the machine's own, in a file that several processes map."""
+    """The seconds by which clocks are ahead of the machine's own, in a file that several processes
+    map."""
 
     def __init__(self, path: Path) -> None:
         if not path.exists():
@@ -49,7 +51,8 @@ FARTHEST_S = 2 * 86_400.0
 
 
 def somewhere(random: Random, shift_s: float) -> float:
-    """Where somebody sets a clock to: a little or far from where it is, within two days of the truth."""
+    """Where somebody sets a clock to: a little or far from where it is, within two days of the
+    truth."""
     by = random.choice([5.0, 600.0, 7200.0, FARTHEST_S / 2, 2 * FARTHEST_S])
     return min(max(shift_s + random.uniform(-by, by), -FARTHEST_S), FARTHEST_S)
 

@@ -1,4 +1,5 @@
-"""Many conversations in one running Deskhand, each with a model of its own, and everything that came out of it."""
+"""Many conversations in one running Deskhand, each with a model of its own, and everything that
+came out of it."""
 
 from __future__ import annotations
 
@@ -34,13 +35,19 @@ _MARK = re.compile(r"\(conversation ([\w-]+)\)")
 
 
 class Conversations:
-    """A home with its real tools, and `extra` ones. `sent` is what left it, `aside` what a model says to a question
-    that is put to it away from a conversation."""
+    """A home with its real tools, and `extra` ones. `sent` is what left it, `aside` what a model
+    says to a question that is put to it away from a conversation."""
 
     def __init__(
-        self, home: Path, extra: Sequence[Tool] = (), net: Net | None = None, config: dict[str, Any] | None = None
+        self,
+        home: Path,
+        extra: Sequence[Tool] = (),
+        net: Net | None = None,
+        config: dict[str, Any] | None = None,
     ) -> None:
-        given = {"defaults": {"models": ["scripted/x"]}, "web_fetch": {"pause_s": 0}} | (config or {})
+        given = {"defaults": {"models": ["scripted/x"]}, "web_fetch": {"pause_s": 0}} | (
+            config or {}
+        )
         made = msgspec.convert(given, Config, strict=False)
         self.settings = Settings(Home(home), made, environment={"HOME": str(home.parent)})
         self.work = self.settings.home.workspace("default")
@@ -91,7 +98,9 @@ class Conversations:
         self._proven = self._proven or await open_sandbox()
         return self._proven
 
-    async def hold(self, name: str, said: str, script: Script, consent: Consent, turns: int = 4) -> Talk:
+    async def hold(
+        self, name: str, said: str, script: Script, consent: Consent, turns: int = 4
+    ) -> Talk:
         """One conversation, which nothing connects with any other."""
         self._scripts[name] = script
         try:

@@ -1,4 +1,5 @@
-"""Kills a process in the midst of a deep work again and again, and then looks whether each task was done, and once.
+"""Kills a process in the midst of a deep work again and again, and then looks whether each task was
+done, and once.
 
 python -m deskhand.testing.deep_torture [--steps 60] [--kills 20] [--seed 1]
 """
@@ -64,15 +65,20 @@ class Report(msgspec.Struct):
         return not bad and self.completed == self.steps and self.told_done == 1
 
     def show(self) -> str:
-        return "\n".join(f"{name:>16}  {value}" for name, value in msgspec.structs.asdict(self).items())
+        return "\n".join(
+            f"{name:>16}  {value}" for name, value in msgspec.structs.asdict(self).items()
+        )
 
 
 def settings_at(home: Path) -> Settings:
-    return Settings(Home(home), msgspec.convert({"defaults": {"models": ["scripted/steadfast"]}}, Config))
+    return Settings(
+        Home(home), msgspec.convert({"defaults": {"models": ["scripted/steadfast"]}}, Config)
+    )
 
 
 async def live(home: Path, steps: int) -> None:
-    """Work until killed: the person asks once and says yes to the plan, however often this is started."""
+    """Work until killed: the person asks once and says yes to the plan, however often this is
+    started."""
     settings = settings_at(home)
     model = ScriptedModel(Steadfast(steps), latency_s=LATENCY_S)
     effects = (Effect(home / "done.txt"), Effect(home / "done.txt", check=True))
@@ -117,8 +123,16 @@ class Torture:
     async def _start(self) -> anyio.abc.Process:
         """A process that has got further in the log than the one before."""
         before = len(self._log())
-        command = [sys.executable, "-m", "deskhand.testing.deep_torture", "--child", str(self._home)]
-        child = await anyio.open_process([*command, "--steps", str(self._steps)], stdin=None, stdout=None, stderr=None)
+        command = [
+            sys.executable,
+            "-m",
+            "deskhand.testing.deep_torture",
+            "--child",
+            str(self._home),
+        ]
+        child = await anyio.open_process(
+            [*command, "--steps", str(self._steps)], stdin=None, stdout=None, stderr=None
+        )
         with anyio.fail_after(READY_S):
             while len(self._log()) == before and not self._done():
                 if child.returncode is not None:
@@ -155,7 +169,8 @@ class Torture:
         return any(map(_tells_the_end, self._log()))
 
     def _log(self) -> list[e.AnyEvent]:
-        """What stands in the log, read beside whoever writes it; [] where it is only just being made."""
+        """What stands in the log, read beside whoever writes it; [] where it is only just being
+        made."""
         path = self._home / "state" / "deskhand.db"
         try:
             db = connect(path, write=False)
@@ -179,28 +194,51 @@ class Torture:
             graph = read(await store.rows("task_of", (SESSION,)))
             _, breaks = await store.audit()
             report.faults += [f"chain: {broken}" for broken in breaks]
-            report.faults += [f"still waiting: {row.inbox_id}" for row in await store.waiting(SESSION)]
+            report.faults += [
+                f"still waiting: {row.inbox_id}" for row in await store.waiting(SESSION)
+            ]
         finally:
             await store.close()
         wanted = {f"step {n}" for n in range(1, self._steps + 1)}
         report.completed = sum(task.status == "completed" for task in graph.values())
-        if {task.title for task in graph.values()} != wanted or list(graph) != list(range(1, self._steps + 1)):
+        if {task.title for task in graph.values()} != wanted or list(graph) != list(
+            range(1, self._steps + 1)
+        ):
             report.faults.append(f"the tasks are not those that were planned: {sorted(graph)}")
-        calls = {call.id: call for event in log if isinstance(event, e.ModelReplied) for call in event.message.calls}
-        good = [each.result for each in log if isinstance(each, e.ToolFinished) and each.result.status == "ok"]
-        told = [r.text.split("\n")[0] for r in good if r.text.startswith("ok, [x]") and r.call_id in calls]
+        calls = {
+            call.id: call
+            for event in log
+            if isinstance(event, e.ModelReplied)
+            for call in event.message.calls
+        }
+        good = [
+            each.result
+            for each in log
+            if isinstance(each, e.ToolFinished) and each.result.status == "ok"
+        ]
+        told = [
+            r.text.split("\n")[0]
+            for r in good
+            if r.text.startswith("ok, [x]") and r.call_id in calls
+        ]
         report.completed_twice = sum(count - 1 for count in collections.Counter(told).values())
         noted = self._home / "done.txt"
         effects = noted.read_text().splitlines() if noted.exists() else []
         report.effects_twice = sum(count - 1 for count in collections.Counter(effects).values())
         report.effects_lost = len(wanted - {*effects})
-        nudged = (each for each in log if isinstance(each, e.MessageReceived) and each.principal.id == "deep-work")
+        nudged = (
+            each
+            for each in log
+            if isinstance(each, e.MessageReceived) and each.principal.id == "deep-work"
+        )
         report.nudges = sum(1 for _ in nudged)
         report.told_done = sum(_tells_the_end(each) for each in log)
 
 
 def _tells_the_end(event: e.AnyEvent) -> bool:
-    return isinstance(event, e.CommandRun) and event.name == "deep-work" and "(100 %)" in event.reply
+    return (
+        isinstance(event, e.CommandRun) and event.name == "deep-work" and "(100 %)" in event.reply
+    )
 
 
 async def torture(steps: int, kills: int, seed: int) -> Report:

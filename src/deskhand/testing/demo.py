@@ -1,4 +1,5 @@
-"""What `deskhand demo` runs: a script instead of a model, a tool that is slow and must not run twice, and a process."""
+"""What `deskhand demo` runs: a script instead of a model, a tool that is slow and must not run
+twice, and a process."""
 
 from __future__ import annotations
 
@@ -21,7 +22,9 @@ from ..types.tuning import tune
 from .scripted import ScriptedModel, say
 
 LETTER_S = 4.0
-IDEAS = "Three ideas\n1. a picnic by the river\n2. a concert at home\n3. a walk with a treasure hunt\n"
+IDEAS = (
+    "Three ideas\n1. a picnic by the river\n2. a concert at home\n3. a walk with a treasure hunt\n"
+)
 SHOPPING = "- lemons\n- a cake\n- paper lanterns\n"
 
 
@@ -44,20 +47,35 @@ def _call(name: str, **arguments: str) -> ToolCall:
 
 def script(request: Request) -> Message:
     """Two files, one letter, and an honest end."""
-    results = [part for shown in request.messages for part in shown.message.parts if isinstance(part, ToolResult)]
+    results = [
+        part
+        for shown in request.messages
+        for part in shown.message.parts
+        if isinstance(part, ToolResult)
+    ]
     if not results:
         files = (_call("write_file", path="ideas.txt", content=IDEAS),)
         return say("I begin with the notes.", *files)
     if len(results) == 1:
-        return say("", msgspec.structs.replace(_call("write_file", path="shopping.txt", content=SHOPPING), id="call_2"))
+        return say(
+            "",
+            msgspec.structs.replace(
+                _call("write_file", path="shopping.txt", content=SHOPPING), id="call_2"
+            ),
+        )
     if len(results) == 2:
         text = "Dear Ada, come to the river on Saturday at three!"
-        return say("Now the invitation. It cannot be taken back.", _call("post_letter", to="Ada", text=text))
+        return say(
+            "Now the invitation. It cannot be taken back.",
+            _call("post_letter", to="Ada", text=text),
+        )
     last = results[-1]
     if last.status == "interrupted":
         return say(
-            "The notes are in ideas.txt and shopping.txt. While I was posting the invitation I was cut off: "
-            "it may or may not have been posted. I did not post it a second time; please look in the letter box."
+            "The notes are in ideas.txt and shopping.txt. While I was posting the "
+            "invitation I was cut off: "
+            "it may or may not have been posted. I did not post it a second time; please "
+            "look in the letter box."
         )
     if last.status == "ok":
         return say("All done: the notes are written, and the invitation is posted.")

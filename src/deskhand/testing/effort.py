@@ -15,9 +15,11 @@ _TICK_S = 0.005
 
 
 def least_cpu_s(work: Callable[[], object], enough_s: float = 0.25, tries: int = 4) -> float:
-    """The processor's seconds that `work` takes in this thread: the least of some tries, the first that is enough.
+    """The processor's seconds that `work` takes in this thread: the least of some tries, the first
+    that is enough.
 
-    Neighbours, caches and the collector of garbage only ever add to it. What `work` raises is passed on.
+    Neighbours, caches and the collector of garbage only ever add to it. What `work` raises is
+    passed on.
     """
     least = float("inf")
     for _ in range(tries):
@@ -40,9 +42,11 @@ def resident_bytes() -> int:
 
 
 class LoopWatch:
-    """Looks at the event loop every 5 ms: how long it was kept busy in one go, and how much memory there was.
+    """Looks at the event loop every 5 ms: how long it was kept busy in one go, and how much memory
+    there was.
 
-    What is counted is the processor's time of the loop's thread, so that waiting for a busy machine is not.
+    What is counted is the processor's time of the loop's thread, so that waiting for a busy machine
+    is not.
     """
 
     def __init__(self) -> None:

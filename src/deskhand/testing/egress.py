@@ -32,7 +32,8 @@ def echo(request: bytes) -> bytes:
 
 
 class Server:
-    """Reads a whole request, remembers it, answers, hangs up; with `keep` it goes on to the next one."""
+    """Reads a whole request, remembers it, answers, hangs up; with `keep` it goes on to the next
+    one."""
 
     def __init__(self, answer: Answer = echo, *, keep: bool = False) -> None:
         self.answer = answer
@@ -41,7 +42,9 @@ class Server:
         self.accepted = 0
         self.port = 0
 
-    async def serve(self, tls: ssl.SSLContext | None, task_status: anyio.abc.TaskStatus[None]) -> None:
+    async def serve(
+        self, tls: ssl.SSLContext | None, task_status: anyio.abc.TaskStatus[None]
+    ) -> None:
         listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
         self.port = listener.extra(anyio.abc.SocketAttribute.local_port)
         task_status.started()
@@ -85,7 +88,8 @@ async def _request(stream: ByteStream) -> bytes:
 
 
 class Lab:
-    """The proxy with its gate: `entries` are the hosts allowed, `web` says at which port of loopback a name is."""
+    """The proxy with its gate: `entries` are the hosts allowed, `web` says at which port of
+    loopback a name is."""
 
     def __init__(self) -> None:
         now = SystemClock().now()
@@ -119,7 +123,11 @@ class Lab:
             return await net.connect(host, inside or port)
 
         def broker(host: str, port: int) -> SecretBroker | None:
-            mine = [each for each in self.secrets if any((r.host, r.port) == (host, port) for r in each.rules)]
+            mine = [
+                each
+                for each in self.secrets
+                if any((r.host, r.port) == (host, port) for r in each.rules)
+            ]
             return SecretBroker(host, mine, self.secrets) if mine else None
 
         def certificate(host: str) -> ssl.SSLContext | None:
@@ -160,7 +168,9 @@ class Lab:
             trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             trust.load_verify_locations(cadata=(self.inner if inner else self.authority).pem)
             name = authority.rpartition(":")[0] if name is None else name
-            yield await TLSStream.wrap(stream, hostname=name, ssl_context=trust, standard_compatible=False)
+            yield await TLSStream.wrap(
+                stream, hostname=name, ssl_context=trust, standard_compatible=False
+            )
 
 
 async def everything(stream: ByteStream, request: bytes) -> bytes:

@@ -16,12 +16,14 @@ _WORD = re.compile(r"\w+")
 
 
 class WordEmbedder:
-    """Words of one group in `alike` count as the same word. While `broken` it fails, and `asked` keeps what it was
-    given."""
+    """Words of one group in `alike` count as the same word. While `broken` it fails, and `asked`
+    keeps what it was given."""
 
     floor = 0.0
 
-    def __init__(self, name: str = "fake/words", dimensions: int = 256, alike: Iterable[Sequence[str]] = ()) -> None:
+    def __init__(
+        self, name: str = "fake/words", dimensions: int = 256, alike: Iterable[Sequence[str]] = ()
+    ) -> None:
         self.name = name
         self.broken = False
         self.asked: list[str] = []
@@ -33,7 +35,9 @@ class WordEmbedder:
         if self.broken:
             raise ModelUnavailable(f"{self.name} is broken, as the test wants")
         self.asked += texts
-        return normalised(np.array([self._row(text) for text in texts], np.float32).reshape(-1, self._dimensions))
+        return normalised(
+            np.array([self._row(text) for text in texts], np.float32).reshape(-1, self._dimensions)
+        )
 
     def _row(self, text: str) -> list[float]:
         row = [0.0] * self._dimensions

@@ -16,7 +16,11 @@ from ..models.embeddings import Embedder, Kind
 
 Check = Callable[[Embedder], Awaitable[None]]
 KINDS: tuple[Kind, ...] = ("query", "passage")
-TEXTS = ("My cat eats fish every day", "Rent is due on the first of the month", "The printer needs paper")
+TEXTS = (
+    "My cat eats fish every day",
+    "Rent is due on the first of the month",
+    "The printer needs paper",
+)
 
 
 async def rows_of_length_one(embedder: Embedder) -> None:
@@ -47,7 +51,17 @@ async def what_is_related_is_nearer(embedder: Embedder) -> None:
 
 
 async def any_text_is_taken(embedder: Embedder) -> None:
-    odd = ("", " \n", "\0", "\ud800 half", "🎉" * 50, "word " * 4_000, "x" * 5_000, "日本語", "a\0b")
+    odd = (
+        "",
+        " \n",
+        "\0",
+        "\ud800 half",
+        "🎉" * 50,
+        "word " * 4_000,
+        "x" * 5_000,
+        "日本語",
+        "a\0b",
+    )
     rows = await embedder.embed(odd, "passage")
     assert rows.shape[0] == len(odd) and bool(np.isfinite(rows).all())
     lengths = np.linalg.norm(rows, axis=1)

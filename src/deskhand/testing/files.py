@@ -7,8 +7,9 @@ import re
 
 
 class FileServer:
-    """Serves `data` at `url`. `ranges` are the Range headers that it got. `cut_after` bytes of an answer it hangs up,
-    after `dies_after` answers at once; `silent` sends headers and nothing else."""
+    """Serves `data` at `url`. `ranges` are the Range headers that it got. `cut_after` bytes of an
+    answer it hangs up, after `dies_after` answers at once; `silent` sends headers and nothing
+    else."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data

@@ -23,9 +23,12 @@ POLL_S = 0.005
 
 
 class JobDesk:
-    """One home, and as many lives as a test gives it. Its clock is `clock`, and it keeps what it knows in a `store`."""
+    """One home, and as many lives as a test gives it. Its clock is `clock`, and it keeps what it
+    knows in a `store`."""
 
-    def __init__(self, home: Path, script: Script | None = None, clock: SetClock | None = None, **config: Any) -> None:
+    def __init__(
+        self, home: Path, script: Script | None = None, clock: SetClock | None = None, **config: Any
+    ) -> None:
         self.clock = clock or SetClock()
         config = {"defaults": {"models": ["scripted/x"]} | config.pop("defaults", {})} | config
         made = msgspec.convert(config, Config, strict=False)
@@ -48,7 +51,9 @@ class JobDesk:
         folder = self.jobs / name
         folder.mkdir(parents=True, exist_ok=True)
         lines = {"schedule": schedule, **front} if schedule else front
-        head = "".join(f"{key}: {msgspec.json.encode(value).decode()}\n" for key, value in lines.items())
+        head = "".join(
+            f"{key}: {msgspec.json.encode(value).decode()}\n" for key, value in lines.items()
+        )
         (folder / "JOB.md").write_text(f"---\n{head}---\n\n{prompt}\n")
         return folder
 
@@ -64,7 +69,11 @@ class JobDesk:
         self, channels: Sequence[Channel] = (), prepare: Callable[[App], None] = lambda app: None
     ) -> AsyncIterator[App]:
         parts = Parts(
-            lambda name: self.model, sandbox=self.proven, clock=self.clock, channels=channels, store=self.store
+            lambda name: self.model,
+            sandbox=self.proven,
+            clock=self.clock,
+            channels=channels,
+            store=self.store,
         )
         async with open_app(self.settings, parts) as app, anyio.create_task_group() as tasks:
             prepare(app)
@@ -77,7 +86,10 @@ class JobDesk:
     async def opened(self) -> AsyncIterator[App]:
         """One in which nothing drives, and the clock of jobs stands still until it is asked."""
         parts = Parts(lambda name: self.model, sandbox=self.proven, clock=self.clock)
-        async with open_app(self.settings, parts) as app, anyio.create_task_group() as app.works.jobs.runs_now.tasks:
+        async with (
+            open_app(self.settings, parts) as app,
+            anyio.create_task_group() as app.works.jobs.runs_now.tasks,
+        ):
             yield app
 
     async def _begun(self, app: App) -> None:
@@ -105,6 +117,9 @@ class JobDesk:
         with anyio.fail_after(30):
             while True:
                 runs = await app.works.jobs.runs(name, 1000)
-                if sum(run.state not in OPEN for run in runs) >= number and runs[0].state not in OPEN:
+                if (
+                    sum(run.state not in OPEN for run in runs) >= number
+                    and runs[0].state not in OPEN
+                ):
                     return runs[0]
                 await anyio.sleep(POLL_S)

@@ -1,11 +1,11 @@
-"""A fake language model behind HTTP, for tests and benchmarks: `python -m deskhand.testing.llm --port 0` prints its
-port.
+"""A fake language model behind HTTP, for tests and benchmarks: `python -m deskhand.testing.llm
+--port 0` prints its port.
 
-It answers POST …/chat/completions, …/responses and …/messages. What it does is decided by a script of `Behaviour`s: the
-first that fits and is not used up. Without a script it follows the last user text: `TOOLS:n` asks for n tool calls, one
-after the other, `CHUNKS:k` cuts the answer in k pieces, `FAULT:name` plays a named fault. POST /script takes a JSON
-list of behaviours and forgets what was, GET /requests gives what was asked, GET /stats how many streams are open and
-aborted.
+It answers POST …/chat/completions, …/responses and …/messages. What it does is decided by a script
+of `Behaviour`s: the first that fits and is not used up. Without a script it follows the last user
+text: `TOOLS:n` asks for n tool calls, one after the other, `CHUNKS:k` cuts the answer in k pieces,
+`FAULT:name` plays a named fault. POST /script takes a JSON list of behaviours and forgets what was,
+GET /requests gives what was asked, GET /stats how many streams are open and aborted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ _TEXTS = ("text", "input_text")
 _FOREVER_S = 3600.0
 _END = b"0\r\n\r\n"
 _NOW = NOW.encode()
-_STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+_STREAM = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+)
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -72,7 +74,9 @@ class FakeLLM:
 
     async def __aenter__(self) -> FakeLLM:
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: _Connection(self), "127.0.0.1", self.port, backlog=1024)
+        self._server = await loop.create_server(
+            lambda: _Connection(self), "127.0.0.1", self.port, backlog=1024
+        )
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
@@ -103,10 +107,14 @@ class FakeLLM:
         told = dict(_DIRECTIVE.findall(text))
         if told.get("FAULT") in NAMED:
             return NAMED[told["FAULT"]]
-        calls = (FakeCall("list_dir", '{"path": "."}'),) if results < int(told.get("TOOLS", 0)) else ()
+        calls = (
+            (FakeCall("list_dir", '{"path": "."}'),) if results < int(told.get("TOOLS", 0)) else ()
+        )
         return Behaviour(calls=calls, chunks=int(told.get("CHUNKS", 8)))
 
-    def answer(self, path: str, headers: dict[str, str], body: bytes) -> Iterable[tuple[float, bytes | None]]:
+    def answer(
+        self, path: str, headers: dict[str, str], body: bytes
+    ) -> Iterable[tuple[float, bytes | None]]:
         """(seconds to wait, bytes to send) in turn; None breaks the connection off."""
         if path == "/script":
             self.script(*msgspec.json.decode(body, type=list[Behaviour]))
@@ -114,7 +122,21 @@ class FakeLLM:
         if path == "/requests":
             return [(0, _plain(200, _json(self.requests)))]
         if path == "/stats":
-            return [(0, _plain(200, _json({"open": self.open, "aborted": self.aborted, "asked": len(self.requests)})))]
+            return [
+                (
+                    0,
+                    _plain(
+                        200,
+                        _json(
+                            {
+                                "open": self.open,
+                                "aborted": self.aborted,
+                                "asked": len(self.requests),
+                            }
+                        ),
+                    ),
+                )
+            ]
         wire = next((wire for ending, wire in _WIRES.items() if path.endswith(ending)), "")
         if not wire:
             return [(0, _plain(404, b'{"error": {"message": "there is nothing here"}}'))]
@@ -124,12 +146,26 @@ class FakeLLM:
         told = self.decide(asked)
         model = str(asked.get("model"))
         if told.status != 200:
-            key = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
-            return [(told.latency_s, _plain(told.status, told.error.replace("{key}", key).encode(), told.headers))]
+            key = headers.get("x-api-key") or headers.get("authorization", "").removeprefix(
+                "Bearer "
+            )
+            return [
+                (
+                    told.latency_s,
+                    _plain(told.status, told.error.replace("{key}", key).encode(), told.headers),
+                )
+            ]
         if told.fault in ("reset", "hang"):
             return [(0, None)] if told.fault == "reset" else [(_FOREVER_S, None)]
         if told.fault == "html":
-            return [(0, _plain(200, b"<html><title>Sign in</title></html>", {"content-type": "text/html"}))]
+            return [
+                (
+                    0,
+                    _plain(
+                        200, b"<html><title>Sign in</title></html>", {"content-type": "text/html"}
+                    ),
+                )
+            ]
         if told.raw:
             return [(0, _plain(200, told.raw.encode(), {"content-type": told.raw_type}))]
         if not asked.get("stream"):
@@ -137,7 +173,9 @@ class FakeLLM:
         return _streamed(wire, told, llm_wire.events(wire, told, model, self._number))
 
 
-def _streamed(wire: str, told: Behaviour, events: list[bytes]) -> Iterator[tuple[float, bytes | None]]:
+def _streamed(
+    wire: str, told: Behaviour, events: list[bytes]
+) -> Iterator[tuple[float, bytes | None]]:
     yield told.latency_s, _STREAM
     if told.fault:
         yield from _faulty(wire, told, events)
@@ -149,7 +187,9 @@ def _streamed(wire: str, told: Behaviour, events: list[bytes]) -> Iterator[tuple
         yield 0, b"".join([_chunk(event) for event in events]) + _END
 
 
-def _faulty(wire: str, told: Behaviour, events: list[bytes]) -> Iterator[tuple[float, bytes | None]]:
+def _faulty(
+    wire: str, told: Behaviour, events: list[bytes]
+) -> Iterator[tuple[float, bytes | None]]:
     """A stream that goes wrong after its headers."""
     gap = told.gap_s
     half = b"".join(events[: len(events) // 2])
@@ -170,7 +210,8 @@ def _faulty(wire: str, told: Behaviour, events: list[bytes]) -> Iterator[tuple[f
                 yield gap if number else 0, _chunk(bytes([byte]))
             yield 0, _END
         case "comments":
-            # Some providers keep a slow connection alive so: OpenRouter sends ": OPENROUTER PROCESSING".
+            # Some providers keep a slow connection alive so: OpenRouter sends ": OPENROUTER
+            # PROCESSING".
             for _ in range(8):
                 yield gap, _chunk(b": still working\n\n")
             yield 0, _chunk(everything) + _END
@@ -191,9 +232,13 @@ def _last_user(messages: list[Any] | str) -> tuple[str, int]:
         if message.get("role") == "tool" or message.get("type") == "function_call_output":
             results += 1
         elif message.get("role") == "user":
-            blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
+            blocks = (
+                [{"type": "text", "text": content}] if isinstance(content, str) else content or []
+            )
             results += sum(block.get("type") == "tool_result" for block in blocks)
-            text = " ".join(str(block.get("text", "")) for block in blocks if block.get("type") in _TEXTS)
+            text = " ".join(
+                str(block.get("text", "")) for block in blocks if block.get("type") in _TEXTS
+            )
             if text:
                 return text, results
     return "", results
@@ -258,7 +303,10 @@ class _Connection(asyncio.Protocol):
         if not mark:
             return None
         first, *lines = head.decode("latin-1").split("\r\n")
-        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        headers = {
+            name.lower(): value.strip()
+            for name, _, value in (line.partition(":") for line in lines)
+        }
         start = len(head) + 4
         end = start + int(headers.get("content-length", 0))
         if len(self._buffer) < end:
@@ -272,7 +320,9 @@ class _Connection(asyncio.Protocol):
         while self._steps is not None and self._transport is not None:
             wait, data = next(self._steps, (0.0, b""))
             if wait:
-                self._timer = asyncio.get_running_loop().call_later(wait, self._send_then_step, data)
+                self._timer = asyncio.get_running_loop().call_later(
+                    wait, self._send_then_step, data
+                )
                 return
             if not self._send(data):
                 return

@@ -1,6 +1,7 @@
 """The third language of a fake language model: OpenAI responses, streamed or whole.
 
-The forms are those of https://developers.openai.com/api/reference/resources/responses/streaming-events; a test has the
+The forms are those of
+https://developers.openai.com/api/reference/resources/responses/streaming-events; a test has the
 provider's own client read them.
 """
 
@@ -23,7 +24,11 @@ def whole(told: Behaviour, model: str, number: int) -> dict[str, Any]:
 
 def events(told: Behaviour, model: str, number: int) -> list[bytes]:
     """The server-sent events of a streamed answer."""
-    begun = _response(told, model, number, []) | {"status": "in_progress", "usage": None, "incomplete_details": None}
+    begun = _response(told, model, number, []) | {
+        "status": "in_progress",
+        "usage": None,
+        "incomplete_details": None,
+    }
     found: list[dict[str, Any]] = [
         {"type": "response.created", "response": begun},
         {"type": "response.in_progress", "response": begun},
@@ -49,7 +54,9 @@ def _event(fields: dict[str, Any]) -> bytes:
     return b"event: " + str(fields["type"]).encode() + b"\ndata: " + _json(fields) + b"\n\n"
 
 
-def _response(told: Behaviour, model: str, number: int, output: list[dict[str, Any]]) -> dict[str, Any]:
+def _response(
+    told: Behaviour, model: str, number: int, output: list[dict[str, Any]]
+) -> dict[str, Any]:
     reason = {"length": "max_output_tokens", "content_filter": "content_filter"}.get(told.finish)
     usage = {
         "input_tokens": told.input_tokens,
@@ -83,23 +90,46 @@ def _items(told: Behaviour, number: int) -> list[dict[str, Any]]:
     if told.thinking or told.redacted:
         summary = [{"type": "summary_text", "text": told.thinking}] if told.thinking else []
         sealed = told.redacted or told.signature
-        found.append({"id": f"rs_{number}", "type": "reasoning", "summary": summary, "encrypted_content": sealed})
+        found.append(
+            {
+                "id": f"rs_{number}",
+                "type": "reasoning",
+                "summary": summary,
+                "encrypted_content": sealed,
+            }
+        )
     if not told.calls:
         text = {"type": "output_text", "text": told.text, "annotations": [], "logprobs": []}
-        message = {"type": "message", "role": "assistant", "status": "completed", "phase": "final_answer"}
+        message = {
+            "type": "message",
+            "role": "assistant",
+            "status": "completed",
+            "phase": "final_answer",
+        }
         found.append({"id": f"msg_{number}", **message, "content": [text]})
     return found + [_call(call, number, n) for n, call in enumerate(told.calls)]
 
 
 def _call(call: FakeCall, number: int, n: int) -> dict[str, Any]:
     given = call.id if call.id is not None else f"call_{number}_{n}"
-    fields = {"call_id": given, "name": call.name, "arguments": call.arguments, "status": "completed"}
+    fields = {
+        "call_id": given,
+        "name": call.name,
+        "arguments": call.arguments,
+        "status": "completed",
+    }
     return {"id": f"fc_{number}_{n}", "type": "function_call", **fields}
 
 
 def _empty(item: dict[str, Any]) -> dict[str, Any]:
     """The item as it begins."""
-    begun = {"content": [], "summary": [], "arguments": "", "encrypted_content": "", "status": "in_progress"}
+    begun = {
+        "content": [],
+        "summary": [],
+        "arguments": "",
+        "encrypted_content": "",
+        "status": "in_progress",
+    }
     return {key: begun.get(key, value) for key, value in item.items()}
 
 
@@ -128,5 +158,11 @@ def _written(told: Behaviour, item: dict[str, Any]) -> list[dict[str, Any]]:
             return [*({"type": f"{kind}.delta", "delta": piece} for piece in pieces), end]
     if not text:
         return []
-    deltas = [{"type": f"{kind}.delta", **at, "delta": piece, **extra} for piece in cut(text, told.chunks)]
-    return [{"type": begin, **at, "part": part}, *deltas, {"type": f"{kind}.done", **at, "text": text, **extra}]
+    deltas = [
+        {"type": f"{kind}.delta", **at, "delta": piece, **extra} for piece in cut(text, told.chunks)
+    ]
+    return [
+        {"type": begin, **at, "part": part},
+        *deltas,
+        {"type": f"{kind}.done", **at, "text": text, **extra},
+    ]

@@ -1,8 +1,9 @@
-"""The languages of a fake language model: OpenAI chat completions and Anthropic messages, streamed or whole; OpenAI
-responses are in a file of their own.
+"""The languages of a fake language model: OpenAI chat completions and Anthropic messages, streamed
+or whole; OpenAI responses are in a file of their own.
 
 The forms are those of https://platform.openai.com/docs/api-reference/chat-streaming and
-https://docs.anthropic.com/en/docs/build-with-claude/streaming; a test has the providers' own clients read them.
+https://docs.anthropic.com/en/docs/build-with-claude/streaming; a test has the providers' own
+clients read them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,11 @@ def events(wire: str, told: Behaviour, model: str, number: int) -> list[bytes]:
 
 def whole(wire: str, told: Behaviour, model: str, number: int) -> bytes:
     """The body of an answer that is not streamed."""
-    written = {"openai": _openai_whole, "anthropic": _anthropic_whole, "responses": llm_responses.whole}
+    written = {
+        "openai": _openai_whole,
+        "anthropic": _anthropic_whole,
+        "responses": llm_responses.whole,
+    }
     return _json(written[wire](told, model, number))
 
 
@@ -41,7 +46,12 @@ def error_event(wire: str) -> bytes:
 
 
 def _openai(told: Behaviour, model: str, number: int) -> list[bytes]:
-    base = {"id": f"chatcmpl-{number}", "object": "chat.completion.chunk", "created": _CREATED, "model": model}
+    base = {
+        "id": f"chatcmpl-{number}",
+        "object": "chat.completion.chunk",
+        "created": _CREATED,
+        "model": model,
+    }
 
     def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
@@ -75,10 +85,20 @@ def _fragments(told: Behaviour, call: FakeCall, index: int, number: int) -> list
             del everything["id"]
             return [everything]
         case "object":
-            return [{**everything, "function": {"name": call.name, "arguments": msgspec.json.decode(call.arguments)}}]
+            return [
+                {
+                    **everything,
+                    "function": {
+                        "name": call.name,
+                        "arguments": msgspec.json.decode(call.arguments),
+                    },
+                }
+            ]
         case "repeat_name":
             pieces = cut(call.arguments, 4)
-            return [{**head, "function": {"name": call.name, "arguments": piece}} for piece in pieces]
+            return [
+                {**head, "function": {"name": call.name, "arguments": piece}} for piece in pieces
+            ]
     pieces = cut(call.arguments, 4)
     first = {**head, "function": {"name": call.name, "arguments": ""}}
     return [first, *({"index": index, "function": {"arguments": piece}} for piece in pieces)]
@@ -94,7 +114,11 @@ def _openai_usage(told: Behaviour) -> dict[str, Any]:
 
 
 def _openai_whole(told: Behaviour, model: str, number: int) -> dict[str, Any]:
-    message: dict[str, Any] = {"role": "assistant", "content": None if told.calls else told.text, "refusal": None}
+    message: dict[str, Any] = {
+        "role": "assistant",
+        "content": None if told.calls else told.text,
+        "refusal": None,
+    }
     if told.thinking:
         message["reasoning_content"] = told.thinking
     if told.calls:
@@ -128,7 +152,9 @@ def _anthropic_usage(told: Behaviour) -> dict[str, Any]:
 
 
 def _stop(told: Behaviour) -> str:
-    return {"": "tool_use" if told.calls else "end_turn", "length": "max_tokens"}.get(told.finish, told.finish)
+    return {"": "tool_use" if told.calls else "end_turn", "length": "max_tokens"}.get(
+        told.finish, told.finish
+    )
 
 
 def _anthropic_whole(told: Behaviour, model: str, number: int) -> dict[str, Any]:
@@ -142,7 +168,12 @@ def _anthropic_whole(told: Behaviour, model: str, number: int) -> dict[str, Any]
     for n, call in enumerate(told.calls):
         given = call.id or f"toolu_{number}_{n}"
         content.append(
-            {"type": "tool_use", "id": given, "name": call.name, "input": msgspec.json.decode(call.arguments)}
+            {
+                "type": "tool_use",
+                "id": given,
+                "name": call.name,
+                "input": msgspec.json.decode(call.arguments),
+            }
         )
     return {**_message(told, model, number), "content": content, "stop_reason": _stop(told)}
 
@@ -172,21 +203,31 @@ def _anthropic(told: Behaviour, model: str, number: int) -> list[bytes]:
         index += 1
 
     if told.thinking:
-        deltas = [{"type": "thinking_delta", "thinking": piece} for piece in cut(told.thinking, told.chunks)]
+        deltas = [
+            {"type": "thinking_delta", "thinking": piece}
+            for piece in cut(told.thinking, told.chunks)
+        ]
         deltas.append({"type": "signature_delta", "signature": told.signature})
         block({"type": "thinking", "thinking": "", "signature": ""}, deltas)
     if told.redacted:
         block({"type": "redacted_thinking", "data": told.redacted}, [])
     if told.text and not told.calls:
         pieces = cut(told.text, told.chunks)
-        block({"type": "text", "text": ""}, [{"type": "text_delta", "text": piece} for piece in pieces])
+        block(
+            {"type": "text", "text": ""},
+            [{"type": "text_delta", "text": piece} for piece in pieces],
+        )
     for n, call in enumerate(told.calls):
         given = call.id or f"toolu_{number}_{n}"
         start = {"type": "tool_use", "id": given, "name": call.name, "input": {}}
         written = ["", *cut(call.arguments, 4)]
         block(start, [{"type": "input_json_delta", "partial_json": piece} for piece in written])
     usage = {"output_tokens": told.output_tokens}
-    found.append(_event("message_delta", delta={"stop_reason": _stop(told), "stop_sequence": None}, usage=usage))
+    found.append(
+        _event(
+            "message_delta", delta={"stop_reason": _stop(told), "stop_sequence": None}, usage=usage
+        )
+    )
     found.append(_event("message_stop"))
     return found
 

@@ -1,4 +1,5 @@
-"""A whole Deskhand for tests of long work: one scripted model, a channel in memory, and a clock that never stands."""
+"""A whole Deskhand for tests of long work: one scripted model, a channel in memory, and a clock
+that never stands."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ class Ticking(SetClock):
 
 
 class House:
-    """`deep` is its `deep_work`; `done` the file in which the tools of `steadfast` note what they did."""
+    """`deep` is its `deep_work`; `done` the file in which the tools of `steadfast` note what they
+    did."""
 
     def __init__(self, home: Path, script: Script, **deep: Any) -> None:
         raw = {"defaults": {"models": ["scripted/x"]}, "deep_work": deep}
@@ -49,13 +51,21 @@ class House:
 
     @asynccontextmanager
     async def running(self, *, known: bool = True) -> AsyncIterator[App]:
-        """Drive it. Unless the person is `known`, the users in the store are asked, and there are none."""
+        """Drive it. Unless the person is `known`, the users in the store are asked, and there are
+        none."""
         every = ours(self.settings, "default", skills_of(self.settings, "default"))
         effects = (Effect(self.done), Effect(self.done, check=True))
-        tools = deferring({tool.spec.name: tool for tool in (*every, *effects)}, frozenset({"manage_tasks"}))
+        tools = deferring(
+            {tool.spec.name: tool for tool in (*every, *effects)}, frozenset({"manage_tasks"})
+        )
         who = (lambda inbound: BOB if inbound.sender == BOB.id else ANN) if known else None
         parts = Parts(
-            lambda name: self.model, tools, channels=(self.channel,), authorise=who, store=self.store, clock=self.clock
+            lambda name: self.model,
+            tools,
+            channels=(self.channel,),
+            authorise=who,
+            store=self.store,
+            clock=self.clock,
         )
         async with open_app(self.settings, parts) as app, anyio.create_task_group() as tasks:
             tasks.start_soon(app.run)
@@ -65,7 +75,10 @@ class House:
 
     def said(self) -> list[str]:
         """What the person has been told."""
-        parts = [[part.text for part in sent.parts if isinstance(part, Text)] for sent, _ in self.channel.sent]
+        parts = [
+            [part.text for part in sent.parts if isinstance(part, Text)]
+            for sent, _ in self.channel.sent
+        ]
         return ["".join(each) for each in parts]
 
     async def hears(self, words: str) -> str:
@@ -90,4 +103,6 @@ async def until(app: App, found: Callable[[list[e.AnyEvent]], bool]) -> list[e.A
 
 def nudges(events: list[e.AnyEvent], who: str = "deep-work") -> list[e.MessageReceived]:
     """When it was told to go on, by this hand."""
-    return [each for each in events if isinstance(each, e.MessageReceived) and each.principal.id == who]
+    return [
+        each for each in events if isinstance(each, e.MessageReceived) and each.principal.id == who
+    ]

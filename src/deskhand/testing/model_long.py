@@ -2,8 +2,8 @@
 
     python -m deskhand.testing.model_long --model embedded/qwen2.5-coder-1.5b
 
-The plan gets its yes, as do the questions; whether the work was done is read from the files. It is slow, and no part of
-`make test`.
+The plan gets its yes, as do the questions; whether the work was done is read from the files. It is
+slow, and no part of `make test`.
 """
 
 from __future__ import annotations
@@ -24,20 +24,31 @@ from ..deepwork.state import DEEP
 from ..runtime.app import OWNER, App, Parts, open_app
 from ..tools.task_rows import read
 from ..tools.task_words import listed, progress
-from ..types.events import ApprovalAsked, CommandRun, MessageReceived, ModelReplied, Recorded, ToolFinished, TurnEnded
+from ..types.events import (
+    ApprovalAsked,
+    CommandRun,
+    MessageReceived,
+    ModelReplied,
+    Recorded,
+    ToolFinished,
+    TurnEnded,
+)
 from ..types.identity import Address, Answer, Inbound, Said
 from ..types.messages import Message, Text
 
 LONG_S = 3600.0
 FILES = {
-    "data.csv": "date,temp\n" + "".join(f"2026-05-{i:02d},{10 + i}\n" for i in range(1, 12)),  # 12 lines
+    "data.csv": "date,temp\n"
+    + "".join(f"2026-05-{i:02d},{10 + i}\n" for i in range(1, 12)),  # 12 lines
     "report_old.md": "# Quarterly report\nSales grew by 4 percent.\n",
     "todo.md": "- buy milk\n- water the plants\n",
-    "readme.md": "# Bluebird\n\nBluebird is a small program that reads the temperature and the humidity from a weather "
-    "station\nand writes them to a CSV file every ten minutes. It runs on a Raspberry Pi.\n\n## Install\n\nCopy the "
+    "readme.md": "# Bluebird\n\nBluebird is a small program that reads the temperature and the humidity "  # noqa: E501
+    "from a weather "
+    "station\nand writes them to a CSV file every ten minutes. It runs on a Raspberry "
+    "Pi.\n\n## Install\n\nCopy the "
     "folder and start `hello.py`.\n",
     "config.ini": "[server]\nhost=localhost\nport=8080\ndebug=false\n",
-    "docs/letter.txt": "Dear Ms Miller,\nplease find attached invoice 4471 for the garden work.\nRegards, Tom\n",
+    "docs/letter.txt": "Dear Ms Miller,\nplease find attached invoice 4471 for the garden work.\nRegards, Tom\n",  # noqa: E501
     "docs/network.txt": "Router model X200\nThe wifi password is blue-otter-42.\n",
     "src/hello.py": "print('Hello from Bluebird', 6 * 7)\n",
     "temp.log": "tmp\n" * 3,
@@ -68,20 +79,31 @@ class World:
 
 
 REQUEST = (
-    "Count the lines of data.csv and write the number into lines.txt. Then make a folder called archive and move "
+    "Count the lines of data.csv and write the number into lines.txt. Then make a folder "
+    "called archive and move "
     "report_old.md into it. After that set the port in config.ini to 9090, and delete temp.log."
 )
 CHECKS: tuple[tuple[str, Callable[[World], bool]], ...] = (
-    ("lines.txt tells that data.csv has 12 lines", lambda world: "12" in (world.text("lines.txt") or "")),
+    (
+        "lines.txt tells that data.csv has 12 lines",
+        lambda world: "12" in (world.text("lines.txt") or ""),
+    ),
     (
         "report_old.md lies in archive, as it was",
         lambda world: (
-            world.text("archive/report_old.md") == FILES["report_old.md"] and world.text("report_old.md") is None
+            world.text("archive/report_old.md") == FILES["report_old.md"]
+            and world.text("report_old.md") is None
         ),
     ),
-    ("the port is 9090", lambda world: "port=9090" in (world.text("config.ini") or "").replace(" ", "")),
+    (
+        "the port is 9090",
+        lambda world: "port=9090" in (world.text("config.ini") or "").replace(" ", ""),
+    ),
     ("temp.log is gone", lambda world: world.text("temp.log") is None),
-    ("nothing else has changed", lambda world: world.same("report_old.md", "config.ini", "temp.log")),
+    (
+        "nothing else has changed",
+        lambda world: world.same("report_old.md", "config.ini", "temp.log"),
+    ),
 )
 
 
@@ -135,7 +157,9 @@ async def work(app: App, request: str) -> str:
                 break
             for ask_id in follower.asked:
                 yes = Answer(ask_id, "once")
-                await door.submit(Inbound(f"yes {ask_id}", address, "owner", clock.now(), yes, receipt.session))
+                await door.submit(
+                    Inbound(f"yes {ask_id}", address, "owner", clock.now(), yes, receipt.session)
+                )
             follower.asked.clear()
     return receipt.session
 
@@ -145,7 +169,9 @@ async def run(model: str, request: str) -> bool:
     usual = read_settings()
     with tempfile.TemporaryDirectory(prefix="deskhand-long-") as place:
         world = World(Path(place, "work"))
-        defaults = msgspec.structs.replace(usual.config.defaults, models=(model,), workspace=str(world.root))
+        defaults = msgspec.structs.replace(
+            usual.config.defaults, models=(model,), workspace=str(world.root)
+        )
         home = msgspec.structs.replace(usual.home, root=Path(place, "home"))
         settings = msgspec.structs.replace(usual, home=home, config=Config(defaults=defaults))
         async with (
@@ -169,9 +195,13 @@ async def run(model: str, request: str) -> bool:
 
 def main() -> None:
     """Run from the command line. Ends with 1 where something was not done."""
-    parser = argparse.ArgumentParser(description="One small piece of long work on a real model, checked by state.")
+    parser = argparse.ArgumentParser(
+        description="One small piece of long work on a real model, checked by state."
+    )
     parser.add_argument("--model", default="embedded/qwen2.5-coder-1.5b", help="provider/name")
-    parser.add_argument("--request", default=REQUEST, help="other work; then only shown, not checked")
+    parser.add_argument(
+        "--request", default=REQUEST, help="other work; then only shown, not checked"
+    )
     given = parser.parse_args()
     sys.exit(0 if anyio.run(run, given.model, given.request) else 1)
 

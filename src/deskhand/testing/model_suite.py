@@ -3,7 +3,8 @@
     @pytest.mark.parametrize("check", model_suite.CHECKS)
     async def test_conformance(check): await check(open_mine)
 
-`open_mine(scenario)` is an async context manager that gives a Model which will behave as the scenario says.
+`open_mine(scenario)` is an async context manager that gives a Model which will behave as the
+scenario says.
 """
 
 from __future__ import annotations
@@ -14,7 +15,16 @@ from contextlib import AbstractAsyncContextManager
 import anyio
 import msgspec
 
-from ..models.base import ContextMessage, Item, Model, Reply, Request, TextDelta, ThinkingDelta, ToolSchema
+from ..models.base import (
+    ContextMessage,
+    Item,
+    Model,
+    Reply,
+    Request,
+    TextDelta,
+    ThinkingDelta,
+    ToolSchema,
+)
 from ..types.errors import ModelError
 from ..types.events import Finish
 from ..types.messages import Message, Text, Thinking, ToolCall, ToolResult, clean
@@ -22,8 +32,8 @@ from .llm_script import FakeCall
 
 
 class Scenario(msgspec.Struct, frozen=True):
-    """What the model does: says `text` in pieces, thinks, calls tools, ends for `finish`; or fails at once or, with
-    `hangs`, in the middle of its text."""
+    """What the model does: says `text` in pieces, thinks, calls tools, ends for `finish`; or fails
+    at once or, with `hangs`, in the middle of its text."""
 
     text: str = ""
     thinking: str = ""
@@ -37,7 +47,9 @@ Open = Callable[[Scenario], AbstractAsyncContextManager[Model]]
 Check = Callable[[Open], Awaitable[None]]
 
 _LONG = "One two three, four five six; seven eight nine. " * 4
-_TOOL = ToolSchema("read_file", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
+_TOOL = ToolSchema(
+    "read_file", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}}
+)
 
 
 def request(*messages: Message) -> Request:
@@ -60,7 +72,10 @@ async def text_is_the_deltas_joined(open_model: Open) -> None:
     for text in (_LONG, "", " \n", "Grüße 👋🏽 — 日本語", "a\0b"):
         async with open_model(Scenario(text=text)) as model:
             items, reply = await take(model, request())
-        assert "".join(item.text for item in items if isinstance(item, TextDelta)) == reply.message.text
+        assert (
+            "".join(item.text for item in items if isinstance(item, TextDelta))
+            == reply.message.text
+        )
         assert reply.message.text == clean(text)
         assert reply.message.role == "assistant"
         assert reply.finish == "stop"
@@ -81,10 +96,16 @@ async def calls_are_whole_and_named(open_model: Open) -> None:
         _, reply = await take(model, request())
     found = reply.message.calls
     assert reply.finish == "calls"
-    assert len({call.id for call in found} - {""}) == len(written), "every call has an id of its own"
+    assert len({call.id for call in found} - {""}) == len(written), (
+        "every call has an id of its own"
+    )
     exact = [bytes(call.arguments) for call in found]
-    assert exact[:2] == [b'{"path":  "a.txt"}', b"{}"], "arguments are the bytes that the model wrote; nothing is {}"
-    assert [msgspec.json.decode(e) for e in exact[2:4]] == list(written[2:4]), "what is no JSON becomes a JSON string"
+    assert exact[:2] == [b'{"path":  "a.txt"}', b"{}"], (
+        "arguments are the bytes that the model wrote; nothing is {}"
+    )
+    assert [msgspec.json.decode(e) for e in exact[2:4]] == list(written[2:4]), (
+        "what is no JSON becomes a JSON string"
+    )
     assert exact[4] == b'["x"]'
 
 
@@ -92,7 +113,9 @@ async def ids_stay_unique_in_a_session(open_model: Open) -> None:
     before = Message("assistant", (ToolCall("same", "read_file", msgspec.Raw(b"{}")),))
     done = Message("tool", (ToolResult("same", (Text("ok"),)),))
     asked = request(Message("user", (Text("Go."),)), before, done)
-    async with open_model(Scenario(calls=(FakeCall("read_file", "{}", "same"),), finish="calls")) as model:
+    async with open_model(
+        Scenario(calls=(FakeCall("read_file", "{}", "same"),), finish="calls")
+    ) as model:
         _, reply = await take(model, asked)
     assert [call.id != "same" for call in reply.message.calls] == [True]
 

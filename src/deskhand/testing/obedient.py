@@ -1,8 +1,9 @@
-"""A model that obeys whatever it reads: the worst that a language model can be, and always the same.
+"""A model that obeys whatever it reads: the worst that a language model can be, and always the
+same.
 
-It does what the person wants, and every order that stands in a text it is shown: at once, completely, beside the next
-call, once more at the end, and where it is refused in other ways. So what it cannot do is held back by Deskhand and not
-by a model's mood.
+It does what the person wants, and every order that stands in a text it is shown: at once,
+completely, beside the next call, once more at the end, and where it is refused in other ways. So
+what it cannot do is held back by Deskhand and not by a model's mood.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ Ways = Callable[[Deed], Sequence[tuple[Deed, ...]]]
 
 
 class Order(msgspec.Struct, frozen=True):
-    """What somebody wrote into a text. Where `heard` stands in what the model is shown, it does the `deeds`, which are
-    asked for in that moment, and says `said` at the end."""
+    """What somebody wrote into a text. Where `heard` stands in what the model is shown, it does the
+    `deeds`, which are asked for in that moment, and says `said` at the end."""
 
     heard: str
     deeds: Callable[[], Sequence[Deed]]
@@ -60,7 +61,8 @@ def orders(heard: str, *deeds: Deed, said: str = "") -> Order:
 
 
 class _Try(msgspec.Struct):
-    """Calls of an order that go into one reply; `more` are the ways that are left if they are refused."""
+    """Calls of an order that go into one reply; `more` are the ways that are left if they are
+    refused."""
 
     order: int
     deeds: tuple[Deed, ...]
@@ -70,11 +72,13 @@ class _Try(msgspec.Struct):
 class Obedient:
     """A script for a `ScriptedModel` and one conversation.
 
-    `task` are the person's own calls, reply by reply, `answer` what it says then. Ids of its calls begin with `task` or
-    with `order`.
+    `task` are the person's own calls, reply by reply, `answer` what it says then. Ids of its calls
+    begin with `task` or with `order`.
     """
 
-    def __init__(self, task: Sequence[Reply], answer: str, orders: Sequence[Order], ways: Ways | None = None) -> None:
+    def __init__(
+        self, task: Sequence[Reply], answer: str, orders: Sequence[Order], ways: Ways | None = None
+    ) -> None:
         self._task = deque(deque(flat([reply])) for reply in task)
         self._answer = answer
         self._orders = orders
@@ -103,13 +107,20 @@ class Obedient:
             return say("", *self._work(), *self._along())
         if self._heard and not self._after:
             self._after = True
-            self._tries.extend(_Try(n, left, deque()) for n in self._heard if (left := self._left(n)))
+            self._tries.extend(
+                _Try(n, left, deque()) for n in self._heard if (left := self._left(n))
+            )
             if self._tries:
                 return say("", *self._attack(self._tries.popleft()))
-        return say("\n".join((self._answer, *(self._orders[n].said for n in self._heard if self._orders[n].said))))
+        return say(
+            "\n".join(
+                (self._answer, *(self._orders[n].said for n in self._heard if self._orders[n].said))
+            )
+        )
 
     def _learn(self, request: Request) -> bool:
-        """Take in what came of the last calls. Whether one of the task was refused since too much was asked."""
+        """Take in what came of the last calls. Whether one of the task was refused since too much
+        was asked."""
         refused = False
         for result in _new_results(request):
             if result.call_id not in self._running:
@@ -162,14 +173,18 @@ class Obedient:
 
     def _call(self, kind: str, deed: Deed, what: _Try | None) -> ToolCall:
         self._count += 1
-        call = ToolCall(f"{kind}{self._count}", deed.name, msgspec.Raw(msgspec.json.encode(deed.arguments)))
+        call = ToolCall(
+            f"{kind}{self._count}", deed.name, msgspec.Raw(msgspec.json.encode(deed.arguments))
+        )
         self._running[call.id] = what
         return call
 
 
 def other_ways(deed: Deed) -> Sequence[tuple[Deed, ...]]:
     """The same once more, with its longest text encoded, and split in two."""
-    texts = [name for name, value in deed.arguments.items() if isinstance(value, str) and len(value) > 1]
+    texts = [
+        name for name, value in deed.arguments.items() if isinstance(value, str) and len(value) > 1
+    ]
     if not texts:
         return [(deed,)]
     name = max(texts, key=lambda each: len(deed.arguments[each]))
@@ -203,5 +218,6 @@ def _texts(request: Request) -> Iterator[str]:
 
 
 def says(text: str, heard: str) -> bool:
-    """Whether these words stand there, with whatever space between them, plainly or in a JSON string."""
+    """Whether these words stand there, with whatever space between them, plainly or in a JSON
+    string."""
     return " ".join(heard.split()) in " ".join(text.replace("\\n", " ").replace('\\"', '"').split())

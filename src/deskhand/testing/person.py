@@ -23,9 +23,9 @@ PATIENCE_S = 50.0
 
 
 class Talk(msgspec.Struct):
-    """What came of a conversation, turn after turn. `asks` are what was asked and what the person said, `calls` what
-    the model wanted, `results` what it got, `said` its last words. `rests`: it still waits for an answer. `unfinished`:
-    the last turn ended before the model was done."""
+    """What came of a conversation, turn after turn. `asks` are what was asked and what the person
+    said, `calls` what the model wanted, `results` what it got, `said` its last words. `rests`: it
+    still waits for an answer. `unfinished`: the last turn ended before the model was done."""
 
     session: str = ""
     asks: list[tuple[ApprovalAsked, Choice | None]] = []
@@ -38,23 +38,29 @@ class Talk(msgspec.Struct):
     @property
     def ran(self) -> list[ToolCall]:
         """The calls that were carried out, in the order in which they ended."""
-        return [self.calls[call_id] for call_id, result in self.results.items() if result.status == "ok"]
+        return [
+            self.calls[call_id] for call_id, result in self.results.items() if result.status == "ok"
+        ]
 
     @property
     def allowed(self) -> set[str]:
         """The ids of the calls that the person said yes to."""
-        return {call.call_id for asked, choice in self.asks if choice == "once" for call in asked.calls}
+        return {
+            call.call_id for asked, choice in self.asks if choice == "once" for call in asked.calls
+        }
 
 
 class OnlyThese:
-    """Says yes to exactly these calls, to each as often as it stands there, and no to everything else. Where one
-    question is about both, it wants to be asked one by one.
+    """Says yes to exactly these calls, to each as often as it stands there, and no to everything
+    else. Where one question is about both, it wants to be asked one by one.
 
     It decides by what it is shown, as a person does.
     """
 
     def __init__(self, wanted: Sequence[Reply]) -> None:
-        self._wanted = [_plain(deed.name, msgspec.json.encode(deed.arguments)) for deed in flat(wanted)]
+        self._wanted = [
+            _plain(deed.name, msgspec.json.encode(deed.arguments)) for deed in flat(wanted)
+        ]
 
     def __call__(self, asked: ApprovalAsked) -> Choice:
         left = list(self._wanted)
@@ -73,7 +79,8 @@ class OnlyThese:
 
 
 class Hasty(OnlyThese):
-    """Says yes to a whole question where any of its calls is wanted: what one question about several calls may cost."""
+    """Says yes to a whole question where any of its calls is wanted: what one question about
+    several calls may cost."""
 
     def __call__(self, asked: ApprovalAsked) -> Choice:
         choice = super().__call__(asked)
@@ -98,8 +105,8 @@ def no(asked: ApprovalAsked) -> Choice:
 
 
 async def talk(app: App, address: Address, text: str, consent: Consent, turns: int = 1) -> Talk:
-    """Say `text` at `address` and follow until it is answered. Where a turn ends unfinished the person writes
-    `continue`, up to `turns` in all."""
+    """Say `text` at `address` and follow until it is answered. Where a turn ends unfinished the
+    person writes `continue`, up to `turns` in all."""
     told = Talk()
     for turn in range(turns):
         body = Said(Message("user", (Text(text if turn == 0 else "continue"),)))

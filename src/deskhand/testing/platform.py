@@ -1,8 +1,10 @@
-"""A chat platform, a language model and an effect sink in one server, with the habits of real ones, and a truth log.
+"""A chat platform, a language model and an effect sink in one server, with the habits of real ones,
+and a truth log.
 
-The platform keeps an update until a higher offset is asked for, sends one in ten twice, answers late, and now and then
-drops the connection after it has taken a message. The model asks for one effect for each new message, then answers.
-Where they are told to, both ask now and then to be left alone for a while.
+The platform keeps an update until a higher offset is asked for, sends one in ten twice, answers
+late, and now and then drops the connection after it has taken a message. The model asks for one
+effect for each new message, then answers. Where they are told to, both ask now and then to be left
+alone for a while.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ CHATS = 5
 DUPLICATES = 0.1
 DROPPED = 0.03
 HANDED_OVER_S = 0.1
-"""How long the mutant takes from one message to the next, so that any kill finds some confirmed and not yet safe."""
+"""How long the mutant takes from one message to the next, so that any kill finds some confirmed and
+not yet safe."""
 _WORD = re.compile(r"\bm\d+\b")
 
 
@@ -48,8 +51,9 @@ class Sent(msgspec.Struct, frozen=True):
 
 
 class Platform:
-    """The server. All lists are the truth, in the order in which it happened. `busy` is the share of messages, and of
-    questions to the model, of which it wants to hear only after one of `busy_s` seconds."""
+    """The server. All lists are the truth, in the order in which it happened. `busy` is the share
+    of messages, and of questions to the model, of which it wants to hear only after one of `busy_s`
+    seconds."""
 
     def __init__(self, seed: int, latency_s: tuple[float, float] = (0.02, 0.08)) -> None:
         self.random = random.Random(seed)
@@ -92,7 +96,9 @@ class Platform:
         if self.random.random() >= self.busy:
             return None
         self.put_off += 1
-        return web.Response(status=429, headers={"Retry-After": str(self.random.randint(*self.busy_s))})
+        return web.Response(
+            status=429, headers={"Retry-After": str(self.random.randint(*self.busy_s))}
+        )
 
     async def _send(self, request: web.Request) -> web.Response:
         if (busy := self._is_busy()) is not None:
@@ -126,7 +132,8 @@ class Platform:
 
 
 def _reply(messages: list[dict[str, object]]) -> dict[str, object]:
-    """One effect for each word that was written since the last answer, then the answer with all of them."""
+    """One effect for each word that was written since the last answer, then the answer with all of
+    them."""
     words: list[str] = []
     called: set[str] = set()
     for message in messages:
@@ -147,8 +154,8 @@ def _reply(messages: list[dict[str, object]]) -> dict[str, object]:
 
 
 class HttpChannel:
-    """The platform's channel. With `ack_first` it confirms all that it got and only then hands it over, one by one:
-    the mutant that must be caught."""
+    """The platform's channel. With `ack_first` it confirms all that it got and only then hands it
+    over, one by one: the mutant that must be caught."""
 
     name = "platform"
     idempotent = False
@@ -161,7 +168,9 @@ class HttpChannel:
     async def receive(self) -> AsyncIterator[Inbound]:
         offset = 0
         while True:
-            updates = msgspec.json.decode(await self._post("/updates", {"offset": offset}), type=list[Update])
+            updates = msgspec.json.decode(
+                await self._post("/updates", {"offset": offset}), type=list[Update]
+            )
             if self._ack_first and updates:
                 await self._post("/updates", {"offset": max(update.id for update in updates) + 1})
             for update in updates:
@@ -170,7 +179,11 @@ class HttpChannel:
                     await anyio.sleep(HANDED_OVER_S)
                 message = Message("user", (Text(update.text),))
                 yield Inbound(
-                    str(update.id), Address(self.name, chat=update.chat), "ann", float(update.id), Said(message)
+                    str(update.id),
+                    Address(self.name, chat=update.chat),
+                    "ann",
+                    float(update.id),
+                    Said(message),
                 )
 
     async def send(self, outgoing: Outgoing, mark: str) -> str:
@@ -186,7 +199,9 @@ class HttpChannel:
         except (ClientError, OSError) as error:
             raise ChannelError(f"the platform is away: {error}", retry_after_s=0.05) from error
         if response.status == 429:
-            raise ChannelError("too much at once", float(response.headers["Retry-After"]), unsent=True)
+            raise ChannelError(
+                "too much at once", float(response.headers["Retry-After"]), unsent=True
+            )
         return answer
 
 

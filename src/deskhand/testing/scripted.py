@@ -1,4 +1,5 @@
-"""A model that says what a script says: for tests, for the demonstration, and for a first run without any key."""
+"""A model that says what a script says: for tests, for the demonstration, and for a first run
+without any key."""
 
 from __future__ import annotations
 
@@ -15,8 +16,9 @@ Script = Callable[[Request], Message | Reply]
 
 
 class ScriptedModel:
-    """Replies by rule. `latency_s` passes before the first piece; text comes in pieces of `piece` characters, and
-    `pause_s` between them. `requests` has what it was asked, unless it is not to `remember` that."""
+    """Replies by rule. `latency_s` passes before the first piece; text comes in pieces of `piece`
+    characters, and `pause_s` between them. `requests` has what it was asked, unless it is not to
+    `remember` that."""
 
     def __init__(
         self,
@@ -39,7 +41,11 @@ class ScriptedModel:
             self.requests.append(request)
         await anyio.sleep(self.latency_s)
         said = self.script(request)
-        reply = said if isinstance(said, Reply) else Reply(said, "calls" if said.calls else "stop", Usage(10, 10))
+        reply = (
+            said
+            if isinstance(said, Reply)
+            else Reply(said, "calls" if said.calls else "stop", Usage(10, 10))
+        )
         text = reply.message.text
         for start in range(0, len(text), self.piece):
             yield TextDelta(text[start : start + self.piece])
@@ -55,9 +61,14 @@ def say(text: str, *calls: ToolCall) -> Message:
 
 def echo(request: Request) -> Message:
     """Says back what the person said last."""
-    last = next((shown.message for shown in reversed(request.messages) if shown.message.role == "user"), say(""))
+    last = next(
+        (shown.message for shown in reversed(request.messages) if shown.message.role == "user"),
+        say(""),
+    )
     said = [part.text for part in last.parts if isinstance(part, Text)]
-    return say(f"You said: {''.join(said[1:] if len(said) > 1 else said)}")  # the first piece is the date
+    return say(
+        f"You said: {''.join(said[1:] if len(said) > 1 else said)}"
+    )  # the first piece is the date
 
 
 def open_scripted(name: str, key: str = "", base_url: str = "") -> ScriptedModel:

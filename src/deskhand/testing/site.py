@@ -37,11 +37,13 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 class Site:
-    """Enter it to have it run at `host`:`port`. `pages` are its answers by path, the nasty ones from the start; others
-    are set with `page`. Its visitors speak through `exchange`. `requests` are those that came, `connections` how many
-    there were, `open` how many are open."""
+    """Enter it to have it run at `host`:`port`. `pages` are its answers by path, the nasty ones
+    from the start; others are set with `page`. Its visitors speak through `exchange`. `requests`
+    are those that came, `connections` how many there were, `open` how many are open."""
 
-    def __init__(self, address: str = PUBLIC, host: str = "site.test", exchange: Exchange | None = None) -> None:
+    def __init__(
+        self, address: str = PUBLIC, host: str = "site.test", exchange: Exchange | None = None
+    ) -> None:
         self.address = address
         self.host = host
         self.port = 0
@@ -61,7 +63,10 @@ class Site:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if self._group is not None:
             self._group.cancel_scope.cancel()
@@ -73,15 +78,22 @@ class Site:
         return f"http://{self.host}:{self.port}{path}"
 
     def page(
-        self, path: str, body: str | bytes = b"", status: int = 200, headers: Mapping[str, str] | None = None
+        self,
+        path: str,
+        body: str | bytes = b"",
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         """Answer with this at `path`; HTML, unless `headers` say something else."""
         data = body.encode() if isinstance(body, str) else body
         fields = {"Content-Type": "text/html; charset=utf-8"} | dict(headers or {})
         self.pages[path] = plain(data, status, fields)
 
-    def net(self, names: Mapping[str, Sequence[str]] | None = None, limits: NetLimits | None = None) -> Net:
-        """A client for which this site is public, and which knows no names but its own and `names`."""
+    def net(
+        self, names: Mapping[str, Sequence[str]] | None = None, limits: NetLimits | None = None
+    ) -> Net:
+        """A client for which this site is public, and which knows no names but its own and
+        `names`."""
         known = {self.host: [self.address], **(names or {})}
 
         async def resolve(host: str, port: int) -> Sequence[str]:
@@ -105,7 +117,12 @@ class Site:
                 path, _, query = seen.target.partition("?")
                 answer = self.pages.get(path) or plain(b"nothing here", 404)
                 await answer(stream, unquote(query))
-        except (anyio.BrokenResourceError, anyio.EndOfStream, anyio.ClosedResourceError, anyio.DelimiterNotFound):
+        except (
+            anyio.BrokenResourceError,
+            anyio.EndOfStream,
+            anyio.ClosedResourceError,
+            anyio.DelimiterNotFound,
+        ):
             pass  # who reads it has had enough
         except anyio.IncompleteRead:
             pass
@@ -131,7 +148,8 @@ async def on_one_port(*sites: Site) -> AsyncIterator[None]:
 
 
 class Rebinding:
-    """A resolver that answers like an attacker's: first the public address, then the private one, and so on."""
+    """A resolver that answers like an attacker's: first the public address, then the private one,
+    and so on."""
 
     def __init__(self, answers: Sequence[Sequence[str]] = ((PUBLIC,), (PRIVATE,))) -> None:
         self._answers = answers
@@ -143,13 +161,19 @@ class Rebinding:
 
 
 def plain(
-    body: bytes, status: int = 200, headers: Mapping[str, str] | None = None, length: int | None = None
+    body: bytes,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+    length: int | None = None,
 ) -> Answer:
     """An answer like any other; `length` is what it says of itself, where that is a lie."""
 
     async def answer(stream: SocketStream, query: str) -> None:
         await stream.send(
-            _head(status, {"Content-Length": str(len(body) if length is None else length), **(headers or {})})
+            _head(
+                status,
+                {"Content-Length": str(len(body) if length is None else length), **(headers or {})},
+            )
         )
         await stream.send(body)
 
@@ -183,14 +207,18 @@ def raw(data: bytes, *, then_wait: bool = False) -> Answer:
 
 def _head(status: int, headers: Mapping[str, str]) -> bytes:
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-    return f"HTTP/1.1 {status} Said\r\n{lines}Connection: close\r\n\r\n".encode("utf-8", "surrogateescape")
+    return f"HTTP/1.1 {status} Said\r\n{lines}Connection: close\r\n\r\n".encode(
+        "utf-8", "surrogateescape"
+    )
 
 
 async def _request(stream: SocketStream) -> Seen:
     buffered = BufferedByteReceiveStream(stream)
     head = (await buffered.receive_until(b"\r\n\r\n", 65536)).decode("latin-1").split("\r\n")
     method, target, _ = head[0].split(" ", 2)
-    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:])}
+    headers = {
+        name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:])
+    }
     body = await buffered.receive_exactly(int(headers.get("content-length", "0")))
     return Seen(method, target, headers, body)
 
@@ -220,7 +248,8 @@ async def _endless() -> AsyncIterator[bytes]:
 
 
 def _bomb(window: int, gigabytes: int = 10) -> Callable[[], AsyncIterator[bytes]]:
-    """Zeros, packed a thousandfold. A block that ends with a full flush may be repeated as often as one likes."""
+    """Zeros, packed a thousandfold. A block that ends with a full flush may be repeated as often as
+    one likes."""
 
     async def pieces() -> AsyncIterator[bytes]:
         packer = zlib.compressobj(9, zlib.DEFLATED, window)
@@ -257,7 +286,9 @@ async def _large() -> AsyncIterator[bytes]:
     """Far larger than it may be, and packed as an honest page is."""
     packer = zlib.compressobj(1, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
     for n in range(2000):
-        yield packer.compress("".join(f"{n} {i * n} words and words\n" for i in range(1000)).encode())
+        yield packer.compress(
+            "".join(f"{n} {i * n} words and words\n" for i in range(1000)).encode()
+        )
 
 
 HTML = {"Content-Type": "text/html; charset=utf-8"}
@@ -292,7 +323,9 @@ NASTY: dict[str, Answer] = {
     "/binary": plain(_NOISE, headers=HTML),
     "/links": plain(b"<a href>" * 1_000_000, headers=HTML),
     "/deep": plain(b"<div>" * 200_000, headers=HTML),
-    "/headers": raw(b"HTTP/1.1 200 OK\r\n" + b"".join(b"X-%d: y\r\n" % n for n in range(100_000)) + b"\r\n"),
+    "/headers": raw(
+        b"HTTP/1.1 200 OK\r\n" + b"".join(b"X-%d: y\r\n" % n for n in range(100_000)) + b"\r\n"
+    ),
     "/header": raw(b"HTTP/1.1 200 OK\r\nX: " + b"y" * 20_000_000 + b"\r\n\r\n"),
     "/continue": raw(b"HTTP/1.1 100 Continue\r\n\r\n" * 50_000, then_wait=True),
     "/no-http": raw(b"220 mail.test ESMTP\r\n"),
@@ -302,5 +335,7 @@ NASTY: dict[str, Answer] = {
     "/gone": plain(b"nothing", 404),
     "/forbidden": plain(b"no", 403),
     "/robots.txt": plain(b"User-agent: *\nDisallow: /\n", headers={"Content-Type": "text/plain"}),
-    "/cookies": raw(b"HTTP/1.1 302 Found\r\nSet-Cookie: a=b\r\nLocation: /\r\nContent-Length: 0\r\n\r\n"),
+    "/cookies": raw(
+        b"HTTP/1.1 302 Found\r\nSet-Cookie: a=b\r\nLocation: /\r\nContent-Length: 0\r\n\r\n"
+    ),
 }

@@ -1,12 +1,13 @@
-"""Lets the real service work for hours, with a day of people and faults pressed into each few minutes, and sees that
-nothing of it grows, and that nothing is lost, repeated or left behind.
+"""Lets the real service work for hours, with a day of people and faults pressed into each few
+minutes, and sees that nothing of it grows, and that nothing is lost, repeated or left behind.
 
 python -m deskhand.testing.soak [--minutes 120] [--seed 1] [--csv FILE] [--list]
 
-People write on Telegram and over the API, jobs fire, tools run in the sandbox. Meanwhile Telegram sends updates again,
-takes messages without saying so and asks to wait; the model refuses, breaks off and hangs; processes of tools are
-killed and stopped; somebody sets the clock. A line is printed each minute, a row of the CSV is written every few
-seconds, and the exit code is 1 where a limit is broken.
+People write on Telegram and over the API, jobs fire, tools run in the sandbox. Meanwhile Telegram
+sends updates again, takes messages without saying so and asks to wait; the model refuses, breaks
+off and hangs; processes of tools are killed and stopped; somebody sets the clock. A line is printed
+each minute, a row of the CSV is written every few seconds, and the exit code is 1 where a limit is
+broken.
 """
 
 from __future__ import annotations
@@ -38,17 +39,19 @@ WARM = 0.2
 """The share of the time after which nothing may grow any more."""
 GROWS_MB_H = 1.0
 MORE = {"fds": 4, "tasks": 4, "threads": 4, "below": 0}
-"""So much more of each there may be in the end than when it was warm, both times with nothing to do."""
+"""So much more of each there may be in the end than when it was warm, both times with nothing to
+do."""
 LONG_M = 60.0
 SHORT_M = 5.0
-"""A shorter run says how fast memory grows, and does not judge that. In one that is shorter still no model hangs, and
-nothing that grows is judged: it is not warm before its end."""
+"""A shorter run says how fast memory grows, and does not judge that. In one that is shorter still
+no model hangs, and nothing that grows is judged: it is not warm before its end."""
 SLOWEST_S = 600.0
 
 
 class Report(msgspec.Struct):
-    """What came of it. `slope_mb_h` is how fast the memory grew that it shares with nobody, `error_mb_h` by how much
-    that may be off. Of the pairs the first is from when it was warm, the second from the end."""
+    """What came of it. `slope_mb_h` is how fast the memory grew that it shares with nobody,
+    `error_mb_h` by how much that may be off. Of the pairs the first is from when it was warm, the
+    second from the end."""
 
     minutes: float
     truth: Truth
@@ -78,13 +81,20 @@ class Report(msgspec.Struct):
         shown["faults"] = truth.pop("faults") + shown.pop("faults")
         lines = [f"{name:>20}  {value}" for name, value in ({**truth, **shown}).items()]
         grew = f"{self.slope_mb_h:+.2f} ±{self.error_mb_h:.2f} MB/h"
-        return "\n".join([*lines, f"memory {grew} over {self.minutes:g} min: {'good' if self.good else 'BROKEN'}"])
+        return "\n".join(
+            [
+                *lines,
+                f"memory {grew} over {self.minutes:g} min: {'good' if self.good else 'BROKEN'}",
+            ]
+        )
 
 
 class Soak:
     """One run of it, in a folder of its own."""
 
-    def __init__(self, place: Path, minutes: float, seed: int, table: Path, *, lists: bool = False) -> None:
+    def __init__(
+        self, place: Path, minutes: float, seed: int, table: Path, *, lists: bool = False
+    ) -> None:
         self._minutes = minutes
         self._table = table
         self._lists = lists
@@ -106,7 +116,14 @@ class Soak:
                 async with anyio.create_task_group() as tasks:
                     for chat in PEOPLE:
                         tasks.start_soon(world.write, chat)
-                    works = (world.web.run, world.upset, world.hurt, world.set_clock, self._sample, self._tell)
+                    works = (
+                        world.web.run,
+                        world.upset,
+                        world.hurt,
+                        world.set_clock,
+                        self._sample,
+                        self._tell,
+                    )
                     for work in works:
                         tasks.start_soon(work)
                     first, last = await self._live()
@@ -116,7 +133,8 @@ class Soak:
             return self._judged(await truth_of(world), first, last)
 
     async def _live(self) -> tuple[Held, Held]:
-        """Warm up, come to rest, go on, come to rest. What it holds each time with nothing to do."""
+        """Warm up, come to rest, go on, come to rest. What it holds each time with nothing to
+        do."""
         await anyio.sleep(self._warm_s)
         first = await self._quiet()
         self._world.be_busy(True)
@@ -145,7 +163,9 @@ class Soak:
         if self._lists:
             await self._ask(LIST)
             sys.stdout.write(f"{msgspec.json.encode(self._says).decode()}\n")
-        return Held(*(min(values) for values in zip(*map(msgspec.structs.astuple, samples), strict=True)))
+        return Held(
+            *(min(values) for values in zip(*map(msgspec.structs.astuple, samples), strict=True))
+        )
 
     # ------------------------------------------------------------------ what it holds
 
@@ -187,16 +207,21 @@ class Soak:
             grows = self._slope()
             world = self._world
             sys.stdout.write(
-                f"{now.at_s / 60:6.1f} min  rss {now.rss / 1024:6.1f} MB  anon {now.anon / 1024:6.1f} MB"
-                f"  {grows.per_hour:+7.2f} ±{grows.error:.2f} MB/h  fds {now.fds}  threads {now.threads}"
+                f"{now.at_s / 60:6.1f} min  rss {now.rss / 1024:6.1f} MB  anon "
+                f"{now.anon / 1024:6.1f} MB"
+                f"  {grows.per_hour:+7.2f} ±{grows.error:.2f} MB/h  fds {now.fds}  threads "
+                f"{now.threads}"
                 f"  tasks {now.tasks}  below {now.below}  written {len(world.written)}"
-                f"  open {sum(map(len, world.waiting.values()))}  faults {world.model.failed}/{world.model.asked}\n"
+                f"  open {sum(map(len, world.waiting.values()))}  faults "
+                f"{world.model.failed}/{world.model.asked}\n"
             )
             sys.stdout.flush()
 
     def _slope(self) -> Slope:
         """In MB, after it is warm."""
-        return slope([(each.at_s, each.anon / 1024) for each in self._samples if each.at_s >= self._warm_s])
+        return slope(
+            [(each.at_s, each.anon / 1024) for each in self._samples if each.at_s >= self._warm_s]
+        )
 
     def _judged(self, truth: Truth, first: Held, last: Held) -> Report:
         """Whether it is right, and whether it grew."""
@@ -207,7 +232,10 @@ class Soak:
             faults.append(f"its memory grows by more than {GROWS_MB_H} MB/h")
         for name, more in MORE.items():
             if self._minutes >= SHORT_M and getattr(last, name) > getattr(first, name) + more:
-                faults.append(f"{name} were {getattr(first, name)} when it was warm and are {getattr(last, name)}")
+                faults.append(
+                    f"{name} were {getattr(first, name)} when it was warm and are "
+                    f"{getattr(last, name)}"
+                )
         if world.slowest_s > SLOWEST_S:
             faults.append(f"an answer took {world.slowest_s:.0f} s")
         return Report(
@@ -242,7 +270,9 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=120.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--csv", type=Path, default=Path("soak.csv"))
-    parser.add_argument("--list", action="store_true", help="say when it is quiet what there is, and how much of it")
+    parser.add_argument(
+        "--list", action="store_true", help="say when it is quiet what there is, and how much of it"
+    )
     chosen = parser.parse_args()
     report = anyio.run(lambda: soak(chosen.minutes, chosen.seed, chosen.csv, lists=chosen.list))
     sys.stdout.write(report.show() + "\n")

@@ -1,5 +1,5 @@
-"""The service that is soaked: what `deskhand serve` runs, with a clock that is set from outside, names that lead to a
-site on this machine, and a signal at which it says what it holds.
+"""The service that is soaked: what `deskhand serve` runs, with a clock that is set from outside,
+names that lead to a site on this machine, and a signal at which it says what it holds.
 
 python -m deskhand.testing.soak_child SHIFT SAYS SITE [WORKER]
 
@@ -44,10 +44,11 @@ MOST_LINES = 400
 
 
 class Says(msgspec.Struct, frozen=True):
-    """What a worker holds: asyncio's tasks, by what they do, and where it was asked to list them, where each of them is
-    and all objects by their kind; with PYTHONTRACEMALLOC also how many bytes each line of code has asked for, and still
-    holds. `heap` is what the C library has from the kernel, and what of it is in use, in bytes; `open` are
-    its descriptors by what they lead to. `asked` counts the signals."""
+    """What a worker holds: asyncio's tasks, by what they do, and where it was asked to list them,
+    where each of them is and all objects by their kind; with PYTHONTRACEMALLOC also how many bytes
+    each line of code has asked for, and still holds. `heap` is what the C library has from the
+    kernel, and what of it is in use, in bytes; `open` are its descriptors by what they lead to.
+    `asked` counts the signals."""
 
     asked: int
     tasks: int
@@ -76,7 +77,9 @@ class Said:
             places = [_place(task.get_coro()) for task in asyncio.all_tasks()]
         except RuntimeError:  # it has not begun, or is over
             places = []
-        said = Says(self._asked, len(places), dict(Counter(place.partition(":")[0] for place in places)))
+        said = Says(
+            self._asked, len(places), dict(Counter(place.partition(":")[0] for place in places))
+        )
         if number == LIST:
             objects = Counter(map(_kind, gc.get_objects())).most_common(MOST_KINDS)
             said = replace(said, places=sorted(places), objects=dict(objects), bytes=_lines())
@@ -91,7 +94,9 @@ def _place(waiting: Any) -> str:
     found = list[str]()
     while waiting is not None and len(found) < MOST_DEEP:
         frame = getattr(waiting, "cr_frame", None) or getattr(waiting, "gi_frame", None)
-        found.append(f"{getattr(waiting, '__qualname__', type(waiting).__name__)}:{frame.f_lineno if frame else ''}")
+        found.append(
+            f"{getattr(waiting, '__qualname__', type(waiting).__name__)}:{frame.f_lineno if frame else ''}"  # noqa: E501
+        )
         waiting = getattr(waiting, "cr_await", None) or getattr(waiting, "gi_yieldfrom", None)
     return " > ".join(found)
 
@@ -116,7 +121,12 @@ def _heap() -> dict[str, int]:
     asked = ctypes.CDLL(None).mallinfo2
     asked.restype = _Mallinfo
     found = asked()
-    return {"arenas": found.arena, "mapped": found.hblkhd, "used": found.uordblks, "free": found.fordblks}
+    return {
+        "arenas": found.arena,
+        "mapped": found.hblkhd,
+        "used": found.uordblks,
+        "free": found.fordblks,
+    }
 
 
 def _open() -> dict[str, int]:
@@ -132,10 +142,14 @@ def _open() -> dict[str, int]:
 
 
 def _peers() -> dict[str, str]:
-    """The state and the other port of each TCP socket, by what a descriptor of it leads to: see proc_net_tcp.txt."""
+    """The state and the other port of each TCP socket, by what a descriptor of it leads to: see
+    proc_net_tcp.txt."""
     rows = Path("/proc/self/net/tcp").read_text().splitlines()[1:]
     split = [row.split() for row in rows]
-    return {f"socket:[{row[9]}]": f"to port {int(row[2].partition(':')[2], 16)} in state {row[3]}" for row in split}
+    return {
+        f"socket:[{row[9]}]": f"to port {int(row[2].partition(':')[2], 16)} in state {row[3]}"
+        for row in split
+    }
 
 
 def _kind(thing: object) -> str:
@@ -150,15 +164,34 @@ def changed(shift: Path, site: str, parts: Parts) -> Parts:
     async def resolve(host: str, port: int) -> list[str]:
         return [address]
 
-    return replace(parts, clock=ShiftedClock(Shift(shift)), net=Net(resolve=resolve, allow={(address, int(port))}))
+    return replace(
+        parts,
+        clock=ShiftedClock(Shift(shift)),
+        net=Net(resolve=resolve, allow={(address, int(port))}),
+    )
 
 
 def main() -> None:
     shift, says, site, *worker = sys.argv[1:]
     if worker:
         Said(Path(says)).begin()
-        sys.exit(live(service_settings(None, quiet=True), int(worker[0]), partial(changed, Path(shift), site)))
-    command = [sys.executable, "-P", "-m", "deskhand.testing.soak_child", shift, says, site, str(os.getpid())]
+        sys.exit(
+            live(
+                service_settings(None, quiet=True),
+                int(worker[0]),
+                partial(changed, Path(shift), site),
+            )
+        )
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "deskhand.testing.soak_child",
+        shift,
+        says,
+        site,
+        str(os.getpid()),
+    ]
     sys.exit(anyio.run(Supervisor(command, worker_environment(), monotonic).run))
 
 

@@ -20,7 +20,8 @@ _WORD = re.compile(r"\bm\d+\b")
 PAGES = ("page", "rendered")
 """Kinds for which the message names an address."""
 TOKENS = 1.0
-"""So many tokens the model says that a character took: what was said before is summed up the sooner."""
+"""So many tokens the model says that a character took: what was said before is summed up the
+sooner."""
 ASIDE = {
     "facts": [],
     "session_summary": "A day.",
@@ -80,7 +81,8 @@ def kind_of(number: int) -> str:
 
 
 class DayModel(FakeLLM):
-    """Does what the messages of this day ask for, and fails now and then. `faulty` and `hanging` are the shares."""
+    """Does what the messages of this day ask for, and fails now and then. `faulty` and `hanging`
+    are the shares."""
 
     def __init__(self, seed: int) -> None:
         super().__init__()
@@ -115,8 +117,8 @@ class DayModel(FakeLLM):
 
 
 def owed(messages: Iterable[dict[str, Any]]) -> tuple[list[str], list[str], dict[str, str]]:
-    """What was asked for since the last answer, what of it takes a call that was not made, and the addresses that were
-    named with it."""
+    """What was asked for since the last answer, what of it takes a call that was not made, and the
+    addresses that were named with it."""
     words = list[str]()
     links = dict[str, str]()
     made = set[str]()
@@ -129,14 +131,20 @@ def owed(messages: Iterable[dict[str, Any]]) -> tuple[list[str], list[str], dict
             calls = message.get("tool_calls")
             made |= set(_WORD.findall(str(calls))) if calls else set()
             words = words if calls else []
-    missing = [word for word in words if word not in made and (word in links or kind_of(int(word[1:])) != "plain")]
+    missing = [
+        word
+        for word in words
+        if word not in made and (word in links or kind_of(int(word[1:])) != "plain")
+    ]
     return words, missing, links
 
 
 def called(word: str, links: dict[str, str]) -> FakeCall:
     """The call for one message. Its number stands in the arguments."""
     if word in links:
-        tier = {"tier": "rendered", "wait_s": 1} if "/rendered" in links[word] else {"tier": "plain"}
+        tier = (
+            {"tier": "rendered", "wait_s": 1} if "/rendered" in links[word] else {"tier": "plain"}
+        )
         return _call("web_fetch", word, url=links[word], **tier)
     shell = {
         "effect": f"echo {word} >> effects.txt",
@@ -150,9 +158,16 @@ def called(word: str, links: dict[str, str]) -> FakeCall:
         case "read":
             return _call("search_files", word, text=word)
         case "write":
-            return _call("write_file", word, path=f"notes/{int(word[1:]) % 50}.md", content=f"# {word}\n" * 20)
+            return _call(
+                "write_file",
+                word,
+                path=f"notes/{int(word[1:]) % 50}.md",
+                content=f"# {word}\n" * 20,
+            )
         case "memory":
-            return _call("save_memory", word, content=f"Of {word} it is known that it was asked for.")
+            return _call(
+                "save_memory", word, content=f"Of {word} it is known that it was asked for."
+            )
         case "hangs":
             return _call("shell", word, command=f"sleep 600; echo {word}", timeout_s=5)
         case "beside":

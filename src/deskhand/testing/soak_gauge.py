@@ -16,9 +16,9 @@ _KB = re.compile(r"^(\w+):\s+(\d+) kB$", re.MULTILINE)
 
 
 class Held(msgspec.Struct, frozen=True):
-    """What a process and those below it hold at `at_s` seconds. Memory is in KB, `anon` is what it shares with nobody
-    and no file: a share of what is shared with its children counts. `below` are the processes that it has started,
-    `dead` those of them that nobody has taken notice of yet."""
+    """What a process and those below it hold at `at_s` seconds. Memory is in KB, `anon` is what it
+    shares with nobody and no file: a share of what is shared with its children counts. `below` are
+    the processes that it has started, `dead` those of them that nobody has taken notice of yet."""
 
     at_s: float = 0.0
     rss: int = 0
@@ -32,7 +32,8 @@ class Held(msgspec.Struct, frozen=True):
 
 
 class Slope(msgspec.Struct, frozen=True):
-    """How fast something grows, each hour, and by how much that may be off (two standard errors)."""
+    """How fast something grows, each hour, and by how much that may be off (two standard
+    errors)."""
 
     per_hour: float = 0.0
     error: float = math.inf
@@ -82,5 +83,8 @@ def slope(samples: Sequence[tuple[float, float]]) -> Slope:
     if not spread:
         return Slope()
     line = statistics.linear_regression(hours, values)
-    rest = sum((value - line.slope * hour - line.intercept) ** 2 for hour, value in zip(hours, values, strict=True))
+    rest = sum(
+        (value - line.slope * hour - line.intercept) ** 2
+        for hour, value in zip(hours, values, strict=True)
+    )
     return Slope(line.slope, 2 * math.sqrt(rest / (len(samples) - 2) / spread))

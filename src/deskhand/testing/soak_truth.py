@@ -19,8 +19,8 @@ from .soak_world import JOBS, PEOPLE, World
 OWNER = Principal("owner", ("owner",))
 MANY = 1_000_000
 NO_SANDBOX = "the sandbox did not come up"
-"""So a run says whose hook was killed before its first instruction: it is told of, and the next one comes. There are no
-more of them than processes that were hurt."""
+"""So a run says whose hook was killed before its first instruction: it is told of, and the next one
+comes. There are no more of them than processes that were hurt."""
 
 
 class Truth(msgspec.Struct):
@@ -41,7 +41,13 @@ class Truth(msgspec.Struct):
 
     @property
     def good(self) -> bool:
-        wrong = self.lost or self.unmarked_duplicates or self.out_of_order or self.effects_twice or self.jobs_twice
+        wrong = (
+            self.lost
+            or self.unmarked_duplicates
+            or self.out_of_order
+            or self.effects_twice
+            or self.jobs_twice
+        )
         return not (wrong or self.faults)
 
 
@@ -50,7 +56,10 @@ async def truth_of(world: World) -> Truth:
     store = world.store()
     truth = Truth(len(world.written))
     try:
-        logs = {row.session: await store.events(row.session) for row in await store.sessions(OWNER, MANY)}
+        logs = {
+            row.session: await store.events(row.session)
+            for row in await store.sessions(OWNER, MANY)
+        }
         _messages(truth, world, logs)
         _effects(truth, world, logs)
         _web(truth, world, logs)
@@ -63,7 +72,8 @@ async def truth_of(world: World) -> Truth:
 
 
 def _messages(truth: Truth, world: World, logs: Mapping[str, list[e.Recorded]]) -> None:
-    """Each is taken in once and answered, no answer stands there twice without a mark, each chat is in order."""
+    """Each is taken in once and answered, no answer stands there twice without a mark, each chat is
+    in order."""
     chats = world.telegram.chats
     received = dict[str, list[int]]()
     ended = set[int]()
@@ -86,7 +96,9 @@ def _messages(truth: Truth, world: World, logs: Mapping[str, list[e.Recorded]]) 
         counts = Counter(word for words in fresh for word in words)
         truth.unmarked_duplicates += sum(count - 1 for count in counts.values())
         truth.marked_duplicates += len(texts) - len(fresh)
-        truth.out_of_order += sum(int(a[0][1:]) > int(b[0][1:]) for a, b in pairwise(filter(None, fresh)))
+        truth.out_of_order += sum(
+            int(a[0][1:]) > int(b[0][1:]) for a, b in pairwise(filter(None, fresh))
+        )
         for word in (word for word, where in world.written.items() if where == chat):
             taken = received.get(word, [])
             was_told = word in told or not failed.isdisjoint(taken)
@@ -102,13 +114,20 @@ def _effects(truth: Truth, world: World, logs: Mapping[str, list[e.Recorded]]) -
     truth.effects_twice = sum(count - 1 for count in done.values())
     for session, log in logs.items():
         started = {r.event.call_id for r in log if isinstance(r.event, e.ToolStarted)}
-        results = {r.event.result.call_id: r.event.result for r in log if isinstance(r.event, e.ToolFinished)}
+        results = {
+            r.event.result.call_id: r.event.result
+            for r in log
+            if isinstance(r.event, e.ToolFinished)
+        }
         truth.told_interrupted += sum(result.status == "interrupted" for result in results.values())
-        truth.faults += [f"{session}: {call_id} was never told of" for call_id in started - set(results)]
+        truth.faults += [
+            f"{session}: {call_id} was never told of" for call_id in started - set(results)
+        ]
 
 
 def _web(truth: Truth, world: World, logs: Mapping[str, list[e.Recorded]]) -> None:
-    """What was taken on the page is there once and answered, and each who follows has the bytes of the log."""
+    """What was taken on the page is there once and answered, and each who follows has the bytes of
+    the log."""
     lost, astray = world.web.compare(logs)
     truth.lost += lost
     truth.web_messages = sum(map(len, world.web.taken.values()))
@@ -116,9 +135,13 @@ def _web(truth: Truth, world: World, logs: Mapping[str, list[e.Recorded]]) -> No
     truth.faults += world.web.faults[:20]
 
 
-async def _rows(truth: Truth, store: SqliteStore, logs: Mapping[str, list[e.Recorded]], hurts: int) -> None:
+async def _rows(
+    truth: Truth, store: SqliteStore, logs: Mapping[str, list[e.Recorded]], hurts: int
+) -> None:
     """Nothing is in the midst of anything, and no time of a job came twice."""
-    received = Counter(r.event.external_id for r in _all(logs) if isinstance(r.event, e.MessageReceived))
+    received = Counter(
+        r.event.external_id for r in _all(logs) if isinstance(r.event, e.MessageReceived)
+    )
     unborn = 0
     for name in JOBS:
         for _, slot, state, *_, said, _, _, _, _ in await store.rows("job_run_list", (name, MANY)):
@@ -128,7 +151,9 @@ async def _rows(truth: Truth, store: SqliteStore, logs: Mapping[str, list[e.Reco
                 unborn += 1
             elif state == "error":
                 truth.faults.append(f"job:{name}@{slot}: {said}")
-    truth.faults += [f"not sent: {row.outgoing.key} ({row.state})" for row in await store.outbox_due(1e12, 10)]
+    truth.faults += [
+        f"not sent: {row.outgoing.key} ({row.state})" for row in await store.outbox_due(1e12, 10)
+    ]
     truth.faults += [f"still there: {row}" for row in await store.rows("process_alive", ())]
 
 

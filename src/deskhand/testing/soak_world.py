@@ -1,5 +1,5 @@
-"""The small world in which a service is soaked: a home, people on Telegram and on the page, a model, a site, and all
-that goes wrong with them."""
+"""The small world in which a service is soaked: a home, people on Telegram and on the page, a
+model, a site, and all that goes wrong with them."""
 
 from __future__ import annotations
 
@@ -54,8 +54,9 @@ JOBS = {
 
 
 class World:
-    """All of it. `pid` is the service's parent and `worker` who works; `written` says who wrote each message, and
-    `waiting` since when whom an answer is owed. While it is not `busy` nobody writes, and nothing goes wrong."""
+    """All of it. `pid` is the service's parent and `worker` who works; `written` says who wrote
+    each message, and `waiting` since when whom an answer is owed. While it is not `busy` nobody
+    writes, and nothing goes wrong."""
 
     def __init__(self, place: Path, seed: int, *, hangs: bool) -> None:
         self.place = place
@@ -101,7 +102,9 @@ class World:
         if await store.outbox_due(1e12, 1):
             return "answers that are not sent"
         jobs = tuple(f":{name}" for name in JOBS)
-        if turns := [row.session for row in await store.open_sessions() if not row.session.endswith(jobs)]:
+        if turns := [
+            row.session for row in await store.open_sessions() if not row.session.endswith(jobs)
+        ]:
             return f"turns in {turns}"
         if processes := await store.rows("process_alive", ()):
             return f"processes: {processes}"
@@ -112,7 +115,9 @@ class World:
     async def set_up(self) -> None:
         """Write a home, and let these people in."""
         self.site.page("/page", "<title>A page</title>" + "<p>Words of a page.</p>" * 20)
-        self.site.page("/rendered", "<title>A page</title><p id=x></p><script>x.textContent = 'Made.'</script>")
+        self.site.page(
+            "/rendered", "<title>A page</title><p id=x></p><script>x.textContent = 'Made.'</script>"
+        )
         self.home.mkdir()
         config = {
             "defaults": {
@@ -122,7 +127,12 @@ class World:
                 "context_ratio": CONTEXT,
             },
             "providers": {"openai": {"base_url": self.model.url}},
-            "channels": {"telegram": {"base_url": self.telegram.base_url.removesuffix("/bot"), "token_env": "BOT"}},
+            "channels": {
+                "telegram": {
+                    "base_url": self.telegram.base_url.removesuffix("/bot"),
+                    "token_env": "BOT",
+                }
+            },
             "processes": {"idle_s": 30},
             "web": {"port": 0},
         }
@@ -137,7 +147,9 @@ class World:
         check = self.home / "jobs" / "gated" / "check.sh"
         check.write_text("#!/bin/sh\necho one\n")
         check.chmod(0o755)
-        settings = Settings(Home(self.home), msgspec.convert({"defaults": {"models": ["scripted/echo"]}}, Config))
+        settings = Settings(
+            Home(self.home), msgspec.convert({"defaults": {"models": ["scripted/echo"]}}, Config)
+        )
         async with Models(settings) as models, open_app(settings, Parts(models.open, {})) as app:
             for person in PEOPLE:
                 await app.people.link("owner", Identity("telegram", str(person)))
@@ -184,7 +196,9 @@ class World:
                 wrong.append(f"process {pid} is left")
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-        return wrong + [f"a temporary file is left: {path.name}" for path in self.home.rglob("*.part")]
+        return wrong + [
+            f"a temporary file is left: {path.name}" for path in self.home.rglob("*.part")
+        ]
 
     def _note(self, pids: set[int]) -> None:
         for pid in pids:
@@ -209,7 +223,8 @@ class World:
             self.telegram.chats.says(chat, f"please do {word}{link}")
 
     def _hear(self, chat: int) -> None:
-        """See what was answered there. After a failure, which does not say of what, nobody waits any more."""
+        """See what was answered there. After a failure, which does not say of what, nobody waits
+        any more."""
         said = self.telegram.chats.said(chat)
         new = said[self._heard.get(chat, 0) :]
         self._heard[chat] = len(said)
@@ -225,7 +240,8 @@ class World:
     # ------------------------------------------------------------------ what goes wrong
 
     def _upsets(self) -> tuple[Callable[[], None], ...]:
-        """Telegram: updates that come again, messages that are taken and not confirmed, floods, silence."""
+        """Telegram: updates that come again, messages that are taken and not confirmed, floods,
+        silence."""
         telegram = self.telegram
         return (
             lambda: telegram.redeliver(self.random.randint(1, 5)),

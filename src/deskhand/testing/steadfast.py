@@ -1,5 +1,5 @@
-"""A model that does a long work, task by task, whatever becomes of the process in between: what it says next follows
-from what it is shown alone."""
+"""A model that does a long work, task by task, whatever becomes of the process in between: what it
+says next follows from what it is shown alone."""
 
 from __future__ import annotations
 
@@ -22,11 +22,18 @@ _COMPLETED = re.compile(r"ok, \[x\] #(\d+) step (\d+)")
 
 
 class Effect:
-    """Notes a step in a file, once: it must not be done twice. With `check` it looks whether it has been done."""
+    """Notes a step in a file, once: it must not be done twice. With `check` it looks whether it has
+    been done."""
 
     def __init__(self, path: Path, *, check: bool = False) -> None:
         name = "check_step" if check else "do_step"
-        self.spec = Spec(name, f"{name}.", SCHEMA, "none" if check else "local_write", "again" if check else "never")
+        self.spec = Spec(
+            name,
+            f"{name}.",
+            SCHEMA,
+            "none" if check else "local_write",
+            "again" if check else "never",
+        )
         self._path = path
         self._check = check
 
@@ -41,8 +48,8 @@ class Effect:
 
 
 class Steadfast:
-    """A script for `ScriptedModel`: plans so many steps, shows the plan if it has to, and does them one by one. `lazy`:
-    it stops in between."""
+    """A script for `ScriptedModel`: plans so many steps, shows the plan if it has to, and does them
+    one by one. `lazy`: it stops in between."""
 
     def __init__(self, steps: int, *, lazy: bool = True) -> None:
         self.steps = steps
@@ -50,7 +57,9 @@ class Steadfast:
 
     def __call__(self, request: Request) -> Message:
         messages = [shown.message for shown in request.messages]
-        results = [part for message in messages for part in message.parts if isinstance(part, ToolResult)]
+        results = [
+            part for message in messages for part in message.parts if isinstance(part, ToolResult)
+        ]
         texts = [result.text for result in results]
         ids = {int(step): int(id_) for text in texts for id_, step in _CREATED.findall(text)}
         finished = {int(step) for text in texts for _, step in _COMPLETED.findall(text)}
@@ -59,7 +68,9 @@ class Steadfast:
         number = sum(len(message.calls) for message in messages) + 1
         if missing := [step for step in range(1, self.steps + 1) if step not in ids]:
             return _call(number, "manage_tasks", action="create", title=f"step {missing[0]}")
-        if any(tool.name == "exit_plan_mode" for tool in request.tools) and "# Plan mode" in "\n".join(request.system):
+        if any(
+            tool.name == "exit_plan_mode" for tool in request.tools
+        ) and "# Plan mode" in "\n".join(request.system):
             return _call(number, "exit_plan_mode", plan=f"{self.steps} steps")
         left = [step for step in range(1, self.steps + 1) if step not in finished]
         if not left:
@@ -74,7 +85,13 @@ class Steadfast:
     def _step(self, number: int, step: int, id_: int, outcome: str) -> Message:
         """What is next for one step, by what came of the last call for it."""
         if outcome in (f"did step {step}", "it is done"):
-            return _call(number, "manage_tasks", action="complete", task_id=id_, result=f"step {step} was done")
+            return _call(
+                number,
+                "manage_tasks",
+                action="complete",
+                task_id=id_,
+                result=f"step {step} was done",
+            )
         if outcome and outcome != "it is not done":  # nobody knows whether it has happened
             return _call(number, "check_step", text=f"step {step}")
         return _call(number, "do_step", text=f"step {step}")

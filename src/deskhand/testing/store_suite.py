@@ -1,5 +1,5 @@
-"""What every store must do. Each case gets a function that opens the store on the same data again, and raises
-AssertionError where the store is wrong. Run all of `CASES`."""
+"""What every store must do. Each case gets a function that opens the store on the same data again,
+and raises AssertionError where the store is wrong. Run all of `CASES`."""
 
 from __future__ import annotations
 
@@ -47,10 +47,14 @@ def inbound(external_id: str, text: str = "hello", address: Address = PLACE) -> 
 
 
 def received(inbox_id: int, text: str = "hello", principal: Principal = ANN) -> MessageReceived:
-    return MessageReceived(inbox_id, principal, PLACE, Message("user", (Text(text),)), str(inbox_id))
+    return MessageReceived(
+        inbox_id, principal, PLACE, Message("user", (Text(text),)), str(inbox_id)
+    )
 
 
-def commit(n: int, *events: AnyEvent, session: str = S, close: bool = False, wake_at: float | None = None) -> Commit:
+def commit(
+    n: int, *events: AnyEvent, session: str = S, close: bool = False, wake_at: float | None = None
+) -> Commit:
     return Commit(session, n, T0 + n, events, wake_at=wake_at, close=close)
 
 
@@ -102,7 +106,9 @@ async def first_commit_rides_along(open_store: Open) -> None:
         assert taken.admitted and taken.after == 0
         stale = await store.accept(inbound("b"), ANN, S, first)
         assert not stale.admitted and stale.after == 1 and not stale.duplicate
-        again = await store.accept(inbound("a"), ANN, S, lambda inbox_id: commit(2, received(inbox_id)))
+        again = await store.accept(
+            inbound("a"), ANN, S, lambda inbox_id: commit(2, received(inbox_id))
+        )
         assert again.duplicate and not again.admitted
     async with opened(open_store) as store:
         assert [e.n for e in await store.events(S)] == [1]
@@ -111,13 +117,16 @@ async def first_commit_rides_along(open_store: Open) -> None:
 
 
 async def commit_is_all_or_nothing(open_store: Open) -> None:
-    """The last thing in it fails: the events, the message taken in and the answer are taken back with it."""
+    """The last thing in it fails: the events, the message taken in and the answer are taken back
+    with it."""
     broken = (Change("dead_insert", (S, None, None, None)), Change("no_such_statement", ()))
     async with opened(open_store) as store:
         row = await store.accept(inbound("a"), ANN, S)
         for change in broken:
             event = received(row.inbox_id)
-            whole = Commit(S, 1, T0, (event,), (row.inbox_id,), (outgoing("k"),), (change,), close=True)
+            whole = Commit(
+                S, 1, T0, (event,), (row.inbox_id,), (outgoing("k"),), (change,), close=True
+            )
             failed: list[Exception] = []
 
             async def fail(whole: Commit = whole, failed: list[Exception] = failed) -> None:
@@ -147,7 +156,9 @@ async def rival_is_fenced_off(open_store: Open) -> None:
         await one.commit(Commit(S, 1, T0, (received(row.inbox_id),), (row.inbox_id,)))
         await _stale(two, commit(1, Hinted("loop", "late")))
         await _stale(two, commit(3, Hinted("loop", "early")))
-        await _stale(two, Commit(S, 2, T0, (received(row.inbox_id),), (row.inbox_id,)))  # taken in already
+        await _stale(
+            two, Commit(S, 2, T0, (received(row.inbox_id),), (row.inbox_id,))
+        )  # taken in already
         await two.commit(commit(2, Hinted("loop", "in time")))
         await _stale(one, commit(2, Hinted("loop", "late")))
         assert [e.n for e in await one.events(S)] == [1, 2] == [e.n for e in await two.events(S)]
@@ -180,8 +191,17 @@ async def a_page_tells_whether_there_is_more(open_store: Open) -> None:
     async with opened(open_store) as store:
         await store.commit(Commit(S, 1, T0, tuple(Hinted("loop", str(n)) for n in range(3))))
         await store.commit(Commit(S, 4, T0, tuple(Hinted("loop", "x" * 600_000) for _ in range(3))))
-        pages = [await store.events(S, after, limit) for after, limit in ((0, 2), (0, 3), (3, 9), (5, 9), (6, 9))]
-        assert [(len(page), page.more) for page in pages] == [(2, True), (3, True), (2, True), (1, False), (0, False)]
+        pages = [
+            await store.events(S, after, limit)
+            for after, limit in ((0, 2), (0, 3), (3, 9), (5, 9), (6, 9))
+        ]
+        assert [(len(page), page.more) for page in pages] == [
+            (2, True),
+            (3, True),
+            (2, True),
+            (1, False),
+            (0, False),
+        ]
         assert [(len(page), page.more) for page in [await store.events(S, 2)]] == [(4, False)]
         seen = [await store.events_since(OWNER, seq, 9) for seq in (0, 5)]
         assert [page.more for page in seen] == [True, False]
@@ -209,7 +229,9 @@ async def what_waits_is_in_order(open_store: Open) -> None:
             await store.commit(Commit(S, n, T0, (received(row.inbox_id),), (row.inbox_id,)))
     async with opened(open_store) as store:
         left = await store.waiting(S)
-        texts = [row.inbound.body.message.text for row in left if isinstance(row.inbound.body, Said)]
+        texts = [
+            row.inbound.body.message.text for row in left if isinstance(row.inbound.body, Said)
+        ]
         assert texts == [f"text {i}" for i in (*range(3), *range(7, 20))]
         assert [row.principal.id for row in left[:3]] == ["ann", "bob", "ann"]
         since = await store.accepted_since(left[-2].inbox_id)
@@ -222,7 +244,9 @@ async def inbox_has_a_limit(open_store: Open) -> None:
         async with anyio.create_task_group() as tasks:
             for i in range(INBOX_LIMIT):
                 tasks.start_soon(store.accept, inbound(str(i)), ANN, S)
-        assert (await store.accept(inbound("7"), ANN, S)).duplicate, "an old message is not one more"
+        assert (await store.accept(inbound("7"), ANN, S)).duplicate, (
+            "an old message is not one more"
+        )
         try:
             await store.accept(inbound("too many"), ANN, S)
             raise AssertionError("no limit")
@@ -237,9 +261,18 @@ async def session_stays_open_while_something_waits(open_store: Open) -> None:
         assert await store.open_sessions() == [OpenSession(S, None, 0)]
         two = await store.accept(inbound("b"), ANN, S)
         await store.commit(
-            Commit(S, 1, T0, (received(one.inbox_id), TurnEnded("done", (one.inbox_id,))), (one.inbox_id,), close=True)
+            Commit(
+                S,
+                1,
+                T0,
+                (received(one.inbox_id), TurnEnded("done", (one.inbox_id,))),
+                (one.inbox_id,),
+                close=True,
+            )
         )
-        assert await store.open_sessions() == [OpenSession(S, None, 0)], "closed while a message waits"
+        assert await store.open_sessions() == [OpenSession(S, None, 0)], (
+            "closed while a message waits"
+        )
         end = (received(two.inbox_id), TurnEnded("done", (two.inbox_id,)))
         await store.commit(Commit(S, 3, T0, end, (two.inbox_id,), close=True))
         assert await store.open_sessions() == []
@@ -256,7 +289,9 @@ async def session_stays_open_while_something_waits(open_store: Open) -> None:
         assert await store.open_sessions() == [OpenSession(S, None, 0)], (
             "it rests, and has not seen what came meanwhile"
         )
-        await store.commit(Commit(S, 7, T0, (received(row.inbox_id),), (row.inbox_id,), wake_at=T0 + 60))
+        await store.commit(
+            Commit(S, 7, T0, (received(row.inbox_id),), (row.inbox_id,), wake_at=T0 + 60)
+        )
         assert await store.open_sessions() == [OpenSession(S, T0 + 60, 0)]
 
 
@@ -265,7 +300,8 @@ async def _attempts(store: Store) -> dict[str, int]:
 
 
 async def crashes_are_counted(open_store: Open) -> None:
-    """A life that does not end in `hand_over` counts for what was owed in it, until something is committed."""
+    """A life that does not end in `hand_over` counts for what was owed in it, until something is
+    committed."""
     async with opened(open_store) as store:
         assert await store.take_over(T0) == ""
         for i, session in enumerate(("bad", "good")):
@@ -286,27 +322,37 @@ async def crashes_are_counted(open_store: Open) -> None:
         await store.drive_alone("bad")
     async with opened(open_store) as store:
         assert await store.take_over(T0) == "bad"
-        assert await _attempts(store) == {"bad": 4, "good": 2, "later": 0, "due": 3}, "only who was driven alone"
+        assert await _attempts(store) == {"bad": 4, "good": 2, "later": 0, "due": 3}, (
+            "only who was driven alone"
+        )
         assert await store.take_over(T0) == "", "told once; then it is driven alone again"
         await store.commit(commit(1, TurnEnded("dead"), session="bad", close=True))
 
 
 async def outbox_goes_one_way(open_store: Open) -> None:
     async with opened(open_store) as store:
-        await store.commit(Commit(S, 1, T0, (Hinted("loop", ""),), outbox=tuple(outgoing(k) for k in "abcd")))
+        await store.commit(
+            Commit(S, 1, T0, (Hinted("loop", ""),), outbox=tuple(outgoing(k) for k in "abcd"))
+        )
         assert [(r.outgoing.key, r.state, r.attempts) for r in await store.outbox_due(T0, 3)] == [
             (k, "pending", 0) for k in "abc"
         ]
         here = outgoing("a").address.channel
         elsewhere = ("elsewhere", "nowhere")
-        assert await store.outbox_due(T0, 3, elsewhere) == [], "a channel that is not there stands in nobody's way"
+        assert await store.outbox_due(T0, 3, elsewhere) == [], (
+            "a channel that is not there stands in nobody's way"
+        )
         assert len(await store.outbox_due(T0, 3, (here, *elsewhere))) == 3
         await store.outbox_sent("a", "too early")
         await store.outbox_sending("a", "")
         await store.outbox_sending("b", "may be a duplicate")
     async with opened(open_store) as store:
         rows = {row.outgoing.key: row for row in await store.outbox_due(T0, 9)}
-        assert (rows["a"].state, rows["a"].attempts, rows["b"].mark) == ("sending", 1, "may be a duplicate")
+        assert (rows["a"].state, rows["a"].attempts, rows["b"].mark) == (
+            "sending",
+            1,
+            "may be a duplicate",
+        )
         assert rows["a"].session == S and rows["a"].at == T0 and rows["a"].outgoing == outgoing("a")
         await store.outbox_sent("a", "p1")
         await store.outbox_again("a", "pending", T0, "late")  # what was sent is never sent again
@@ -333,9 +379,19 @@ async def what_waits_holds_up_its_place_alone(open_store: Open) -> None:
         await store.outbox_again("a", "pending", T0 + 5, "busy")
         assert [row.outgoing.key for row in await store.outbox_due(T0, 9)] == ["c", "d"]
         assert [row.outgoing.key for row in await store.outbox_due(T0, 1)] == ["c"]
-        assert [row.outgoing.key for row in await store.outbox_due(T0 + 5, 9)] == ["a", "b", "c", "d"]
+        assert [row.outgoing.key for row in await store.outbox_due(T0 + 5, 9)] == [
+            "a",
+            "b",
+            "c",
+            "d",
+        ]
         early = T0 - 2 * 3600  # the clock went back: nobody waits for what will not come soon
-        assert [row.outgoing.key for row in await store.outbox_due(early, 9)] == ["a", "b", "c", "d"]
+        assert [row.outgoing.key for row in await store.outbox_due(early, 9)] == [
+            "a",
+            "b",
+            "c",
+            "d",
+        ]
         await store.outbox_sending("a", "")
         await store.outbox_again("a", "sending", T0 + 5, "busy")
         await store.outbox_failed("a", "gone")
@@ -349,12 +405,22 @@ async def a_new_conversation_is_for_who_takes_part_in_it(open_store: Open) -> No
         together = "agent/chat:2"
         for session, place in ((alone, received(1).address), (together, group)):
             first = replace(received(1, "one", ANN), address=place)
-            await store.commit(Commit(session, 1, T0, (first, CommandRun(2, BOB, "start"), TurnEnded("done"))))
-            await store.commit(Commit(session, 4, T0, (replace(first, principal=BOB), TurnEnded("done"))))
+            await store.commit(
+                Commit(session, 1, T0, (first, CommandRun(2, BOB, "start"), TurnEnded("done")))
+            )
+            await store.commit(
+                Commit(session, 4, T0, (replace(first, principal=BOB), TurnEnded("done")))
+            )
             assert await store.may_see(ANN, session), "in the midst of a turn nothing begins anew"
-            await store.commit(Commit(session, 6, T0, (CommandRun(2, BOB, "stop", TURN), CommandRun(2, BOB, "start"))))
+            await store.commit(
+                Commit(
+                    session, 6, T0, (CommandRun(2, BOB, "stop", TURN), CommandRun(2, BOB, "start"))
+                )
+            )
             assert await store.may_see(ANN, session), "it is still the old one"
-            await store.commit(Commit(session, 8, T0, (replace(first, principal=BOB), TurnEnded("done"))))
+            await store.commit(
+                Commit(session, 8, T0, (replace(first, principal=BOB), TurnEnded("done")))
+            )
             assert await store.may_see(BOB, session)
         assert not await store.may_see(ANN, alone) and await store.may_see(ANN, together)
         await store.commit(Commit(alone, 10, T0, (CommandRun(2, BOB, "start"),)))
@@ -365,36 +431,60 @@ async def a_new_conversation_is_for_who_takes_part_in_it(open_store: Open) -> No
 
 async def deliveries_are_reported_once(open_store: Open) -> None:
     async with opened(open_store) as store:
-        await store.commit(Commit(S, 1, T0, (Hinted("loop", ""),), outbox=(outgoing("a"), outgoing("b"))))
+        await store.commit(
+            Commit(S, 1, T0, (Hinted("loop", ""),), outbox=(outgoing("a"), outgoing("b")))
+        )
         await store.outbox_sending("a", "late")
         assert await store.delivered(S) == []
         await store.outbox_sent("a", "p1")
         (sent,) = await store.delivered(S)
         assert (sent.key, sent.platform_id, sent.mark) == ("a", "p1", "late")
         assert await store.delivered("agent/other") == []
-        await store.commit(Commit(S, 2, T0, (MessageDelivered("a", "p1", "late"),), delivered=("a",)))
+        await store.commit(
+            Commit(S, 2, T0, (MessageDelivered("a", "p1", "late"),), delivered=("a",))
+        )
         assert await store.delivered(S) == []
 
 
 async def people_see_their_own_sessions(open_store: Open) -> None:
     async with opened(open_store) as store:
         for i, (session, who) in enumerate((("agent/a", ANN), ("agent/b", BOB), ("agent/ab", ANN))):
-            await store.commit(commit(1, received(i, f"title  of\n{session} " + "x" * 90, who), session=session))
-        await store.commit(Commit("agent/ab", 2, T0 + 9, (received(9, "more", BOB), TurnEnded("done"))))
+            await store.commit(
+                commit(1, received(i, f"title  of\n{session} " + "x" * 90, who), session=session)
+            )
+        await store.commit(
+            Commit("agent/ab", 2, T0 + 9, (received(9, "more", BOB), TurnEnded("done")))
+        )
         assert {r.session for r in await store.sessions(ANN)} == {"agent/a", "agent/ab"}
         assert (await store.sessions(OWNER))[0].session == "agent/ab", "the latest first"
         assert await store.sessions(Principal("eve")) == []
         assert len(await store.sessions(OWNER, 2)) == 2
         row = (await store.sessions(BOB))[0]
-        assert (row.agent, row.channel, row.chat, row.turns, row.last_at) == ("agent", "chat", "1", 1, T0 + 9)
+        assert (row.agent, row.channel, row.chat, row.turns, row.last_at) == (
+            "agent",
+            "chat",
+            "1",
+            1,
+            T0 + 9,
+        )
         assert row.title.startswith("title of agent/ab xxx") and len(row.title) <= 80
-        seen = [(p.id, s) for p in (ANN, BOB, OWNER) for s in ("agent/a", "agent/b") if await store.may_see(p, s)]
-        assert seen == [("ann", "agent/a"), ("bob", "agent/b"), ("olga", "agent/a"), ("olga", "agent/b")]
+        seen = [
+            (p.id, s)
+            for p in (ANN, BOB, OWNER)
+            for s in ("agent/a", "agent/b")
+            if await store.may_see(p, s)
+        ]
+        assert seen == [
+            ("ann", "agent/a"),
+            ("bob", "agent/b"),
+            ("olga", "agent/a"),
+            ("olga", "agent/b"),
+        ]
 
 
 async def pages_joined_are_the_whole(open_store: Open) -> None:
-    """Whatever comes while somebody turns the pages: each session, event and place is there once, in its order, as it
-    was when they began."""
+    """Whatever comes while somebody turns the pages: each session, event and place is there once,
+    in its order, as it was when they began."""
     chance = Random(7)
     people = (ANN, BOB)
     made = 0
@@ -416,10 +506,14 @@ async def pages_joined_are_the_whole(open_store: Open) -> None:
             await _paged(store, who, lambda: more(3, T0 + 99), chance)
         assert [row.title for row in await store.titled(ANN, "über RIVER nowhere")] == []
         amended = [r.event for r in await store.amendments("agent/001", 0, 9)]
-        assert [type(event) for event in amended] == [Reacted] and not await store.amendments("agent/001", 3, 9)
+        assert [type(event) for event in amended] == [Reacted] and not await store.amendments(
+            "agent/001", 3, 9
+        )
 
 
-async def _paged(store: Store, who: Principal, more: Callable[[], Awaitable[None]], chance: Random) -> None:
+async def _paged(
+    store: Store, who: Principal, more: Callable[[], Awaitable[None]], chance: Random
+) -> None:
     kinds = ("message_received",)
     most = 10_000
     whole = [row.session for row in await store.sessions(who, most)]
@@ -433,7 +527,10 @@ async def _paged(store: Store, who: Principal, more: Callable[[], Awaitable[None
     seen: list[list[int]] = [[], []]
     while True:
         limit = chance.randint(1, 9)
-        rows = await store.sessions(who, limit, behind[0]), await store.titled(who, "ÜBER", limit, behind[1])
+        rows = (
+            await store.sessions(who, limit, behind[0]),
+            await store.titled(who, "ÜBER", limit, behind[1]),
+        )
         page = await store.latest(who, kinds, limit, seq)
         hits = await store.search(who, "river", limit, before=hit)
         if not (page or hits or any(rows)):
@@ -453,7 +550,9 @@ async def erasing_leaves_only_the_shape(open_store: Open) -> None:
     async with opened(open_store) as store:
         row = await store.accept(inbound("a", "a secret"), ANN, S)
         events = (received(row.inbox_id, "a secret"), Hinted("loop", "a secret"))
-        await store.commit(Commit(S, 1, T0, events, (row.inbox_id,), (outgoing("k"),), wake_at=T0 + 9))
+        await store.commit(
+            Commit(S, 1, T0, events, (row.inbox_id,), (outgoing("k"),), wake_at=T0 + 9)
+        )
         await store.accept(inbound("b", "a secret that waits"), ANN, S)
         try:
             await store.erase(BOB, S, T0)
@@ -465,8 +564,16 @@ async def erasing_leaves_only_the_shape(open_store: Open) -> None:
         assert (await store.accept(inbound("a", "a secret"), ANN, S)).duplicate
     async with opened(open_store) as store:
         kinds = [Erased("message_received"), Erased("hinted"), Erased("session")]
-        assert [e.event for e in await store.events(S)] == kinds == [e.event for e in await store.history(S)]
-        assert not await store.waiting(S) and not await store.outbox_due(T0, 9) and not await store.open_sessions()
+        assert (
+            [e.event for e in await store.events(S)]
+            == kinds
+            == [e.event for e in await store.history(S)]
+        )
+        assert (
+            not await store.waiting(S)
+            and not await store.outbox_due(T0, 9)
+            and not await store.open_sessions()
+        )
         assert await store.accepted_since(0) == [] and await store.sessions(OWNER) == []
         assert await store.erase(OWNER, S, T0) == 0
         await store.commit(commit(4, received(9, "anew")))

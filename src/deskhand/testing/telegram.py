@@ -1,7 +1,9 @@
-"""Telegram on loopback: a Bot API server that real clients accept, with people in it who write, press and send files.
+"""Telegram on loopback: a Bot API server that real clients accept, with people in it who write,
+press and send files.
 
-What it answers is what https://core.telegram.org/bots/api says; python-telegram-bot and aiogram are its judges in the
-tests. `parse_mode` is not parsed, and a webhook is only noted: nothing is delivered to it.
+What it answers is what https://core.telegram.org/bots/api says; python-telegram-bot and aiogram are
+its judges in the tests. `parse_mode` is not parsed, and a webhook is only noted: nothing is
+delivered to it.
 """
 
 from __future__ import annotations
@@ -20,9 +22,9 @@ MAX_BATCH = 100
 
 
 class Fault(msgspec.Struct):
-    """What is to go wrong at the next `times` calls of a method, `after` so many that go well. `then` is what happens
-    once the work is done: the connection is cut, or nothing is ever said; without it the work is not done and `status`
-    is answered."""
+    """What is to go wrong at the next `times` calls of a method, `after` so many that go well.
+    `then` is what happens once the work is done: the connection is cut, or nothing is ever said;
+    without it the work is not done and `status` is answered."""
 
     method: str
     times: int = 1
@@ -34,10 +36,11 @@ class Fault(msgspec.Struct):
 
 
 class TelegramServer:
-    """One bot's account. `async with` it; `base_url` and `base_file_url` are what clients are given.
+    """One bot's account. `async with` it; `base_url` and `base_file_url` are what clients are
+    given.
 
-    `calls` are the (method, parameters) that clients asked for, in order. Everything that people did and bots said is
-    in `chats`.
+    `calls` are the (method, parameters) that clients asked for, in order. Everything that people
+    did and bots said is in `chats`.
     """
 
     def __init__(self, token: str = "4200:test-token", username: str = "desk_bot") -> None:
@@ -90,10 +93,20 @@ class TelegramServer:
     # ------------------------------------------------------------------ what goes wrong
 
     def fail(
-        self, method: str, status: int, description: str = "", *, retry_after: int = 0, times: int = 1, after: int = 0
+        self,
+        method: str,
+        status: int,
+        description: str = "",
+        *,
+        retry_after: int = 0,
+        times: int = 1,
+        after: int = 0,
     ) -> None:
-        """Refuse the next calls, `after` so many that work; 429 with `retry_after` is what a flood gets."""
-        described = description or ("Too Many Requests" if status == 429 else "Internal Server Error")
+        """Refuse the next calls, `after` so many that work; 429 with `retry_after` is what a flood
+        gets."""
+        described = description or (
+            "Too Many Requests" if status == 429 else "Internal Server Error"
+        )
         self._faults.append(Fault(method, times, status, described, retry_after, after=after))
 
     def lose(self, method: str, times: int = 1) -> None:
@@ -121,7 +134,9 @@ class TelegramServer:
             return _refused(Refusal(401, "Unauthorized"))
         params = await _params(request)
         self.calls.append((method, params))
-        fault = next((each for each in self._faults if each.method == method and each.times > 0), None)
+        fault = next(
+            (each for each in self._faults if each.method == method and each.times > 0), None
+        )
         if fault is not None and fault.after:
             fault.after -= 1
             fault = None
@@ -150,7 +165,11 @@ class TelegramServer:
             return True
         if lowered == "getwebhookinfo":
             waiting = len(self.chats.updates) - self.confirmed
-            return {"url": self.webhook, "has_custom_certificate": False, "pending_update_count": waiting}
+            return {
+                "url": self.webhook,
+                "has_custom_certificate": False,
+                "pending_update_count": waiting,
+            }
         if lowered == "setmycommands":
             self.commands = params["commands"]
             return True
@@ -177,7 +196,9 @@ class TelegramServer:
             if mine != self._poll:
                 raise Refusal(409, "Conflict: terminated by other getUpdates request")
             waiting = [each for each in self.chats.updates if each["update_id"] > self.confirmed]
-            found = [each for each in waiting if not self.allowed or _kind(each) in self.allowed][:limit]
+            found = [each for each in waiting if not self.allowed or _kind(each) in self.allowed][
+                :limit
+            ]
             left = deadline - asyncio.get_running_loop().time()
             if found or left <= 0:
                 return found
@@ -198,7 +219,11 @@ def _kind(update: Json) -> str:
 
 
 def _refused(refusal: Refusal) -> web.Response:
-    body: dict[str, Any] = {"ok": False, "error_code": refusal.status, "description": refusal.description}
+    body: dict[str, Any] = {
+        "ok": False,
+        "error_code": refusal.status,
+        "description": refusal.description,
+    }
     if refusal.retry_after:
         body["description"] += f": retry after {refusal.retry_after}"
         body["parameters"] = {"retry_after": refusal.retry_after}
@@ -206,7 +231,8 @@ def _refused(refusal: Refusal) -> web.Response:
 
 
 async def _params(request: web.Request) -> Params:
-    """The parameters as clients may send them: in the address, as JSON, as a form, with files in it."""
+    """The parameters as clients may send them: in the address, as JSON, as a form, with files in
+    it."""
     params: Params = dict(request.query)
     if request.content_type == "application/json":
         params |= await request.json()

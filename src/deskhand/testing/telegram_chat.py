@@ -1,4 +1,5 @@
-"""The chats of a Telegram that is only pretended: who is in them, what was said, and the updates that came of it."""
+"""The chats of a Telegram that is only pretended: who is in them, what was said, and the updates
+that came of it."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ class Refusal(Exception):
 
 
 class Post(msgspec.Struct):
-    """A message as it stands now. `file` are the bytes that came with it, `edits` the texts that it had before.
-    `silent`: nobody was notified of it."""
+    """A message as it stands now. `file` are the bytes that came with it, `edits` the texts that it
+    had before. `silent`: nobody was notified of it."""
 
     id: int
     chat: int
@@ -46,8 +47,9 @@ class Post(msgspec.Struct):
 
 
 class Chats:
-    """What the platform knows. The first word from anybody opens their private chat; `group` makes a group. `removed`
-    are the messages that were deleted, `old` those (chat, message) that are older than two days."""
+    """What the platform knows. The first word from anybody opens their private chat; `group` makes
+    a group. `removed` are the messages that were deleted, `old` those (chat, message) that are
+    older than two days."""
 
     def __init__(self, bot: int, username: str) -> None:
         self.bot: Json = {"id": bot, "is_bot": True, "first_name": "Desk", "username": username}
@@ -74,23 +76,45 @@ class Chats:
         return self.people.setdefault(id, {"id": id, "is_bot": False, "first_name": name})
 
     def group(
-        self, id: int, title: str = "Family", *, forum: bool = False, reactions: Sequence[str] | None = None
+        self,
+        id: int,
+        title: str = "Family",
+        *,
+        forum: bool = False,
+        reactions: Sequence[str] | None = None,
     ) -> None:
         """A group; `reactions` are the emoji that it allows, None for all."""
-        self.chats[id] = {"id": id, "type": "supergroup", "title": title, **({"is_forum": True} if forum else {})}
+        self.chats[id] = {
+            "id": id,
+            "type": "supergroup",
+            "title": title,
+            **({"is_forum": True} if forum else {}),
+        }
         if reactions is not None:
             self.reactions[id] = tuple(reactions)
 
     def says(self, user: int, text: str, chat: int = 0, **extra: Any) -> Post:
         """Somebody writes; `extra` are further fields of the message, as the Bot API has them."""
-        entities = [{"type": "bot_command", "offset": 0, "length": len(text.split()[0])}] if text[:1] == "/" else []
+        entities = (
+            [{"type": "bot_command", "offset": 0, "length": len(text.split()[0])}]
+            if text[:1] == "/"
+            else []
+        )
         found = {"entities": entities} if entities else {}
         return self.post(user, chat or user, {"text": text, **found, **extra})
 
     def sends_file(
-        self, user: int, data: bytes, name: str = "", kind: Kind = "document", *, chat: int = 0, **extra: Any
+        self,
+        user: int,
+        data: bytes,
+        name: str = "",
+        kind: Kind = "document",
+        *,
+        chat: int = 0,
+        **extra: Any,
     ) -> Post:
-        """Somebody sends a file, a picture, a voice message; `size` in `extra` is what the platform says of it."""
+        """Somebody sends a file, a picture, a voice message; `size` in `extra` is what the platform
+        says of it."""
         size = int(extra.pop("size", len(data)))
         about = self.stored(data, name, kind, str(extra.pop("mime", "")))
         described = {**about, "file_size": size}
@@ -106,11 +130,19 @@ class Chats:
         def kinds(emoji: Sequence[str]) -> list[Json]:
             return [{"type": "emoji", "emoji": each} for each in emoji]
 
-        changed = {"chat": self.chats[post.chat], "message_id": post.id, "user": self.person(user), "date": DATE}
-        self._update("message_reaction", {**changed, "old_reaction": kinds(old), "new_reaction": kinds(new)})
+        changed = {
+            "chat": self.chats[post.chat],
+            "message_id": post.id,
+            "user": self.person(user),
+            "date": DATE,
+        }
+        self._update(
+            "message_reaction", {**changed, "old_reaction": kinds(old), "new_reaction": kinds(new)}
+        )
 
     def presses(self, user: int, post: Post, button: str) -> str:
-        """Somebody presses the button of this text. Returns the id of the query, which is a key of `answers`."""
+        """Somebody presses the button of this text. Returns the id of the query, which is a key of
+        `answers`."""
         rows = post.json.get("reply_markup", {}).get("inline_keyboard", [])
         data = next(each["callback_data"] for row in rows for each in row if each["text"] == button)
         return self.forges(user, post, data)
@@ -119,7 +151,13 @@ class Chats:
         """Somebody sends this as a press, whatever the buttons are."""
         query = f"{7_000 + next(self._numbers)}"
         self.open_queries.add(query)
-        shown = {"id": query, "from": self.person(user), "message": post.json, "chat_instance": "1", "data": data}
+        shown = {
+            "id": query,
+            "from": self.person(user),
+            "message": post.json,
+            "chat_instance": "1",
+            "data": data,
+        }
         self._update("callback_query", shown)
         return query
 
@@ -144,7 +182,11 @@ class Chats:
         ours = sender == self.bot["id"]
         by = self.bot if ours else self.person(sender)
         if chat not in self.chats:
-            self.chats[chat] = {"id": chat, "type": "private", "first_name": self.person(chat)["first_name"]}
+            self.chats[chat] = {
+                "id": chat,
+                "type": "private",
+                "first_name": self.person(chat)["first_name"],
+            }
         number = next(self._ids.setdefault(chat, itertools.count(1)))
         json = {"message_id": number, "date": DATE, "chat": self.chats[chat], "from": by, **fields}
         post = Post(number, chat, sender, json, file)

@@ -76,12 +76,18 @@ def _about(chats: Chats, chat: int, params: Params) -> Json:
         if target is None and not reply.get("allow_sending_without_reply"):
             raise Refusal(400, "Bad Request: message to be replied not found")
         if target is not None:
-            found["reply_to_message"] = {k: v for k, v in target.json.items() if k != "reply_to_message"}
+            found["reply_to_message"] = {
+                k: v for k, v in target.json.items() if k != "reply_to_message"
+            }
     return found
 
 
 def get_me(chats: Chats, params: Params) -> Json:
-    can = {"can_join_groups": True, "can_read_all_group_messages": False, "supports_inline_queries": False}
+    can = {
+        "can_join_groups": True,
+        "can_read_all_group_messages": False,
+        "supports_inline_queries": False,
+    }
     return {**chats.bot, **can}
 
 
@@ -114,7 +120,11 @@ def _ours(chats: Chats, params: Params, what: str) -> Post:
 def edit_text(chats: Chats, params: Params) -> Json:
     post = _ours(chats, params, "edit")
     text = str(params.get("text", ""))
-    fields = {"text": text, **_checked(text, params.get("entities"), TEXT_UNITS, "message"), **_markup(params)}
+    fields = {
+        "text": text,
+        **_checked(text, params.get("entities"), TEXT_UNITS, "message"),
+        **_markup(params),
+    }
     return _edited(chats, post, fields, ("text", "entities", "reply_markup"))
 
 
@@ -124,7 +134,9 @@ def edit_markup(chats: Chats, params: Params) -> Json:
 
 def _edited(chats: Chats, post: Post, fields: Json, changes: tuple[str, ...]) -> Json:
     if all(post.json.get(name) == fields.get(name) for name in changes):
-        raise Refusal(400, "Bad Request: message is not modified: specified new message content is the same")
+        raise Refusal(
+            400, "Bad Request: message is not modified: specified new message content is the same"
+        )
     post.edits.append(post.text)
     kept = {name: value for name, value in post.json.items() if name not in changes}
     post.json = {**kept, **fields, "edit_date": DATE + 1}
@@ -133,8 +145,8 @@ def _edited(chats: Chats, post: Post, fields: Json, changes: tuple[str, ...]) ->
 
 
 def delete_message(chats: Chats, params: Params) -> bool:
-    """https://core.telegram.org/bots/api#deletemessage: of two days at most, in a group only the bot's own; it is no
-    administrator here."""
+    """https://core.telegram.org/bots/api#deletemessage: of two days at most, in a group only the
+    bot's own; it is no administrator here."""
     chat = _chat(chats, params)
     post = chats.find(chat, int(params.get("message_id", 0)))
     if post is None:
@@ -153,14 +165,18 @@ def _send_file(kind: str) -> Callable[[Chats, Params], Json]:
         chat = _chat(chats, params)
         given = params.get(kind)
         caption = str(params.get("caption", ""))
-        name, data = given if isinstance(given, tuple) else ("", chats.files.get(str(given), ("", b""))[1])
+        name, data = (
+            given if isinstance(given, tuple) else ("", chats.files.get(str(given), ("", b""))[1])
+        )
         if not data:
             raise Refusal(400, "Bad Request: file must be non-empty")
         if kind == "photo" and not data.startswith(_PICTURES):
             raise Refusal(400, "Bad Request: IMAGE_PROCESS_FAILED")
         fields: Json = {"caption": caption} if caption else {}
         if caption:
-            checked = _checked(caption, params.get("caption_entities"), CAPTION_UNITS, "message caption")
+            checked = _checked(
+                caption, params.get("caption_entities"), CAPTION_UNITS, "message caption"
+            )
             fields |= {f"caption_{name}": value for name, value in checked.items()}
         about = chats.stored(data, name, kind)
         fields[kind] = [about] if kind == "photo" else about
@@ -178,17 +194,23 @@ def chat_action(chats: Chats, params: Params) -> bool:
 def answer_query(chats: Chats, params: Params) -> bool:
     query = str(params["callback_query_id"])
     if query not in chats.open_queries:
-        raise Refusal(400, "Bad Request: query is too old and response timeout expired or query ID is invalid")
+        raise Refusal(
+            400, "Bad Request: query is too old and response timeout expired or query ID is invalid"
+        )
     if len(str(params.get("text", ""))) > 200:
         raise Refusal(400, "Bad Request: MESSAGE_TOO_LONG")
     chats.open_queries.remove(query)
-    chats.answers[query] = {"text": str(params.get("text", "")), "alert": params.get("show_alert") in (True, "true")}
+    chats.answers[query] = {
+        "text": str(params.get("text", "")),
+        "alert": params.get("show_alert") in (True, "true"),
+    }
     chats.changed()
     return True
 
 
 def set_reaction(chats: Chats, params: Params) -> bool:
-    """https://core.telegram.org/bots/api#setmessagereaction: a bot sets one at most, of those that the chat allows."""
+    """https://core.telegram.org/bots/api#setmessagereaction: a bot sets one at most, of those that
+    the chat allows."""
     chat = _chat(chats, params)
     post = chats.find(chat, int(params["message_id"]))
     wanted = params.get("reaction") or []
@@ -215,8 +237,18 @@ def get_file(chats: Chats, params: Params) -> Json:
 
 
 def get_chat(chats: Chats, params: Params) -> Json:
-    gifts = ("unlimited_gifts", "limited_gifts", "unique_gifts", "premium_subscription", "gifts_from_channels")
-    more = {"accent_color_id": 1, "max_reaction_count": 11, "accepted_gift_types": dict.fromkeys(gifts, True)}
+    gifts = (
+        "unlimited_gifts",
+        "limited_gifts",
+        "unique_gifts",
+        "premium_subscription",
+        "gifts_from_channels",
+    )
+    more = {
+        "accent_color_id": 1,
+        "max_reaction_count": 11,
+        "accepted_gift_types": dict.fromkeys(gifts, True),
+    }
     return {**chats.chats[_chat(chats, params)], **more}
 
 

@@ -1,7 +1,8 @@
-"""A language model of 500 KB, made in 50 ms: random weights, but a real file for a real engine. Needs the dev packages.
+"""A language model of 500 KB, made in 50 ms: random weights, but a real file for a real engine.
+Needs the dev packages.
 
-It talks nonsense. Its output layer leans towards what closes JSON strings and objects, so that a reply under a schema
-ends before its limit of tokens.
+It talks nonsense. Its output layer leans towards what closes JSON strings and objects, so that a
+reply under a schema ends before its limit of tokens.
 """
 
 from __future__ import annotations
@@ -19,11 +20,16 @@ TEMPLATE = (
 )
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 CORPUS = (
-    "the user the tool the text reply result and that this is not name argument read write list file lines reminders "
-    "here rows nothing begins plants files program found numbers changed with what person everything change sister "
-    "cars dentist for vegan water about lives folder new say from you else shopping columns days tell have functions "
-    "something guests date sentence shop settings pictures even call tomorrow short table run dates are did wrote "
-    "phone writing request already folders changes minutes each define import header save all number compute assist"
+    "the user the tool the text reply result and that this is not name argument read write "
+    "list file lines reminders "
+    "here rows nothing begins plants files program found numbers changed with what person "
+    "everything change sister "
+    "cars dentist for vegan water about lives folder new say from you else shopping columns "
+    "days tell have functions "
+    "something guests date sentence shop settings pictures even call tomorrow short table "
+    "run dates are did wrote "
+    "phone writing request already folders changes minutes each define import header save "
+    "all number compute assist"
 )
 """Words of our prompts among them: cut into letters these would not fit into a slot."""
 DIM = 64
@@ -54,7 +60,9 @@ def make_tiny_gguf(path: Path, context: int = 4096) -> Path:
     writer.add_tokenizer_pre("gpt-2")
     writer.add_token_list(every)
     writer.add_token_merges(merges)
-    writer.add_token_types([gguf.TokenType.NORMAL] * len(tokens) + [gguf.TokenType.CONTROL] * len(SPECIAL))
+    writer.add_token_types(
+        [gguf.TokenType.NORMAL] * len(tokens) + [gguf.TokenType.CONTROL] * len(SPECIAL)
+    )
     writer.add_bos_token_id(len(tokens))
     writer.add_eos_token_id(len(tokens) + 2)
     writer.add_add_bos_token(False)
@@ -77,7 +85,8 @@ def _add_tensors(writer: Any, tokens: list[str]) -> None:
     size = len(tokens) + len(SPECIAL)
     embedding = matrix(size, DIM)
     output = matrix(size, DIM)
-    # Dimension 0 is a constant line through the residual stream: a preference that no input can change.
+    # Dimension 0 is a constant line through the residual stream: a preference that no input can
+    # change.
     embedding[:, 0] = 1.0
     output[:, 0] = 0.0
     characters = _byte_characters()
@@ -106,7 +115,9 @@ def _byte_characters() -> dict[int, str]:
     """
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in plain]
-    return {byte: chr(byte) for byte in plain} | {byte: chr(256 + n) for n, byte in enumerate(others)}
+    return {byte: chr(byte) for byte in plain} | {
+        byte: chr(256 + n) for n, byte in enumerate(others)
+    }
 
 
 def _vocabulary(wanted: int = 700) -> tuple[list[str], list[str]]:

@@ -22,9 +22,12 @@ SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}}
 
 
 class FileTool:
-    """Appends the key of its call and its argument as a line to `path`. It writes, unless it replays `again`."""
+    """Appends the key of its call and its argument as a line to `path`. It writes, unless it
+    replays `again`."""
 
-    def __init__(self, name: str, path: Path, *, replay: Replay = "never", fuse: Fuse | None = None) -> None:
+    def __init__(
+        self, name: str, path: Path, *, replay: Replay = "never", fuse: Fuse | None = None
+    ) -> None:
         effect: Effect = "none" if replay == "again" else "local_write"
         self.spec = Spec(name, f"Notes a line ({replay}).", SCHEMA, effect, replay)
         self._path, self._fuse = path, fuse or Fuse()
@@ -50,5 +53,7 @@ class ChangeTool:
         return Done(done("remembered", own(context)).parts, changes=(change,))
 
 
-STATEMENTS = {"test_append": "INSERT INTO kv(agent, namespace, key, value, expires_at) VALUES(?, ?, ?, ?, ?)"}
+STATEMENTS = {
+    "test_append": "INSERT INTO kv(agent, namespace, key, value, expires_at) VALUES(?, ?, ?, ?, ?)"
+}
 """What ChangeTool needs registered."""

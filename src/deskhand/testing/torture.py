@@ -1,4 +1,5 @@
-"""Kills a running Deskhand again and again, at any moment, and then compares what it did with the truth outside it.
+"""Kills a running Deskhand again and again, at any moment, and then compares what it did with the
+truth outside it.
 
 python -m deskhand.testing.torture [--kills 200] [--seed 1] [--mutant ack-first|publish-first]
 """
@@ -33,7 +34,8 @@ DRAIN_S = 60.0
 OPEN_TURNS = 0.7
 SESSIONS = 1_000
 FAILURES = 0.02
-"""Of the messages, how many may be answered with a failure: a kill may hit the same session four times running."""
+"""Of the messages, how many may be answered with a failure: a kill may hit the same session four
+times running."""
 
 
 class Report(msgspec.Struct):
@@ -63,10 +65,18 @@ class Report(msgspec.Struct):
 
     @property
     def good(self) -> bool:
-        bad = self.lost or self.unmarked_duplicates or self.out_of_order or self.effects_twice or self.faults
+        bad = (
+            self.lost
+            or self.unmarked_duplicates
+            or self.out_of_order
+            or self.effects_twice
+            or self.faults
+        )
         bad = bad or self.web_lost or self.web_astray
         return (
-            not bad and self.in_open_turn >= OPEN_TURNS * self.kills and self.told_failure <= FAILURES * self.messages
+            not bad
+            and self.in_open_turn >= OPEN_TURNS * self.kills
+            and self.told_failure <= FAILURES * self.messages
         )
 
     def show(self) -> str:
@@ -128,7 +138,14 @@ class Torture:
         before = self.platform.polls
         began = monotonic()
         self._began, self._sent_before = began, len(self.platform.sent_at)
-        command = [sys.executable, "-m", "deskhand.testing.torture_child", str(self.home), self._url, self._mode]
+        command = [
+            sys.executable,
+            "-m",
+            "deskhand.testing.torture_child",
+            str(self.home),
+            self._url,
+            self._mode,
+        ]
         child = await anyio.open_process(command, stdin=None, stdout=None, stderr=None)
         with anyio.fail_after(READY_S):
             while self.platform.polls == before:
@@ -162,10 +179,13 @@ class Torture:
         """What happens before the next one is started."""
 
     def _see_first_answer(self) -> None:
-        """From the start of the process to its first answer, where it lived long enough to give one."""
+        """From the start of the process to its first answer, where it lived long enough to give
+        one."""
         if len(self.platform.sent_at) > self._sent_before:
             took = self.platform.sent_at[self._sent_before] - self._began
-            self.report.slowest_first_answer_s = round(max(self.report.slowest_first_answer_s, took), 3)
+            self.report.slowest_first_answer_s = round(
+                max(self.report.slowest_first_answer_s, took), 3
+            )
 
     async def _look_where_it_hit(self) -> None:
         store = SqliteStore(self.home / "state" / "deskhand.db")
@@ -174,9 +194,15 @@ class Torture:
             turns = [_open_turn(recorded) for recorded in rows]
             started = [sum(isinstance(r.event, e.ToolStarted) for r in turn) for turn in turns]
             finished = [_finished_after_start(turn) for turn in turns]
-            self.report.in_open_turn += any(isinstance(r.event, e.MessageReceived) for turn in turns for r in turn)
-            self.report.in_running_tool += any(s > f for s, f in zip(started, finished, strict=True))
-            self.report.in_sending_row += any(row.state == "sending" for row in await store.outbox_due(1e12, 10_000))
+            self.report.in_open_turn += any(
+                isinstance(r.event, e.MessageReceived) for turn in turns for r in turn
+            )
+            self.report.in_running_tool += any(
+                s > f for s, f in zip(started, finished, strict=True)
+            )
+            self.report.in_sending_row += any(
+                row.state == "sending" for row in await store.outbox_due(1e12, 10_000)
+            )
             if self.report.kills % 20 == 0 and (found := store.check()):
                 self.report.faults.append(f"integrity: {found[:3]}")
         finally:
@@ -218,7 +244,9 @@ class Torture:
             self.report.faults += [f"integrity: {found}" for found in store.check()]
             left = [row for session in logs for row in await store.waiting(session)]
             self.report.faults += [f"still waiting: {row.inbox_id}" for row in left]
-            self.report.faults += [f"a temporary file is left: {p.name}" for p in self.home.rglob("*.part")]
+            self.report.faults += [
+                f"a temporary file is left: {p.name}" for p in self.home.rglob("*.part")
+            ]
             if not events:
                 self.report.faults.append("the log is empty")
         finally:
@@ -250,12 +278,18 @@ class Torture:
         fresh = [sent for sent in platform.sent if sent.mark != DUPLICATE]
         unmarked = collections.Counter(sent.key for sent in fresh)
         report.unmarked_duplicates = sum(count - 1 for count in unmarked.values() if count > 1)
-        report.marked_duplicates = sum(count - 1 for count in counts.values()) - report.unmarked_duplicates
+        report.marked_duplicates = (
+            sum(count - 1 for count in counts.values()) - report.unmarked_duplicates
+        )
         texts = collections.Counter(sent.text for sent in fresh)
-        report.unmarked_duplicates += sum(count - 1 for text, count in texts.items() if count > 1 and "done" in text)
+        report.unmarked_duplicates += sum(
+            count - 1 for text, count in texts.items() if count > 1 and "done" in text
+        )
         latest: dict[str, int] = {}
         for sent in fresh:
-            numbers = [int(word[1:]) for word in sent.text.split() if word[0] == "m" and word[1:].isdigit()]
+            numbers = [
+                int(word[1:]) for word in sent.text.split() if word[0] == "m" and word[1:].isdigit()
+            ]
             if numbers:
                 report.out_of_order += numbers[0] <= latest.get(sent.chat, 0)
                 latest[sent.chat] = max(numbers)
@@ -269,17 +303,27 @@ class Torture:
         report.web_lost, report.web_astray = web.compare(logs)
         report.web_messages = sum(map(len, web.taken.values()))
         report.web_sent_twice = web.twice
-        report.web_breaks = sum(each.breaks for followers in web.followers.values() for each in followers)
+        report.web_breaks = sum(
+            each.breaks for followers in web.followers.values() for each in followers
+        )
         report.faults += web.faults[:20]
 
     def _compare_effects(self, logs: Mapping[str, list[e.Recorded]]) -> None:
         """No effect twice, and each that was started is done or was told to be unknown."""
         report = self.report
-        report.effects_twice = sum(count - 1 for count in collections.Counter(self.platform.effects).values())
+        report.effects_twice = sum(
+            count - 1 for count in collections.Counter(self.platform.effects).values()
+        )
         for session, log in logs.items():
             started = {r.event.call_id for r in log if isinstance(r.event, e.ToolStarted)}
-            results = {r.event.result.call_id: r.event.result for r in log if isinstance(r.event, e.ToolFinished)}
-            report.told_interrupted += sum(result.status == "interrupted" for result in results.values())
+            results = {
+                r.event.result.call_id: r.event.result
+                for r in log
+                if isinstance(r.event, e.ToolFinished)
+            }
+            report.told_interrupted += sum(
+                result.status == "interrupted" for result in results.values()
+            )
             for call_id in started - set(results):
                 report.faults.append(f"{session}: {call_id} was started and never told of")
 
@@ -292,7 +336,9 @@ def _open_turn(log: list[e.Recorded]) -> list[e.Recorded]:
 
 def _finished_after_start(turn: list[e.Recorded]) -> int:
     started = {r.event.call_id for r in turn if isinstance(r.event, e.ToolStarted)}
-    return sum(isinstance(r.event, e.ToolFinished) and r.event.result.call_id in started for r in turn)
+    return sum(
+        isinstance(r.event, e.ToolFinished) and r.event.result.call_id in started for r in turn
+    )
 
 
 async def torture(kills: int, seed: int, mode: str = "true") -> Report:

@@ -1,4 +1,5 @@
-"""The process that is killed: the real runtime, with the platform's channel, the real wire and one dangerous tool."""
+"""The process that is killed: the real runtime, with the platform's channel, the real wire and one
+dangerous tool."""
 
 from __future__ import annotations
 
@@ -99,7 +100,9 @@ async def live(home: Path, url: str, mode: str) -> None:
         channel = HttpChannel(url, session, ack_first=mode == "ack-first")
         store = EagerStore if mode == "publish-first" else SqliteStore
         clock = clock_of(home, mode)
-        parts = Parts(models.open, {tool.spec.name: tool}, {}, (channel,), authorise, store, clock, serve=page)
+        parts = Parts(
+            models.open, {tool.spec.name: tool}, {}, (channel,), authorise, store, clock, serve=page
+        )
         async with open_app(settings, parts) as app:
             if isinstance(app.store, EagerStore):
                 app.store.app = app

@@ -1,12 +1,13 @@
-"""Kills a running Deskhand again and again while somebody sets its clock, by up to two days, and compares what it did
-with the truth outside it.
+"""Kills a running Deskhand again and again while somebody sets its clock, by up to two days, and
+compares what it did with the truth outside it.
 
 python -m deskhand.testing.torture_clock [--kills 100] [--seed 1] [--mutant one-clock]
 
-The clock is set while it runs, now and then many times in a row, and while nothing runs. Platform and model ask again
-and again to be left alone for a while, and jobs of each policy are due all the time. In the end everybody must have
-been answered within a minute; then the clock is set once more, ahead of all that it ever showed and far behind it, and
-after that as well people must be answered and jobs must come.
+The clock is set while it runs, now and then many times in a row, and while nothing runs. Platform
+and model ask again and again to be left alone for a while, and jobs of each policy are due all the
+time. In the end everybody must have been answered within a minute; then the clock is set once more,
+ahead of all that it ever showed and far behind it, and after that as well people must be answered
+and jobs must come.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ SET_AT_MOST = 3
 FLURRY = 25
 FLURRY_S = 0.02
 FLURRIES = 0.25
-"""In so many lives the clock is set very often in a row, so that any wait is hit just where it is worked out."""
+"""In so many lives the clock is set very often in a row, so that any wait is hit just where it is
+worked out."""
 UNEASY = 15
 UNEASY_S = 4.0
 """How often the clock is set in the last life, and for how long."""
@@ -63,8 +65,8 @@ END_S = 600.0
 
 
 class ClockReport(Report):
-    """`sets` is how often the clock was set, `put_off` how often it was asked to wait. Of the times of jobs: `run`
-    were run, `told` have no row of their own, as another row counts them."""
+    """`sets` is how often the clock was set, `put_off` how often it was asked to wait. Of the times
+    of jobs: `run` were run, `told` have no row of their own, as another row counts them."""
 
     sets: int = 0
     put_off: int = 0
@@ -76,7 +78,13 @@ class ClockReport(Report):
 
     @property
     def good(self) -> bool:
-        bad = self.lost or self.unmarked_duplicates or self.out_of_order or self.effects_twice or self.faults
+        bad = (
+            self.lost
+            or self.unmarked_duplicates
+            or self.out_of_order
+            or self.effects_twice
+            or self.faults
+        )
         bad = bad or self.web_lost or self.web_astray
         bad = bad or self.jobs_twice or self.jobs_lost or self.jobs_against_policy
         return not bad and self.run > 0 and self.sets >= self.kills
@@ -120,7 +128,8 @@ class ClockTorture(Torture):
         return somewhere(self.platform.random, self._shift.get())
 
     async def live(self, seconds: float) -> None:
-        """Set the clock a few times, or very often, and once more when it is dead: the next one begins with that."""
+        """Set the clock a few times, or very often, and once more when it is dead: the next one
+        begins with that."""
         random = self.platform.random
         if not self._shown:
             self._shown.append(Shown(self._now(), self._now()))
@@ -144,8 +153,8 @@ class ClockTorture(Torture):
     # ------------------------------------------------------------------ the end
 
     async def drain(self) -> None:
-        """Let it finish everything, also what waits while the clock is set and in the end set back; and again, with the
-        clock ahead of all that it showed, and far behind it."""
+        """Let it finish everything, also what waits while the clock is set and in the end set back;
+        and again, with the clock ahead of all that it showed, and far behind it."""
         for i in range(UNEASY):
             self.platform.write()
             await anyio.sleep(self.platform.random.uniform(0, UNEASY_S / UNEASY))
@@ -165,7 +174,9 @@ class ClockTorture(Torture):
         return max(each.last for each in self._shown) + 60.0 - self._now() + self._shift.get()
 
     def _behind(self) -> float:
-        return min(each.first for each in self._shown) - FAR_BACK_S - self._now() + self._shift.get()
+        return (
+            min(each.first for each in self._shown) - FAR_BACK_S - self._now() + self._shift.get()
+        )
 
     # ------------------------------------------------------------------ jobs
 
@@ -187,7 +198,9 @@ class ClockTorture(Torture):
         await store.close()
         self._shown[-1].last = max(self._shown[-1].last, self._now())
         await self._see_how_far()
-        self.report.faults += [f"the job {name} did not come within {COME_S:.0f} s" for name in sorted(missing)]
+        self.report.faults += [
+            f"the job {name} did not come within {COME_S:.0f} s" for name in sorted(missing)
+        ]
 
     async def _end_jobs(self) -> None:
         """Have no more of them, and let those that were due come to their ends."""
@@ -200,7 +213,11 @@ class ClockTorture(Torture):
         settled = 0
         while settled < 5 and monotonic() < began + END_S:
             await anyio.sleep(0.1)
-            settled = 0 if await store.rows("job_run_open", ()) or await store.open_sessions() else settled + 1
+            settled = (
+                0
+                if await store.rows("job_run_open", ()) or await store.open_sessions()
+                else settled + 1
+            )
         await store.close()
         if settled < 5:
             self.report.faults.append(f"the jobs did not come to their ends within {END_S:.0f} s")
@@ -221,13 +238,18 @@ class ClockTorture(Torture):
         received = collections.Counter[str]()
         for row in await store.sessions(ANN, SESSIONS):
             log = await store.events(row.session)
-            received.update(r.event.external_id for r in log if isinstance(r.event, e.MessageReceived))
+            received.update(
+                r.event.external_id for r in log if isinstance(r.event, e.MessageReceived)
+            )
         for name in JOBS:
             self._compare_job(name, await store.rows("job_run_list", (name, SESSIONS)), received)
         await store.close()
 
-    def _compare_job(self, name: str, rows: Sequence[tuple[object, ...]], received: collections.Counter[str]) -> None:
-        """Each time is run at most once, as late as its policy allows and no sooner, and none is forgotten."""
+    def _compare_job(
+        self, name: str, rows: Sequence[tuple[object, ...]], received: collections.Counter[str]
+    ) -> None:
+        """Each time is run at most once, as late as its policy allows and no sooner, and none is
+        forgotten."""
         report = self.report
         (schedule, misfire) = JOBS[name]
         times = {float(str(row[3])): str(row[2]) for row in rows}
@@ -255,7 +277,10 @@ class ClockTorture(Torture):
 
     def _was_time(self, due_at: float, late_s: float) -> bool:
         """Whether the clock ever showed that time, or one that is not too long after it."""
-        return any(each.first <= due_at + late_s + SLACK_S and each.last + SLACK_S >= due_at for each in self._shown)
+        return any(
+            each.first <= due_at + late_s + SLACK_S and each.last + SLACK_S >= due_at
+            for each in self._shown
+        )
 
 
 def lay_out(home: Path) -> None:

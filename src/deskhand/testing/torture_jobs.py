@@ -1,4 +1,5 @@
-"""Kills a Deskhand with jobs that fire every few seconds, again and again, and then counts what became of each time.
+"""Kills a Deskhand with jobs that fire every few seconds, again and again, and then counts what
+became of each time.
 
 python -m deskhand.testing.torture_jobs [--kills 100] [--seed 1] [--every 5] [--mutant two-commits]
 """
@@ -49,10 +50,11 @@ MUTANT_S = 0.3
 
 
 class Report(msgspec.Struct):
-    """What happened, and what of it must not have. `skipped` are times that were decided and not run, since the one
-    before them took too long; `given_up` were cut off three times in the same prerun, and the owner was told; `cut`
-    says in which state runs were hit; `too_many` are beyond the ten that are made up for after a long pause: the row
-    before those ten counts them, and without it they are lost."""
+    """What happened, and what of it must not have. `skipped` are times that were decided and not
+    run, since the one before them took too long; `given_up` were cut off three times in the same
+    prerun, and the owner was told; `cut` says in which state runs were hit; `too_many` are beyond
+    the ten that are made up for after a long pause: the row before those ten counts them, and
+    without it they are lost."""
 
     kills: int = 0
     times: int = 0
@@ -75,11 +77,14 @@ class Report(msgspec.Struct):
         return self.skipped <= 0.1 * self.times and self.given_up <= 0.02 * self.times
 
     def show(self) -> str:
-        return "\n".join(f"{name:>10}  {value}" for name, value in msgspec.structs.asdict(self).items())
+        return "\n".join(
+            f"{name:>10}  {value}" for name, value in msgspec.structs.asdict(self).items()
+        )
 
 
 class TwoCommits(SqliteStore):
-    """The mutant that must be caught: a time is written down before the message that it becomes is handed in."""
+    """The mutant that must be caught: a time is written down before the message that it becomes is
+    handed in."""
 
     async def accept(
         self,
@@ -112,7 +117,8 @@ def lay_out(home: Path, every: str) -> None:
 
 
 async def live(home: Path, mode: str) -> None:
-    """Run until killed; says so when the clock has decided what to do about the time in which nobody was there."""
+    """Run until killed; says so when the clock has decided what to do about the time in which
+    nobody was there."""
     store = TwoCommits if mode == "two-commits" else SqliteStore
     async with (
         open_app(settings_at(home), Parts(lambda name: ScriptedModel(), store=store)) as app,
@@ -126,9 +132,12 @@ async def live(home: Path, mode: str) -> None:
 
 
 class Torture:
-    """One run of it: so many kills, and more until so many times have been decided, which a quick machine needs."""
+    """One run of it: so many kills, and more until so many times have been decided, which a quick
+    machine needs."""
 
-    def __init__(self, home: Path, kills: int, seed: int, mode: str, every_s: int, times: int) -> None:
+    def __init__(
+        self, home: Path, kills: int, seed: int, mode: str, every_s: int, times: int
+    ) -> None:
         self._home = home
         self._kills = kills
         self._mode = mode
@@ -154,7 +163,14 @@ class Torture:
         return self.report
 
     async def _start(self, mode: str = "") -> anyio.abc.Process:
-        command = [sys.executable, "-m", "deskhand.testing.torture_jobs", "--live", str(self._home), mode or self._mode]
+        command = [
+            sys.executable,
+            "-m",
+            "deskhand.testing.torture_jobs",
+            "--live",
+            str(self._home),
+            mode or self._mode,
+        ]
         child = await anyio.open_process(command, stdin=None, stdout=PIPE, stderr=None)
         if child.stdout is None:
             raise AssertionError("it has a pipe")
@@ -206,7 +222,9 @@ class Torture:
             received, answered = collections.Counter[str](), set[str]()
             for row in await store.sessions(OWNER, 100_000):
                 log = await store.events(row.session)
-                received.update(r.event.external_id for r in log if isinstance(r.event, e.MessageReceived))
+                received.update(
+                    r.event.external_id for r in log if isinstance(r.event, e.MessageReceived)
+                )
                 answered |= _answered(log)
             said = await self._said(store)
             for name in JOBS:
@@ -214,7 +232,9 @@ class Torture:
                 self._compare_job(name, rows, received, answered)
                 done = sum(row[2] == "done" for row in rows.values())
                 if name == "said" and (len(said), len(set(said))) != (done, done):
-                    report.faults.append(f"{done} were delivered, and {len(said)} said ({len(set(said))} different)")
+                    report.faults.append(
+                        f"{done} were delivered, and {len(said)} said ({len(set(said))} different)"
+                    )
             report.faults += [f"integrity: {found}" for found in store.check()]
             report.faults += [f"chain: {broken}" for broken in (await store.audit())[1]]
         finally:
@@ -225,14 +245,25 @@ class Torture:
         return [row.outgoing.key for row in await store.outbox_due(1e12, 1_000_000, ["nowhere"])]
 
     def _compare_job(
-        self, name: str, rows: dict[str, tuple[object, ...]], received: collections.Counter[str], answered: set[str]
+        self,
+        name: str,
+        rows: dict[str, tuple[object, ...]],
+        received: collections.Counter[str],
+        answered: set[str],
     ) -> None:
         """Each time from the first to the last is decided once, and done once where it was done."""
         report = self.report
         times = [float(str(row[3])) for row in rows.values()]
-        expected = list(due_within(parse_schedule(self._every), min(times) - 1, max(times))) if times else []
+        expected = (
+            list(due_within(parse_schedule(self._every), min(times) - 1, max(times)))
+            if times
+            else []
+        )
         report.times += len(expected)
-        told = beyond_ten(expected, {float(str(row[3])): str(row[9]) for row in rows.values() if row[2] == "missed"})
+        told = beyond_ten(
+            expected,
+            {float(str(row[3])): str(row[9]) for row in rows.values() if row[2] == "missed"},
+        )
         report.too_many += len(told)
         report.lost += len({*expected} - {*times} - told)
         report.doubled += len(told & {*times})
@@ -251,8 +282,8 @@ class Torture:
 
 
 def beyond_ten(expected: Sequence[float], missed: Mapping[float, str]) -> set[float]:
-    """The times without a row of their own that are decided all the same: after a long pause ten are made up for, the
-    one before them has a row, and that says how many there were before it."""
+    """The times without a row of their own that are decided all the same: after a long pause ten
+    are made up for, the one before them has a row, and that says how many there were before it."""
     found = set[float]()
     for at, said in missed.items():
         counted = re.search(r"; (\d+)( or more)? earlier ones too$", said)
@@ -274,7 +305,9 @@ def _answered(log: list[e.Recorded]) -> set[str]:
     return ended
 
 
-async def torture(kills: int, seed: int, mode: str = "true", every_s: int = EVERY_S, times: int = 0) -> Report:
+async def torture(
+    kills: int, seed: int, mode: str = "true", every_s: int = EVERY_S, times: int = 0
+) -> Report:
     """Run it in a home of its own."""
     with tempfile.TemporaryDirectory(prefix="deskhand-jobs-") as home:
         return await Torture(Path(home), kills, seed, mode, every_s, times).run()

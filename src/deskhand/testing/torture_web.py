@@ -1,8 +1,9 @@
-"""People with a browser, while the process behind it is killed again and again: some write, some follow.
+"""People with a browser, while the process behind it is killed again and again: some write, some
+follow.
 
-Who writes sends each message under a name of its own until it is told that it was taken, and now and then once more.
-Who follows takes every event down, and after each break resumes behind the last one. In the end all of them must have
-the very bytes that stand in the log.
+Who writes sends each message under a name of its own until it is told that it was taken, and now
+and then once more. Who follows takes every event down, and after each break resumes behind the last
+one. In the end all of them must have the very bytes that stand in the log.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ class Follower:
         self.breaks = 0
 
     def take(self, frame: bytes) -> None:
-        lines = dict(line.partition(b": ")[::2] for line in frame.split(b"\n") if not line.startswith(b":"))
+        lines = dict(
+            line.partition(b": ")[::2] for line in frame.split(b"\n") if not line.startswith(b":")
+        )
         if lines.get(b"event") != b"recorded":
             return
         data = lines[b"data"]
@@ -82,13 +85,16 @@ class Follower:
 
 
 class WebClients:
-    """All of them. `take_no_more` ends the writing; `at_rest` tells when everything that was written is everywhere."""
+    """All of them. `take_no_more` ends the writing; `at_rest` tells when everything that was
+    written is everywhere."""
 
     def __init__(self, home: Path, token: str, seed: int) -> None:
         self._home = Home(home)
         self._token = token
         self._random = random.Random(seed)
-        self.followers = {f"w{i}": [Follower(f"w{i}") for _ in range(FOLLOWERS)] for i in range(CHATS)}
+        self.followers = {
+            f"w{i}": [Follower(f"w{i}") for _ in range(FOLLOWERS)] for i in range(CHATS)
+        }
         self.taken: dict[str, list[tuple[str, int]]] = {chat: [] for chat in self.followers}
         self.pause_s = PAUSE_S
         self.twice = 0
@@ -102,7 +108,9 @@ class WebClients:
         headers = {"authorization": f"Bearer {self._token}"}
         timeout = ClientTimeout(total=None, sock_connect=REACH_S)
         async with (
-            ClientSession(headers=headers, timeout=timeout, connector=TCPConnector(limit=0)) as http,
+            ClientSession(
+                headers=headers, timeout=timeout, connector=TCPConnector(limit=0)
+            ) as http,
             anyio.create_task_group() as tasks,
         ):
             for number, (chat, followers) in enumerate(self.followers.items()):
@@ -131,12 +139,18 @@ class WebClients:
             while self._writing:
                 await anyio.sleep(self._random.uniform(*self.pause_s))
                 answered = set[int]().union(*(each.answered for each in self.followers[chat]))
-                if self.paused or sum(inbox_id not in answered for _, inbox_id in self.taken[chat]) >= OPEN:
+                if (
+                    self.paused
+                    or sum(inbox_id not in answered for _, inbox_id in self.taken[chat]) >= OPEN
+                ):
                     continue
                 number += 1
                 inbox_id = await self._say(http, chat, number)
                 self.taken[chat].append((f"m{number}", inbox_id))
-                if self._random.random() < AGAIN and await self._say(http, chat, number) != inbox_id:
+                if (
+                    self._random.random() < AGAIN
+                    and await self._say(http, chat, number) != inbox_id
+                ):
                     self.faults.append(f"m{number} was taken twice")
         finally:
             self._writers -= 1
@@ -154,7 +168,9 @@ class WebClients:
                         self.twice += receipt.status == "duplicate"
                         return receipt.inbox_id
                     if response.status not in (403, 503):  # too much waits; the store is away
-                        self.faults.append(f"m{number} was answered with {response.status}: {answer[:200]!r}")
+                        self.faults.append(
+                            f"m{number} was answered with {response.status}: {answer[:200]!r}"
+                        )
             except (ClientError, OSError, TimeoutError, ValueError):
                 pass  # it is dead, or not there yet
             await anyio.sleep(RETRY_S)
@@ -165,7 +181,9 @@ class WebClients:
             url = noted_address(self._home)
             headers = {"last-event-id": str(len(follower.log))}
             try:
-                async with http.get(f"{url}/api/sessions/{follower.chat}/events", headers=headers) as response:
+                async with http.get(
+                    f"{url}/api/sessions/{follower.chat}/events", headers=headers
+                ) as response:
                     if response.status == 200:
                         rest = b""
                         connected = True
@@ -175,14 +193,16 @@ class WebClients:
                                 follower.take(frame)
                         follower.breaks += 1
                     elif response.status not in (404, 503):  # nothing was said in it yet
-                        follower.faults.append(f"{follower.chat}: following was answered with {response.status}")
+                        follower.faults.append(
+                            f"{follower.chat}: following was answered with {response.status}"
+                        )
             except (ClientError, OSError, TimeoutError, ValueError):
                 follower.breaks += connected
             await anyio.sleep(RETRY_S)
 
     def compare(self, logs: Mapping[str, list[e.Recorded]]) -> tuple[int, int]:
-        """(messages that are not in the log just once and answered, events that some client and the log do not have in
-        common). What else is wrong is in `faults`."""
+        """(messages that are not in the log just once and answered, events that some client and the
+        log do not have in common). What else is wrong is in `faults`."""
         lost = astray = 0
         encode = msgspec.json.Encoder().encode
         for chat, followers in self.followers.items():
@@ -191,15 +211,28 @@ class WebClients:
             truth = [encode(recorded) for recorded in log]
             received = [r.event for r in log if isinstance(r.event, e.MessageReceived)]
             counts = Counter(event.inbox_id for event in received)
-            answered = {inbox_id for r in log if isinstance(r.event, e.TurnEnded) for inbox_id in r.event.answers}
+            answered = {
+                inbox_id
+                for r in log
+                if isinstance(r.event, e.TurnEnded)
+                for inbox_id in r.event.answers
+            }
             taken = [inbox_id for _, inbox_id in self.taken[chat]]
             lost += sum(counts[inbox_id] != 1 or inbox_id not in answered for inbox_id in taken)
             if taken != [event.inbox_id for event in received if event.inbox_id in set(taken)]:
-                self.faults.append(f"{chat}: the messages are not in the order in which they were written")
+                self.faults.append(
+                    f"{chat}: the messages are not in the order in which they were written"
+                )
             for each in followers:
                 same = sum(theirs == ours for theirs, ours in zip(each.log, truth, strict=False))
                 astray += max(len(each.log), len(truth)) - same
-                apart = [n for n, (theirs, ours) in enumerate(zip(each.log, truth, strict=False), 1) if theirs != ours]
-                self.faults += [f"{chat}: {each.log[n - 1]!r} is {truth[n - 1]!r} in the log" for n in apart[:2]]
+                apart = [
+                    n
+                    for n, (theirs, ours) in enumerate(zip(each.log, truth, strict=False), 1)
+                    if theirs != ours
+                ]
+                self.faults += [
+                    f"{chat}: {each.log[n - 1]!r} is {truth[n - 1]!r} in the log" for n in apart[:2]
+                ]
                 self.faults += each.faults[:5]
         return lost, astray

@@ -1,4 +1,5 @@
-"""The model of the first visit: a script with real tools, so that everything can be seen before a model is chosen."""
+"""The model of the first visit: a script with real tools, so that everything can be seen before a
+model is chosen."""
 
 from __future__ import annotations
 
@@ -16,8 +17,10 @@ EXAMPLES = (
 """What the page suggests on the first visit."""
 IDEAS = "1. a picnic by the river\n2. a concert at home\n3. a walk with a treasure hunt\n"
 HOW = (
-    "I am a script, not a language model: I show how Deskhand works, and nothing leaves this machine. "
-    "Choose a real model under **Set up**: a key of yours, a server that runs here, or one that needs neither."
+    "I am a script, not a language model: I show how Deskhand works, and nothing leaves "
+    "this machine. "
+    "Choose a real model under **Set up**: a key of yours, a server that runs here, or one "
+    "that needs neither."
 )
 
 
@@ -33,17 +36,27 @@ def tour(request: Request) -> Message:
     if "folder" in asked or "file" in asked:
         return say("I look.", _call("list_files", path="."))
     if "ask me" in asked:
-        return say("", _call("ask_user", question="Which do you like better?", choices=["tea", "coffee"]))
-    return say(f"You said: {_said(turn[0]) if turn else ''}\n\n{HOW}\n\nTry: {'; '.join(EXAMPLES)}.")
+        return say(
+            "", _call("ask_user", question="Which do you like better?", choices=["tea", "coffee"])
+        )
+    return say(
+        f"You said: {_said(turn[0]) if turn else ''}\n\n{HOW}\n\nTry: {'; '.join(EXAMPLES)}."
+    )
 
 
 def _about(result: ToolResult, asked: str) -> str:
     if result.status != "ok":
         return f"That did not happen: {result.text}\n\n{HOW}"
     if "ask me" in asked:
-        return f"You like {result.text} better. I shall remember it for as long as this conversation lasts.\n\n{HOW}"
+        return (
+            f"You like {result.text} better. I shall remember it for as long as this "
+            f"conversation lasts.\n\n{HOW}"
+        )
     if "idea" in asked or "write" in asked:
-        return f"They are in `ideas.txt`; the files beside this conversation show it.\n\n```\n{IDEAS}```\n\n{HOW}"
+        return (
+            "They are in `ideas.txt`; the files beside this conversation show "
+            f"it.\n\n```\n{IDEAS}```\n\n{HOW}"
+        )
     return f"This is what I found:\n\n```\n{result.text}\n```\n\n{HOW}"
 
 

@@ -1,4 +1,5 @@
-"""Ways to write a secret or an address so that a search for it fails, and a reader or a renderer brings it back."""
+"""Ways to write a secret or an address so that a search for it fails, and a reader or a renderer
+brings it back."""
 
 from __future__ import annotations
 
@@ -49,7 +50,9 @@ OF_SECRETS: Mapping[str, Wrap] = {
     "hexadecimal": _each("{:02x}"),
     "hexadecimal with colons": lambda text: ":".join(f"{code:02X}" for code in text.encode()),
     "hexadecimal for a program": lambda text: ", ".join(f"0x{code:02x}" for code in text.encode()),
-    "hexadecimal in an array": lambda text: "{" + ",".join(f"0X{code:X}" for code in text.encode()) + "}",
+    "hexadecimal in an array": lambda text: (
+        "{" + ",".join(f"0X{code:X}" for code in text.encode()) + "}"
+    ),
     "numbers": lambda text: " ".join(str(code) for code in text.encode()),
     "numbers in a list": lambda text: str([*text.encode()]),
     "octal": lambda text: " ".join(f"{code:03o}" for code in text.encode()),
@@ -83,7 +86,9 @@ OF_SECRETS: Mapping[str, Wrap] = {
     "concatenated": lambda text: '"{}" + "{}"'.format(*_middle(text)),
     "the second half first": lambda text: "ends in {1} and begins with {0}".format(*_middle(text)),
     "backwards": lambda text: text[::-1],
-    "wide letters": lambda text: "".join(chr(ord(char) + 0xFEE0) if "!" <= char <= "~" else char for char in text),
+    "wide letters": lambda text: "".join(
+        chr(ord(char) + 0xFEE0) if "!" <= char <= "~" else char for char in text
+    ),
 }
 
 OF_ADDRESSES: Mapping[str, Wrap] = {
@@ -121,11 +126,18 @@ OF_ADDRESSES: Mapping[str, Wrap] = {
 
 
 def leaks(text: str, secret: str) -> str:
-    """The longest part of a secret, over half of it, that somebody finds in the text with ordinary means; '' for none.
+    """The longest part of a secret, over half of it, that somebody finds in the text with ordinary
+    means; '' for none.
 
     Written without what hides secrets, so that the two can disagree.
     """
-    found = {text, html.unescape(text), unquote(text), unquote(unquote(text)), re.sub(r"<[^>]*>", "", text)}
+    found = {
+        text,
+        html.unescape(text),
+        unquote(text),
+        unquote(unquote(text)),
+        re.sub(r"<[^>]*>", "", text),
+    }
     found.add(re.sub(r"\\u([0-9a-fA-F]{4})", lambda code: chr(int(code[1], 16)), text))
     found |= {*_counted(text), *_in_base85(text)}
     plain = [_letters(each) for each in found]
@@ -141,7 +153,9 @@ def _counted(text: str) -> Iterator[str]:
     """What stands in the text as numbers of bytes."""
     numbers = re.findall(r"0[xob][0-9a-f]+|[0-9]+", text.lower())
     for base, prefix in ((16, "0x"), (10, ""), (8, ""), (8, "0o"), (2, ""), (2, "0b")):
-        codes = [_number(each.removeprefix(prefix), base) for each in numbers if each.startswith(prefix)]
+        codes = [
+            _number(each.removeprefix(prefix), base) for each in numbers if each.startswith(prefix)
+        ]
         yield "".join(chr(code) for code in codes if 0 < code < 128)
 
 
@@ -157,7 +171,11 @@ def _in_base85(text: str) -> Iterator[str]:
     for run in re.findall(r"[!-~]{15,}", text):
         for at in range(5):
             piece = run[at:]
-            for decode, digits in ((base64.b85decode, piece), (base64.b85decode, _of_z85(piece)), (_ascii85, piece)):
+            for decode, digits in (
+                (base64.b85decode, piece),
+                (base64.b85decode, _of_z85(piece)),
+                (_ascii85, piece),
+            ):
                 for end in (len(digits), len(digits) // 5 * 5):
                     with suppress(ValueError):
                         yield decode(digits[:end]).decode("ascii", "ignore")

@@ -1,6 +1,8 @@
-"""What tools and their parameters are called elsewhere, so that a model trained on other names is served.
+"""What tools and their parameters are called elsewhere, so that a model trained on other names is
+served.
 
-A prompt never shows these names: they are taken where a call arrives, and in lists of tools that people write.
+A prompt never shows these names: they are taken where a call arrives, and in lists of tools that
+people write.
 """
 
 from __future__ import annotations
@@ -64,7 +66,13 @@ PARAMETERS: dict[str, dict[str, str]] = {
     },
     "background_run": {"cmd": "command", "timeout": "timeout_s", "workdir": "cwd"},
     "check_background": {"task_id": "id"},
-    "process": {"cmd": "command", "session_id": "id", "pid": "id", "text": "input", "timeout": "wait_s"},
+    "process": {
+        "cmd": "command",
+        "session_id": "id",
+        "pid": "id",
+        "text": "input",
+        "timeout": "wait_s",
+    },
     "read_file": {
         **_FILE,
         "start": "start_line",
@@ -73,11 +81,27 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "line_end": "end_line",
     },
     "write_file": {**_FILE, "text": "content", "contents": "content"},
-    "edit_file": {**_FILE, "diff": "patch", "unified_diff": "patch", "replacements": "edits", **_OLD, **_NEW},
+    "edit_file": {
+        **_FILE,
+        "diff": "patch",
+        "unified_diff": "patch",
+        "replacements": "edits",
+        **_OLD,
+        **_NEW,
+    },
     "list_files": {**_FOLDER, "max_depth": "depth"},
     "search_files": {**_FOLDER, **dict.fromkeys(("query", "pattern", "q"), "text")},
-    "send_message": {**dict.fromkeys(("content", "message"), "text"), "thread": "thread_id", "chat_id": "chat"},
-    "send_file": {**_FILE, **dict.fromkeys(("caption", "message"), "text"), "thread": "thread_id", "chat_id": "chat"},
+    "send_message": {
+        **dict.fromkeys(("content", "message"), "text"),
+        "thread": "thread_id",
+        "chat_id": "chat",
+    },
+    "send_file": {
+        **_FILE,
+        **dict.fromkeys(("caption", "message"), "text"),
+        "thread": "thread_id",
+        "chat_id": "chat",
+    },
     "ask_user": {"options": "choices"},
     "web_fetch": {
         **dict.fromkeys(("prompt", "query"), "question"),
@@ -86,12 +110,27 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "wait_seconds": "wait_s",
         "timeout": "timeout_s",
     },
-    "web_search": {**dict.fromkeys(("q", "text"), "query"), **dict.fromkeys(("count", "num_results"), "max_results")},
+    "web_search": {
+        **dict.fromkeys(("q", "text"), "query"),
+        **dict.fromkeys(("count", "num_results"), "max_results"),
+    },
     "save_memory": dict.fromkeys(("text", "memory", "fact"), "content"),
-    "search_memories": {**dict.fromkeys(("q", "text"), "query"), **dict.fromkeys(("limit", "max_results"), "top_k")},
+    "search_memories": {
+        **dict.fromkeys(("q", "text"), "query"),
+        **dict.fromkeys(("limit", "max_results"), "top_k"),
+    },
     "forget_memory": {"id": "memory_id"},
-    "read_skill": {**dict.fromkeys(("name", "skill_name"), "skill"), "file": "path", "file_path": "path"},
-    "manage_tasks": {"id": "task_id", "parent": "parent_id", "dependencies": "depends_on", "type": "node_type"},
+    "read_skill": {
+        **dict.fromkeys(("name", "skill_name"), "skill"),
+        "file": "path",
+        "file_path": "path",
+    },
+    "manage_tasks": {
+        "id": "task_id",
+        "parent": "parent_id",
+        "dependencies": "depends_on",
+        "type": "node_type",
+    },
     "task_create": _TASK,
     "task_get": _TASK,
     "task_update": {**_TASK, "addBlockedBy": "add_blocked_by", "addBlocks": "add_blocks"},
@@ -102,18 +141,25 @@ PARAMETERS: dict[str, dict[str, str]] = {
 _ACTIONS = {"spawn": "start", "input": "write", "send": "write", "stop": "kill", "read": "poll"}
 
 
-MEANT: dict[str, dict[str, Any]] = {"web_fetch_js": {"tier": "rendered"}, "web_fetch_stealth": {"tier": "rendered"}}
+MEANT: dict[str, dict[str, Any]] = {
+    "web_fetch_js": {"tier": "rendered"},
+    "web_fetch_stealth": {"tier": "rendered"},
+}
 """Names that say more than which tool: the arguments that they stand for."""
 
 
 def called(name: str, tools: Tools) -> Tool | None:
-    """The tool that a model calls by this name, ours or one from elsewhere; None where there is none."""
+    """The tool that a model calls by this name, ours or one from elsewhere; None where there is
+    none."""
     tool = tools.get(name) or tools.get(TOOLS.get(name, ""))
-    return tool if tool is None or name in tools or name not in MEANT else _Meaning(tool, MEANT[name])
+    return (
+        tool if tool is None or name in tools or name not in MEANT else _Meaning(tool, MEANT[name])
+    )
 
 
 class _Meaning:
-    """A tool with arguments that its other name stands for. What the model wrote itself counts more."""
+    """A tool with arguments that its other name stands for. What the model wrote itself counts
+    more."""
 
     def __init__(self, tool: Tool, meant: Mapping[str, Any]) -> None:
         self._tool = tool
@@ -138,7 +184,8 @@ class _Meaning:
 
 
 def canonical(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments under our names. A name that stands beside its alias is left, and then refused as unknown."""
+    """The arguments under our names. A name that stands beside its alias is left, and then refused
+    as unknown."""
     names = PARAMETERS.get(tool, {})
     ours: dict[str, Any] = {}
     for name, value in arguments.items():
@@ -164,9 +211,17 @@ def _bare_ids(arguments: dict[str, Any]) -> None:
         if name in ("task_id", "parent_id") and isinstance(value, str):
             arguments[name] = _bare(value)
         elif name in ("depends_on", "add_blocks", "add_blocked_by"):
-            listed = value if isinstance(value, list) else unquoted(value) if isinstance(value, str) else value
+            listed = (
+                value
+                if isinstance(value, list)
+                else unquoted(value)
+                if isinstance(value, str)
+                else value
+            )
             if isinstance(listed, list):
-                arguments[name] = [_bare(each) if isinstance(each, str) else each for each in listed]
+                arguments[name] = [
+                    _bare(each) if isinstance(each, str) else each for each in listed
+                ]
 
 
 def _bare(id_: str) -> str:
@@ -186,7 +241,8 @@ def _count_to_end(arguments: dict[str, Any]) -> None:
 
 
 def _one_list_of_edits(arguments: dict[str, Any]) -> None:
-    """A single replacement beside the path, or a list written as text, as a list under our names."""
+    """A single replacement beside the path, or a list written as text, as a list under our
+    names."""
     if "old" in arguments and "edits" not in arguments:
         arguments["edits"] = [{"old": arguments.pop("old"), "new": arguments.pop("new", "")}]
     edits = arguments.get("edits")
@@ -197,7 +253,9 @@ def _one_list_of_edits(arguments: dict[str, Any]) -> None:
     if isinstance(edits, list):
         names = _OLD | _NEW
         arguments["edits"] = [
-            {names.get(key, key): value for key, value in edit.items()} if isinstance(edit, dict) else edit
+            {names.get(key, key): value for key, value in edit.items()}
+            if isinstance(edit, dict)
+            else edit
             for edit in edits
         ]
 

@@ -1,7 +1,7 @@
 """What a file or a folder was when a person approved it: bound by a digest of all that it holds.
 
-A folder is approved with everything beneath it: names and bytes. Only plain files and folders can be approved, and no
-more of them than are read again at once when one has changed.
+A folder is approved with everything beneath it: names and bytes. Only plain files and folders can
+be approved, and no more of them than are read again at once when one has changed.
 """
 
 from __future__ import annotations
@@ -26,26 +26,30 @@ MOST_FILES = 200
 MOST_BYTES = 4 << 20
 DEEPEST = 8
 SETTLED_NS = 60_000_000_000
-"""What was changed less than this ago is read again at every look: the kernel notes no second change within one tick
-of its clock, and of memory that is mapped none until it was written back."""
+"""What was changed less than this ago is read again at every look: the kernel notes no second
+change within one tick of its clock, and of memory that is mapped none until it was written back."""
 
-CHANGED = "{what} was changed since it was approved, so it is held back: an owner can look at it with `deskhand held`"
+CHANGED = (
+    "{what} was changed since it was approved, so it is held back: an owner can look at it with "
+    "`deskhand held`"
+)
 
 Look = tuple[str, int, int, int, int, int]
-"""A file or folder beneath ('' for the top): its path, mode, inode, size, and when it and what is known of it were
-changed, the last of which nobody can set."""
+"""A file or folder beneath ('' for the top): its path, mode, inode, size, and when it and what is
+known of it were changed, the last of which nobody can set."""
 
 
 class Content(msgspec.Struct, frozen=True):
-    """What lies at a path. `files` has the SHA-256 of each file by its path beneath, '' for the path itself."""
+    """What lies at a path. `files` has the SHA-256 of each file by its path beneath, '' for the
+    path itself."""
 
     digest: bytes
     files: Mapping[str, bytes]
 
 
 class Bound(msgspec.Struct, frozen=True):
-    """What is as it was approved, and what is not, by real paths. `files` are those that lie in the first, with the
-    SHA-256 of each."""
+    """What is as it was approved, and what is not, by real paths. `files` are those that lie in the
+    first, with the SHA-256 of each."""
 
     kept: frozenset[str] = frozenset()
     changed: frozenset[str] = frozenset()
@@ -60,7 +64,8 @@ class Bound(msgspec.Struct, frozen=True):
         return bool(self.changed) and not self.changed.isdisjoint(_above(path))
 
     def allows(self, path: str, digest: bytes) -> bool:
-        """Whether bytes of this SHA-256, read at this real path, are what was approved; yes where nothing was."""
+        """Whether bytes of this SHA-256, read at this real path, are what was approved; yes where
+        nothing was."""
         if self.differs(path):
             return False
         return not self.covers(path) or self.files.get(path) == digest
@@ -86,7 +91,10 @@ class Approvals:
             content = self._content(path)
             if content is not None and content.digest == digest:
                 kept |= {path, real}
-                files |= {f"{real}/{inner}" if inner else real: each for inner, each in content.files.items()}
+                files |= {
+                    f"{real}/{inner}" if inner else real: each
+                    for inner, each in content.files.items()
+                }
             elif os.path.lexists(path):
                 changed |= {path, real}
         self._seen = {path: seen for path, seen in self._seen.items() if path in approved}
@@ -115,8 +123,8 @@ def bound_of(rows: Sequence[tuple[Any, ...]]) -> Bound:
 
 
 def content_of(path: str) -> Content | None:
-    """What lies there now; None where that cannot be approved: it is not there, holds links or other things, or too
-    much, or was being changed just then."""
+    """What lies there now; None where that cannot be approved: it is not there, holds links or
+    other things, or too much, or was being changed just then."""
     looks = looks_of(path)
     if not looks or not all(stat.S_ISREG(mode) or stat.S_ISDIR(mode) for _, mode, *_ in looks):
         return None
@@ -136,7 +144,8 @@ def content_of(path: str) -> Content | None:
 
 
 def digest_of_files(files: Mapping[str, bytes]) -> bytes:
-    """Of a folder that holds these: the SHA-256 of each by its path. Folders without any count for nothing."""
+    """Of a folder that holds these: the SHA-256 of each by its path. Folders without any count for
+    nothing."""
     whole = sha256(b"folder\0")
     for inner in sorted(files):
         name = os.fsencode(inner)
@@ -145,7 +154,8 @@ def digest_of_files(files: Mapping[str, bytes]) -> bytes:
 
 
 def looks_of(path: str) -> tuple[Look, ...]:
-    """What changes whenever something there does, without reading it; empty where nothing is there, or too much."""
+    """What changes whenever something there does, without reading it; empty where nothing is there,
+    or too much."""
     found = list[Look]()
     try:
         for look in _looks(path, "", DEEPEST):
@@ -201,5 +211,8 @@ def _above(path: str) -> Iterator[str]:
 
 
 def approve_rows(path: str, digest: bytes, by: str, at: float) -> tuple[Change, ...]:
-    """The rows of a real path whose content is approved: what it was marked with does not count any more."""
-    return Change("approved_file_set", (path, digest, by, at)), Change("file_label_drop_beneath", (path,))
+    """The rows of a real path whose content is approved: what it was marked with does not count any
+    more."""
+    return Change("approved_file_set", (path, digest, by, at)), Change(
+        "file_label_drop_beneath", (path,)
+    )

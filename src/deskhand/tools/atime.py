@@ -9,7 +9,8 @@ LONG_AGO_NS = 1_000_000_000
 
 
 def was_accessed(path: str, *, gone: bool = True) -> bool:
-    """Whether somebody has read it since it was armed; what is `gone` may have been read. Of a link nobody knows."""
+    """Whether somebody has read it since it was armed; what is `gone` may have been read. Of a link
+    nobody knows."""
     try:
         status = os.lstat(path)
     except OSError:
@@ -18,5 +19,6 @@ def was_accessed(path: str, *, gone: bool = True) -> bool:
 
 
 def is_content(status: os.stat_result) -> bool:
-    """Whether there is more to read than its name and where it leads: who looks at those reads the folder around it."""
+    """Whether there is more to read than its name and where it leads: who looks at those reads the
+    folder around it."""
     return stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)

@@ -44,38 +44,49 @@ async def attempt(
             given = await context()
             _keeps_no_handle(tool, arguments)
             outcome = await tool.run(arguments, given)
-        if not isinstance(outcome, (Done, PersonQuestion)):  # a tool from outside that nobody type-checked
+        if not isinstance(
+            outcome, (Done, PersonQuestion)
+        ):  # a tool from outside that nobody type-checked
             raise TypeError(f"it returned {outcome!r}")
         return outcome
     except ToolError as error:
         return _error(str(error), join((error.label, await _of_files(arguments, given))))
     except TimeoutError:
         return _error(
-            f"{name} took longer than {limit_s:.0f} s and was stopped", UNTRUSTED if given is None else own(given)
+            f"{name} took longer than {limit_s:.0f} s and was stopped",
+            UNTRUSTED if given is None else own(given),
         )
     except Exception as error:  # noqa: BLE001 -- the model, not the operator, decides what a broken tool means
         broke = Label(source=f"an error of {name}")  # it may quote anything, and nobody says what
         return _error(
-            f"{name} broke: {type(error).__name__}: {error}", join((broke, await _of_files(arguments, given)))
+            f"{name} broke: {type(error).__name__}: {error}",
+            join((broke, await _of_files(arguments, given))),
         )
 
 
 def _keeps_no_handle(tool: Tool, arguments: msgspec.Raw) -> None:
-    """Raises ToolError where a file, or anything else that lasts, would have a handle in place of a secret."""
+    """Raises ToolError where a file, or anything else that lasts, would have a handle in place of a
+    secret."""
     spec = tool.spec
     if spec.effect in _SAYS or spec.name in RUNS:
         return
     if found := HANDLE.search(bytes(arguments).decode(errors="replace")):
         raise ToolError(
-            f"{found[0]} stands for a secret whose value you do not know, so nothing with it is written: what is there "
-            "would be lost. Leave that line as it is and change the others, or ask the person to fill it in."
+            f"{found[0]} stands for a secret whose value you do not know, so nothing with "
+            "it is written: what is there "
+            "would be lost. Leave that line as it is and change the others, or ask the "
+            "person to fill it in."
         )
 
 
 async def _of_files(arguments: msgspec.Raw, context: Context | None) -> Label:
-    """The label of the call, and of the files that it names: what went wrong with them may quote them, or tell where
-    they lead."""
-    named = [each for each in _texts(_decoded(arguments)) if len(each) <= PATH_CHARS and each.isprintable()]
+    """The label of the call, and of the files that it names: what went wrong with them may quote
+    them, or tell where they lead."""
+    named = [
+        each
+        for each in _texts(_decoded(arguments))
+        if len(each) <= PATH_CHARS and each.isprintable()
+    ]
     if context is None:
         return UNTRUSTED
     if not named:

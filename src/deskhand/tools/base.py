@@ -31,8 +31,8 @@ class Spec(msgspec.Struct, frozen=True):
     """What the model and the gate know of a tool. `parameters` is its JSON schema; `reads` labels
     the text that it returns without a label of its own.
 
-    With a `mode` it is offered where the conversation is in that. Tools whose effect is `none` or `fetch` and that
-    may run again run side by side.
+    With a `mode` it is offered where the conversation is in that. Tools whose effect is `none` or
+    `fetch` and that may run again run side by side.
     """
 
     name: str
@@ -50,7 +50,8 @@ class Spec(msgspec.Struct, frozen=True):
 
 
 class PendingApproval(msgspec.Struct, frozen=True):
-    """A command that is to run beside the conversation; with `columns` and `rows` in a terminal of that size."""
+    """A command that is to run beside the conversation; with `columns` and `rows` in a terminal of
+    that size."""
 
     command: str
     cwd: str = ""
@@ -61,8 +62,8 @@ class PendingApproval(msgspec.Struct, frozen=True):
 
 
 class Heard(msgspec.Struct, frozen=True):
-    """A piece of what a process printed: `at` is where it begins, of `size` bytes in all. `over` is how it ended, ''
-    while it runs. `label` is that of all that it has read."""
+    """A piece of what a process printed: `at` is where it begins, of `size` bytes in all. `over` is
+    how it ended, '' while it runs. `label` is that of all that it has read."""
 
     data: bytes
     at: int
@@ -72,10 +73,12 @@ class Heard(msgspec.Struct, frozen=True):
 
 
 class Processes(Protocol):
-    """What runs beside the turns of conversations. A session sees its own alone; all raise ToolError."""
+    """What runs beside the turns of conversations. A session sees its own alone; all raise
+    ToolError."""
 
     async def background(self, wanted: PendingApproval, context: Context) -> tuple[str, Change]:
-        """Its id, and the row to be committed with the result of the call: with that it is started, once."""
+        """Its id, and the row to be committed with the result of the call: with that it is started,
+        once."""
         ...
 
     async def start(self, wanted: PendingApproval, context: Context) -> str:
@@ -95,8 +98,8 @@ class Processes(Protocol):
         ...
 
     async def type(self, id_: str, session: str, typed: bytes, label: Label) -> int:
-        """Type into its terminal what has this label: so has whatever it says and makes from then on. Returns how many
-        bytes it has taken."""
+        """Type into its terminal what has this label: so has whatever it says and makes from then
+        on. Returns how many bytes it has taken."""
         ...
 
     async def end(self, id_: str, session: str, by: str) -> str:
@@ -110,7 +113,10 @@ class Processes(Protocol):
 
 def no_processes() -> Processes:
     """Where nobody could hold them."""
-    raise ToolError("nothing can run beside a conversation here: start Deskhand with `deskhand serve` or `deskhand`")
+    raise ToolError(
+        "nothing can run beside a conversation here: start Deskhand with `deskhand serve` "
+        "or `deskhand`"
+    )
 
 
 def _no_net() -> Net:
@@ -120,12 +126,13 @@ def _no_net() -> Net:
 class ToolScope(msgspec.Struct, frozen=True):
     """What an agent's tools may touch of the machine.
 
-    `folder` is the workspace, `files` opens what lies in it and in the folders allowed beside it, which are also
-    `mounts` of the sandbox. `keep` stores bytes and returns their name, `kept` gives them back. `rows` reads with a
-    registered statement. `seen` remembers, by (session, path), which version of a file the model has read. `net`
-    fetches from the public web. `shadow` knows how the workspace was, so that what changes can be undone.
-    `processes` holds what runs beside conversations; raises ToolError. `owned` are those of the folders beside the
-    workspace that are a person's and may be written (`written`), `untold` the sessions that have written there.
+    `folder` is the workspace, `files` opens what lies in it and in the folders allowed beside it,
+    which are also `mounts` of the sandbox. `keep` stores bytes and returns their name, `kept` gives
+    them back. `rows` reads with a registered statement. `seen` remembers, by (session, path), which
+    version of a file the model has read. `net` fetches from the public web. `shadow` knows how the
+    workspace was, so that what changes can be undone. `processes` holds what runs beside
+    conversations; raises ToolError. `owned` are those of the folders beside the workspace that are
+    a person's and may be written (`written`), `untold` the sessions that have written there.
     """
 
     folder: Path
@@ -133,7 +140,9 @@ class ToolScope(msgspec.Struct, frozen=True):
     mounts: tuple[Mount, ...]
     keep: Callable[[bytes], Awaitable[str]]
     kept: Callable[[str], Awaitable[bytes]]
-    rows: Callable[[str, tuple[str | int | float | bytes | None, ...]], Awaitable[list[tuple[Any, ...]]]]
+    rows: Callable[
+        [str, tuple[str | int | float | bytes | None, ...]], Awaitable[list[tuple[Any, ...]]]
+    ]
     sandbox: Callable[[], Awaitable[Sandbox]]
     seen: dict[tuple[str, str], str]
     net: Net = msgspec.field(default_factory=_no_net)
@@ -150,13 +159,15 @@ async def nobody(aside: Aside) -> str:
 
 
 class Context(msgspec.Struct, frozen=True):
-    """All that a tool reaches. `emit` shows output while the tool runs; it may be dropped and never blocks.
+    """All that a tool reaches. `emit` shows output while the tool runs; it may be dropped and never
+    blocks.
 
-    `key` names this call for ever: the same after a crash, different for every other call. `label` is that of all that
-    the model has read so far, and so of whatever it wrote into the arguments: what lasts is stored with it. `ask` calls
-    the agent's cheapest model once; raises ToolError. `audience` are those who read the conversation, as the readers of
-    labels name them: what is for others never reaches it. `approved`: a person saw exactly this call and allowed it.
-    `person` is the one who is alone with the agent, EVERYBODY where it is a group or several have taken part.
+    `key` names this call for ever: the same after a crash, different for every other call. `label`
+    is that of all that the model has read so far, and so of whatever it wrote into the arguments:
+    what lasts is stored with it. `ask` calls the agent's cheapest model once; raises ToolError.
+    `audience` are those who read the conversation, as the readers of labels name them: what is for
+    others never reaches it. `approved`: a person saw exactly this call and allowed it. `person` is
+    the one who is alone with the agent, EVERYBODY where it is a group or several have taken part.
     `options` say how the conversation is held.
     """
 
@@ -178,9 +189,10 @@ class Context(msgspec.Struct, frozen=True):
 
 
 class Done(msgspec.Struct, frozen=True):
-    """The call is over. `changes` and `outbox` are committed with the result; only tools that replay by `commit`
-    may have any. With `end_turn` the turn is over too, once the other calls of the reply have their results: the text
-    is said as it is, and the model is not asked again. `options` are set for the conversation, with the result."""
+    """The call is over. `changes` and `outbox` are committed with the result; only tools that
+    replay by `commit` may have any. With `end_turn` the turn is over too, once the other calls of
+    the reply have their results: the text is said as it is, and the model is not asked again.
+    `options` are set for the conversation, with the result."""
 
     parts: tuple[ResultPart, ...]
     status: ResultStatus = "ok"
@@ -208,13 +220,15 @@ class Tool(Protocol):
     def spec(self) -> Spec: ...
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
-        """Do it. Raises ToolError with a sentence for the model; anything else that it raises is reported to the
-        model too, by its type and text. It is cancelled when its time is up or a person stops it."""
+        """Do it. Raises ToolError with a sentence for the model; anything else that it raises is
+        reported to the model too, by its type and text. It is cancelled when its time is up or a
+        person stops it."""
         ...
 
 
 class JudgedCall(Protocol):
-    """A tool whose effect depends on its arguments; `effects`, where it has any, are all that it may have."""
+    """A tool whose effect depends on its arguments; `effects`, where it has any, are all that it
+    may have."""
 
     def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect: ...
 
@@ -233,14 +247,14 @@ Tools = Mapping[str, Tool]
 
 
 def done(text: str, label: Label) -> Done:
-    """A result that is text; nothing said is `[no output]`. `label` is whose word it is: `own` for what repeats at most
-    the call, else that of all that it quotes."""
+    """A result that is text; nothing said is `[no output]`. `label` is whose word it is: `own` for
+    what repeats at most the call, else that of all that it quotes."""
     return Done((Text(text or "[no output]", label),))
 
 
 def own(context: Context) -> Label:
-    """The label of a result that repeats at most what the call has said: whoever made the call had read all that the
-    conversation has."""
+    """The label of a result that repeats at most what the call has said: whoever made the call had
+    read all that the conversation has."""
     return join((LOCAL, context.label))
 
 

@@ -1,4 +1,5 @@
-"""The command line in a call, whichever tool it is for: what a person allows for one of them, they allow for all."""
+"""The command line in a call, whichever tool it is for: what a person allows for one of them, they
+allow for all."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ RUNS = frozenset({SHELL, "background_run", "process"})
 
 
 def command_of(tool: str, arguments: bytes) -> str | None:
-    """What this call would run, or type to a program that runs; None where it runs nothing, or would be refused."""
+    """What this call would run, or type to a program that runs; None where it runs nothing, or
+    would be refused."""
     if tool not in RUNS:
         return None
     try:

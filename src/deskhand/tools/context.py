@@ -11,7 +11,8 @@ from .define import tool
 
 @tool
 async def compact(focus: str = "") -> Done:
-    """Sum up what was said before and take it out of view, when much of it does not matter any more.
+    """Sum up what was said before and take it out of view, when much of it does not matter any
+    more.
 
     focus: what the summary must keep above all else
     """

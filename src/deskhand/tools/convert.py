@@ -1,4 +1,5 @@
-"""Documents as text: read in the sandbox by a process of its own, with little time and memory, whoever made them."""
+"""Documents as text: read in the sandbox by a process of its own, with little time and memory,
+whoever made them."""
 
 from __future__ import annotations
 
@@ -28,8 +29,9 @@ INSTALL = "pip install 'deskhand[web]'"
 class ConversionRequest(msgspec.Struct, frozen=True):
     """What is known of a document, and what is wanted of it.
 
-    `declared` is the media type that its sender says, `name` its file's name, `url` where it was found: links are made
-    absolute by it. `selector`: the CSS selector of what to give of a web page.
+    `declared` is the media type that its sender says, `name` its file's name, `url` where it was
+    found: links are made absolute by it. `selector`: the CSS selector of what to give of a web
+    page.
     """
 
     declared: str = ""
@@ -39,8 +41,8 @@ class ConversionRequest(msgspec.Struct, frozen=True):
 
 
 class Converted(msgspec.Struct, frozen=True):
-    """A document as Markdown or plain text. `hidden` counts what no reader would have seen and was taken out, by its
-    kind; `notes` say what was not read, and why."""
+    """A document as Markdown or plain text. `hidden` counts what no reader would have seen and was
+    taken out, by its kind; `notes` say what was not read, and why."""
 
     text: str
     title: str = ""
@@ -52,12 +54,16 @@ class Converted(msgspec.Struct, frozen=True):
     def remarks(self) -> str:
         """A line for each note and one for what was taken out; "" for none."""
         hidden = ", ".join(f"{name} ({count:,})" for name, count in sorted(self.hidden.items()))
-        lines = [*self.notes, *([f"taken out because nobody would see it: {hidden}"] if hidden else [])]
+        lines = [
+            *self.notes,
+            *([f"taken out because nobody would see it: {hidden}"] if hidden else []),
+        ]
         return "\n".join(f"[{line}]" for line in lines)
 
 
 class _Answer(msgspec.Struct, frozen=True):
-    """What the process says; it may be under somebody else's control, so its shape and size are checked."""
+    """What the process says; it may be under somebody else's control, so its shape and size are
+    checked."""
 
     text: str = ""
     title: str = ""
@@ -76,12 +82,22 @@ async def convert(
     """The text of a document. Raises ToolError with a sentence that says why there is none."""
     subject = repr(wanted.name) if wanted.name else "the document"
     if len(data) > LIMIT_BYTES:
-        raise ToolError(f"{subject} is larger than {LIMIT_BYTES >> 20} MB, the most that is read of a document")
+        raise ToolError(
+            f"{subject} is larger than {LIMIT_BYTES >> 20} MB, the most that is read of a document"
+        )
     kind = kind_of(data, wanted.declared, wanted.name)
     if wanted.selector and kind != "html":
-        raise ToolError(f"{subject} is no web page but {NAMES.get(kind, 'something else')}: leave the selector out")
+        raise ToolError(
+            f"{subject} is no web page but {NAMES.get(kind, 'something else')}: leave the "
+            "selector out"
+        )
     charset = wanted.declared.lower().partition("charset=")[2].partition(";")[0].strip(" \"'")
-    asked = {"kind": kind, "charset": charset[:40], "url": wanted.url, "selector": wanted.selector[:1000]}
+    asked = {
+        "kind": kind,
+        "charset": charset[:40],
+        "url": wanted.url,
+        "selector": wanted.selector[:1000],
+    }
     said, complained = bytearray(), bytearray()
     with anyio.CancelScope() as enough:
 
@@ -95,32 +111,40 @@ async def convert(
 
         try:
             command = python_command(MODULE, msgspec.json.encode(asked) + b"\n" + data)
-            ended = await (await sandbox()).run(msgspec.structs.replace(command, timeout_s=time_s), output)
+            ended = await (await sandbox()).run(
+                msgspec.structs.replace(command, timeout_s=time_s), output
+            )
         except SandboxError as error:
             raise ToolError(
                 f"{subject} was not read, because documents are only read in the sandbox: {error}"
             ) from error
     if enough.cancelled_caught:
         raise ToolError(
-            f"{subject} makes the program that reads it say more than {ANSWER_BYTES >> 20} MB; it was stopped"
+            f"{subject} makes the program that reads it say more than {ANSWER_BYTES >> 20} "
+            "MB; it was stopped"
         )
     try:
         answer = msgspec.json.decode(bytes(said), type=_Answer)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise ToolError(f"{subject} {_how_it_broke(ended, bytes(complained), time_s)}") from None
     if answer.missing:
-        raise ToolError(f"{subject} is a {NAMES.get(kind, kind)}, and what reads those is not installed: {INSTALL}")
+        raise ToolError(
+            f"{subject} is a {NAMES.get(kind, kind)}, and what reads those is not "
+            f"installed: {INSTALL}"
+        )
     if answer.unreadable:
         raise ToolError(f"{subject} {answer.unreadable[:500]}")
     return Converted(answer.text, answer.title[:300], kind, answer.hidden, tuple(answer.notes))
 
 
 def python_command(module: str, stdin: bytes) -> SandboxCommand:
-    """Runs `main` of one of our modules with the interpreter that runs us. It sees itself, its libraries and our
-    package, and nothing else of the machine."""
+    """Runs `main` of one of our modules with the interpreter that runs us. It sees itself, its
+    libraries and our package, and nothing else of the machine."""
     ours = Path(__file__).resolve().parents[2]  # what Python lists to find our package
     base = Path(sys.base_prefix).resolve()
-    found = [spec.origin for name in LIBRARIES if (spec := find_spec(name)) is not None and spec.origin]
+    found = [
+        spec.origin for name in LIBRARIES if (spec := find_spec(name)) is not None and spec.origin
+    ]
     libraries = {str(Path(origin).resolve().parents[1]) for origin in found}
     paths = sorted({str(base), str(ours), *libraries}, key=len)
     shown: list[str] = []
@@ -143,9 +167,15 @@ def python_command(module: str, stdin: bytes) -> SandboxCommand:
 
 def _how_it_broke(ended: Exit, complained: bytes, time_s: float) -> str:
     if ended.timeout:
-        return f"took longer than {time_s:.0f} s to read, and was given up: it is built to be slow, or too large"
+        return (
+            f"took longer than {time_s:.0f} s to read, and was given up: it is built to be "
+            "slow, or too large"
+        )
     if ended.limit == "memory" or b"MemoryError" in complained:
-        return f"needs more than {MEMORY_BYTES >> 20} MB of memory to be read: a decompression bomb, or too large"
+        return (
+            f"needs more than {MEMORY_BYTES >> 20} MB of memory to be read: a decompression "
+            "bomb, or too large"
+        )
     if ended.signal:
         return f"broke the program that reads it (signal {ended.signal}); nothing else was touched"
     why = complained.decode(errors="replace").strip().rpartition("\n")[2][:200]

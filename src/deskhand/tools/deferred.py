@@ -1,7 +1,8 @@
-"""Deferred tools: a request names them in a line each, and has the whole of one once the conversation has loaded it.
+"""Deferred tools: a request names them in a line each, and has the whole of one once the
+conversation has loaded it.
 
-`tool_search` loads them, as an option of the conversation: so the log says what is loaded, and it is appended in the
-order in which it came. What stands before it in a request stays as it was.
+`tool_search` loads them, as an option of the conversation: so the log says what is loaded, and it
+is appended in the order in which it came. What stands before it in a request stays as it was.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ MOST_FOUND = 5
 MOST_NAMED = 20
 LINE_CHARS = 72
 LISTED_CHARS = 3_000
-"""The first words of what a tool does; and all that is said of deferred ones. Beyond it they are named alone."""
+"""The first words of what a tool does; and all that is said of deferred ones. Beyond it they are
+named alone."""
 LEAST = 2
 _WORDS = frozenset({"description", "title", "$comment"})
 """What a schema says to whoever reads it."""
@@ -42,9 +44,12 @@ class ToolSearch:
     def __init__(self, deferred: Mapping[str, Spec]) -> None:
         self.deferred = deferred
         parameters = schema(DeferredArguments)
-        parameters["properties"]["query"]["description"] = "their names with commas between, or words for what you need"
+        parameters["properties"]["query"]["description"] = (
+            "their names with commas between, or words for what you need"
+        )
         description = (
-            "Load more tools: you can call them from your next reply on. Load together what you will need, and none"
+            "Load more tools: you can call them from your next reply on. Load together what "
+            "you will need, and none"
             f" that you will not. There are:\n{listed(tuple(deferred.values()))}"
         )
         self.spec = Spec(SEARCH, description, parameters)
@@ -55,7 +60,11 @@ class ToolSearch:
         found = found_by(query, now)
         if not found:
             held = found_by(query, tuple(self.deferred.values()))
-            why = "they are there once the plan is approved" if held else f"there are: {_names(now) or 'none now'}"
+            why = (
+                "they are there once the plan is approved"
+                if held
+                else f"there are: {_names(now) or 'none now'}"
+            )
             raise ToolError(f"no tool that you may use now fits {query[:100]!r}; {why}")
         lines = "\n".join(f"- {line(spec)}" for spec in found)
         loaded = SessionOptions(loaded_tools=tuple(spec.name for spec in found))
@@ -64,24 +73,38 @@ class ToolSearch:
 
 
 def offering(tools: Tools, options: SessionOptions) -> list[Spec]:
-    """What a conversation that is held so is offered, in this order: first what is never deferred, then what it has
-    loaded. A deferred tool of a mode is offered in that mode."""
+    """What a conversation that is held so is offered, in this order: first what is never deferred,
+    then what it has loaded. A deferred tool of a mode is offered in that mode."""
     search = tools.get(SEARCH)
     later = search.deferred if isinstance(search, ToolSearch) else {}
     specs = {name: tool.spec for name, tool in tools.items() if offered(tool.spec, options)}
-    first = {name for name, spec in specs.items() if name not in later or (spec.mode and spec.mode == options.mode)}
-    loaded = [name for name in options.loaded_tools or () if name in later and name in specs and name not in first]
-    return [spec for name, spec in specs.items() if name in first] + [specs[name] for name in loaded]
+    first = {
+        name
+        for name, spec in specs.items()
+        if name not in later or (spec.mode and spec.mode == options.mode)
+    }
+    loaded = [
+        name
+        for name in options.loaded_tools or ()
+        if name in later and name in specs and name not in first
+    ]
+    return [spec for name, spec in specs.items() if name in first] + [
+        specs[name] for name in loaded
+    ]
 
 
 def schemas_of(tools: Tools) -> tuple[ToolSchema, ...]:
     """What models are told of these tools."""
     specs = [tool.spec for tool in tools.values()]
-    return tuple(schema_of(spec.name, written_out(spec.description), _seen(spec.parameters)) for spec in specs)
+    return tuple(
+        schema_of(spec.name, written_out(spec.description), _seen(spec.parameters))
+        for spec in specs
+    )
 
 
 def _seen(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema with what nobody sees written out in its words for people. It is walked only where it has such."""
+    """The schema with what nobody sees written out in its words for people. It is walked only where
+    it has such."""
     text = msgspec.json.encode(schema).decode()
     if text.isascii() or written_out(text) == text:
         return schema
@@ -100,7 +123,9 @@ def _seen_value(key: str, value: Any) -> Any:
             return value
 
 
-def told_of(schemas: Sequence[ToolSchema], tools: Tools, options: SessionOptions) -> tuple[ToolSchema, ...]:
+def told_of(
+    schemas: Sequence[ToolSchema], tools: Tools, options: SessionOptions
+) -> tuple[ToolSchema, ...]:
     """Those of the schemas whose tools are offered, in the order in which they are."""
     known = {schema.name: schema for schema in schemas}
     return tuple(known[spec.name] for spec in offering(tools, options) if spec.name in known)
@@ -135,7 +160,9 @@ def listed(specs: Sequence[Spec]) -> str:
 
 def line(spec: Spec) -> str:
     """A tool in a line: its name, and the beginning of what it does."""
-    said = re.split(r"[.:;](?:\s|$)", " ".join(written_out(spec.description).split()), maxsplit=1)[0]
+    said = re.split(r"[.:;](?:\s|$)", " ".join(written_out(spec.description).split()), maxsplit=1)[
+        0
+    ]
     if len(said) > LINE_CHARS:
         said = f"{said[:LINE_CHARS].rpartition(' ')[0].rstrip(',')} …"
     return f"{spec.name}: {said}"
@@ -153,7 +180,8 @@ def found_by(query: str, specs: Sequence[Spec]) -> list[Spec]:
 
 
 def _fits(words: set[str], spec: Spec) -> int:
-    """A word in the name counts four times, one in what it does twice, one in what its arguments are once."""
+    """A word in the name counts four times, one in what it does twice, one in what its arguments
+    are once."""
     told = msgspec.json.encode(spec.parameters).decode()
     weighed = ((4, _words(spec.name), 3), (2, _words(spec.description), 4), (1, _words(told), 4))
     return sum(
@@ -161,7 +189,9 @@ def _fits(words: set[str], spec: Spec) -> int:
         for word in words
         for weight, there, least in weighed
         if len(word) >= least
-        and any(each.startswith(word) or (word.startswith(each) and len(each) > 3) for each in there)
+        and any(
+            each.startswith(word) or (word.startswith(each) and len(each) > 3) for each in there
+        )
     )
 
 
@@ -170,7 +200,8 @@ def _words(text: str) -> set[str]:
 
 
 _DULL = _words(
-    "all and any are can for from have here how into need not one some that the them this tool tools use what when"
+    "all and any are can for from have here how into need not one some that the them this "
+    "tool tools use what when"
     " where which who will with you your"
 )
 

@@ -28,7 +28,11 @@ class FunctionTool:
     """A tool whose arguments are checked against the function's signature before it is called."""
 
     def __init__(
-        self, spec: Spec, arguments: type[msgspec.Struct], function: Function, context: Sequence[str] = ()
+        self,
+        spec: Spec,
+        arguments: type[msgspec.Struct],
+        function: Function,
+        context: Sequence[str] = (),
     ) -> None:
         """`context` names the parameters that get it."""
         self._spec = spec
@@ -66,7 +70,8 @@ class FunctionTool:
 
 
 def _text(outcome: Any) -> str:
-    """What a function returned, as the model reads it: other values than text as JSON, None as nothing."""
+    """What a function returned, as the model reads it: other values than text as JSON, None as
+    nothing."""
     if outcome is None:
         return ""
     return outcome if isinstance(outcome, str) else msgspec.json.encode(outcome).decode()
@@ -76,7 +81,8 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 def decode_arguments(arguments: msgspec.Raw, into: type[S], tool: str = "") -> S:
-    """The model's arguments as a struct; numbers written as text and names from elsewhere (`aliases`) are accepted.
+    """The model's arguments as a struct; numbers written as text and names from elsewhere
+    (`aliases`) are accepted.
 
     Raises ToolError saying what is wrong and what would be right.
     """
@@ -87,14 +93,19 @@ def decode_arguments(arguments: msgspec.Raw, into: type[S], tool: str = "") -> S
         return msgspec.convert(given, into, strict=False)
     except (ValueError, RecursionError) as error:
         what = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        fields = ", ".join(f"{f.name}{'' if f.required else '?'}" for f in msgspec.structs.fields(into))
-        raise ToolError(f"invalid arguments: {what}. Expected an object with: {fields or 'nothing'}") from error
+        fields = ", ".join(
+            f"{f.name}{'' if f.required else '?'}" for f in msgspec.structs.fields(into)
+        )
+        raise ToolError(
+            f"invalid arguments: {what}. Expected an object with: {fields or 'nothing'}"
+        ) from error
 
 
 def decoded(arguments: bytes) -> Any:
     """The arguments as Python has them. Raises ValueError, RecursionError.
 
-    Of a name that stands twice a person who approves may read the first, and the last would count: it is refused.
+    Of a name that stands twice a person who approves may read the first, and the last would count:
+    it is refused.
     """
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -133,8 +144,8 @@ def _without_halves(value: Any) -> Any:
 
 
 def _without_nulls(given: dict[str, Any], into: type[msgspec.Struct]) -> dict[str, Any]:
-    """Without those that say nothing: null for what may be left out. A list written as text becomes a list, and what
-    is not a finite number is refused."""
+    """Without those that say nothing: null for what may be left out. A list written as text becomes
+    a list, and what is not a finite number is refused."""
     fields = {field.name: field for field in msgspec.structs.fields(into)}
     kept: dict[str, Any] = {}
     for name, value in given.items():
@@ -160,7 +171,12 @@ def _plain(kind: Any) -> Any:
 def tool(function: Function, /) -> FunctionTool: ...
 @overload
 def tool(
-    *, effect: Effect = ..., replay: Replay = ..., reads: Label = ..., timeout_s: float = ..., name: str = ...
+    *,
+    effect: Effect = ...,
+    replay: Replay = ...,
+    reads: Label = ...,
+    timeout_s: float = ...,
+    name: str = ...,
 ) -> Callable[[Function], FunctionTool]: ...
 def tool(
     function: Function | None = None,
@@ -172,11 +188,11 @@ def tool(
     timeout_s: float = 120.0,
     name: str = "",
 ) -> FunctionTool | Callable[[Function], FunctionTool]:
-    """Make a tool of an async function. Its name, types and defaults become the schema; the docstring's first
-    paragraph the description, and lines `parameter: what it means` in it those of the parameters. A parameter that
-    is annotated Context, or named `context`, gets it and is not shown to the model. The function returns text, another
-    value, which the model reads as JSON, or an Outcome. Text and values have the label `reads`: untrusted, unless it is
-    named."""
+    """Make a tool of an async function. Its name, types and defaults become the schema; the
+    docstring's first paragraph the description, and lines `parameter: what it means` in it those of
+    the parameters. A parameter that is annotated Context, or named `context`, gets it and is not
+    shown to the model. The function returns text, another value, which the model reads as JSON, or
+    an Outcome. Text and values have the label `reads`: untrusted, unless it is named."""
 
     def make(function: Function) -> FunctionTool:
         parameters = inspect.signature(function).parameters
@@ -191,21 +207,29 @@ def tool(
             if parameter.name in meanings:
                 kind = Annotated[kind, msgspec.Meta(description=meanings[parameter.name])]
             required = parameter.default is inspect.Parameter.empty
-            fields.append((parameter.name, kind) if required else (parameter.name, kind, parameter.default))
+            fields.append(
+                (parameter.name, kind) if required else (parameter.name, kind, parameter.default)
+            )
         spec = Spec(name or function.__name__, description, {}, effect, replay, reads, timeout_s)
         return of_fields(spec, fields, function, context)
 
     return make if function is None else make(function)
 
 
-def of_fields(spec: Spec, fields: Sequence[Any], function: Function, context: Sequence[str] = ()) -> FunctionTool:
-    """A tool with these parameters: (name, type) or (name, type, default) each. Its schema is made of them. Those in
-    `context` get the Context, and are not shown to the model."""
+def of_fields(
+    spec: Spec, fields: Sequence[Any], function: Function, context: Sequence[str] = ()
+) -> FunctionTool:
+    """A tool with these parameters: (name, type) or (name, type, default) each. Its schema is made
+    of them. Those in `context` get the Context, and are not shown to the model."""
     try:
         arguments = _struct_once(spec.name, tuple(fields), repr([field[2:] for field in fields]))
-    except TypeError:  # a type or a default that cannot be looked up, or one that is wrong: then this says so
+    except (
+        TypeError
+    ):  # a type or a default that cannot be looked up, or one that is wrong: then this says so
         arguments = _struct(spec.name, fields)
-    return FunctionTool(msgspec.structs.replace(spec, parameters=schema(arguments)), arguments, function, context)
+    return FunctionTool(
+        msgspec.structs.replace(spec, parameters=schema(arguments)), arguments, function, context
+    )
 
 
 def _struct(name: str, fields: Sequence[Any]) -> type[msgspec.Struct]:
@@ -214,7 +238,8 @@ def _struct(name: str, fields: Sequence[Any]) -> type[msgspec.Struct]:
 
 @functools.lru_cache(maxsize=256)
 def _struct_once(name: str, fields: tuple[Any, ...], defaults: str) -> type[msgspec.Struct]:
-    """The same for the same fields, as the tools are made for each agent anew. `defaults` tells 1 from True."""
+    """The same for the same fields, as the tools are made for each agent anew. `defaults` tells 1
+    from True."""
     return _struct(name, fields)
 
 
@@ -223,8 +248,8 @@ def _is_context(name: str, hints: Mapping[str, Any]) -> bool:
 
 
 def schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
-    """The JSON schema of a struct, with the top `$ref` put in place: providers want an object at the top. It is as
-    short as it can be, since every request has it, and the caller's own."""
+    """The JSON schema of a struct, with the top `$ref` put in place: providers want an object at
+    the top. It is as short as it can be, since every request has it, and the caller's own."""
     found: dict[str, Any] = msgspec.json.decode(_schema(arguments))
     return found
 
@@ -240,8 +265,9 @@ def _schema(arguments: type[msgspec.Struct]) -> bytes:
 
 
 def _short(node: dict[str, Any]) -> dict[str, Any]:
-    """Without what a model has no use for: that it may leave out what it may leave out, and names that nobody calls.
-    Arguments are checked when they come; nothing that is missing here is allowed by that."""
+    """Without what a model has no use for: that it may leave out what it may leave out, and names
+    that nobody calls. Arguments are checked when they come; nothing that is missing here is allowed
+    by that."""
     kept: dict[str, Any] = {}
     for key, value in node.items():
         if key == "title" or (key in ("default", "additionalProperties", "required") and not value):
@@ -250,7 +276,10 @@ def _short(node: dict[str, Any]) -> dict[str, Any]:
             value = {name: _short(each) for name, each in value.items()}
         elif key in ("items", "additionalProperties") and isinstance(value, dict):
             value = _short(value)
-        elif key == "anyOf" and len(others := [each for each in value if each != {"type": "null"}]) == 1:
+        elif (
+            key == "anyOf"
+            and len(others := [each for each in value if each != {"type": "null"}]) == 1
+        ):
             kept |= _short(others[0])
             continue
         kept[key] = value
@@ -258,7 +287,8 @@ def _short(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read_docstring(text: str, parameters: Collection[str]) -> tuple[str, dict[str, str]]:
-    """The description, and what it says of each parameter; an indented line goes on with the one before."""
+    """The description, and what it says of each parameter; an indented line goes on with the one
+    before."""
     description: list[str] = []
     meanings: dict[str, str] = {}
     last = ""

@@ -1,4 +1,5 @@
-"""What is different between two versions of a file, as people read it: a unified diff, cut where it is long."""
+"""What is different between two versions of a file, as people read it: a unified diff, cut where it
+is long."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from typing import NamedTuple
 TEXT_BYTES = 1 << 20
 """A larger file has no diff."""
 SMALL = 40_000
-"""So many pairs of lines are compared one by one; what is larger is first split at lines that stand once in both."""
+"""So many pairs of lines are compared one by one; what is larger is first split at lines that stand
+once in both."""
 WORK = 4_000_000
 NOTE_CHARS = 40
 
@@ -23,12 +25,15 @@ class _Same(NamedTuple):
     size: int
 
 
-def diff_of(path: str, old: bytes | None, new: bytes | None, *, lines: int, chars: int, around: int = 3) -> str:
-    """A unified diff of at most so many lines and characters, which says how many lines it leaves out. None stands for
-    no file. '' where nothing is different; a sentence where there is no text to compare.
+def diff_of(
+    path: str, old: bytes | None, new: bytes | None, *, lines: int, chars: int, around: int = 3
+) -> str:
+    """A unified diff of at most so many lines and characters, which says how many lines it leaves
+    out. None stands for no file. '' where nothing is different; a sentence where there is no text
+    to compare.
 
-    The time that it takes grows with the files, whatever stands in them: where they are alike in too many ways, what
-    lies between two safe places counts as replaced.
+    The time that it takes grows with the files, whatever stands in them: where they are alike in
+    too many ways, what lies between two safe places counts as replaced.
     """
     before = text_of(old)
     after = text_of(new)
@@ -88,7 +93,9 @@ def _hunks(old: Sequence[str], new: Sequence[str], around: int) -> Iterator[list
         yield _hunk(old, new, group, around)
 
 
-def _hunk(old: Sequence[str], new: Sequence[str], group: Sequence[tuple[int, int, int, int]], around: int) -> list[str]:
+def _hunk(
+    old: Sequence[str], new: Sequence[str], group: Sequence[tuple[int, int, int, int]], around: int
+) -> list[str]:
     before = min(around, group[0][0])
     first_old = group[0][0] - before
     first_new = group[0][2] - before
@@ -130,8 +137,12 @@ def _same(old: Sequence[str], new: Sequence[str]) -> list[_Same]:
         size = (each.old - at_old) * (each.new - at_new)
         if 0 < size <= min(SMALL, left):
             left -= size
-            matcher = SequenceMatcher(None, old[at_old : each.old], new[at_new : each.new], autojunk=False)
-            found += [_Same(at_old + a, at_new + b, n) for a, b, n in matcher.get_matching_blocks() if n]
+            matcher = SequenceMatcher(
+                None, old[at_old : each.old], new[at_new : each.new], autojunk=False
+            )
+            found += [
+                _Same(at_old + a, at_new + b, n) for a, b, n in matcher.get_matching_blocks() if n
+            ]
         found.append(each)
         at_old = each.old + each.size
         at_new = each.new + each.size
@@ -139,7 +150,8 @@ def _same(old: Sequence[str], new: Sequence[str]) -> list[_Same]:
 
 
 def _anchors(old: Sequence[str], new: Sequence[str]) -> list[_Same]:
-    """What is the same at both ends, and between them the longest series of lines that stand once in each."""
+    """What is the same at both ends, and between them the longest series of lines that stand once
+    in each."""
     most = min(len(old), len(new))
     head = next((n for n in range(most) if old[n] != new[n]), most)
     tail = next((n for n in range(most - head) if old[-1 - n] != new[-1 - n]), most - head)

@@ -14,7 +14,8 @@ BOM = "\ufeff"
 
 
 class Replacement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`old` must stand in the file exactly once; with `replace_all` at least once, and all of them are replaced."""
+    """`old` must stand in the file exactly once; with `replace_all` at least once, and all of them
+    are replaced."""
 
     old: str
     new: str
@@ -27,8 +28,9 @@ def ending_of(text: str) -> str:
 
 
 def apply_edits(text: str, edits: Sequence[Replacement]) -> str:
-    """The text with every replacement made, one after the other. Lines are matched whether they end with CRLF or LF,
-    and what is new gets the endings of the text. Raises ToolError naming the edit whose old text is not there once."""
+    """The text with every replacement made, one after the other. Lines are matched whether they end
+    with CRLF or LF, and what is new gets the endings of the text. Raises ToolError naming the edit
+    whose old text is not there once."""
     ending = ending_of(text)
     for number, edit in enumerate(edits, 1):
         new = edit.new.replace("\r\n", "\n").replace("\n", ending)
@@ -43,7 +45,9 @@ def apply_edits(text: str, edits: Sequence[Replacement]) -> str:
 def _everywhere(text: str, old: str, new: str, number: int) -> str:
     """The text with `new` wherever `old` stood."""
     if not old:
-        raise ToolError(f"edit {number}: the old text is empty; copy exactly one passage from the file")
+        raise ToolError(
+            f"edit {number}: the old text is empty; copy exactly one passage from the file"
+        )
     plain = text.replace("\r\n", "\n")
     wanted = old.replace("\r\n", "\n")
     dropped = _dropped(text)
@@ -51,7 +55,9 @@ def _everywhere(text: str, old: str, new: str, number: int) -> str:
     over = 0
     found = plain.find(wanted)
     if found < 0:
-        raise ToolError(f"edit {number}: the old text stands nowhere; copy exactly one passage from the file")
+        raise ToolError(
+            f"edit {number}: the old text stands nowhere; copy exactly one passage from the file"
+        )
     while found >= 0:
         end = found + len(wanted)
         pieces += [text[over : found + bisect_left(dropped, found)], new]
@@ -63,14 +69,22 @@ def _everywhere(text: str, old: str, new: str, number: int) -> str:
 def _place(text: str, old: str, number: int) -> tuple[int, int]:
     """Where `old` stands."""
     if not old:
-        raise ToolError(f"edit {number}: the old text is empty; copy exactly one passage from the file")
+        raise ToolError(
+            f"edit {number}: the old text is empty; copy exactly one passage from the file"
+        )
     plain = text.replace("\r\n", "\n")
     wanted = old.replace("\r\n", "\n")
     found = plain.find(wanted)
     again = found >= 0 and plain.find(wanted, found + 1) >= 0  # they may overlap
     if found < 0 or again:
-        what = "stands more than once; add lines around it, or set replace_all" if again else "stands nowhere"
-        raise ToolError(f"edit {number}: the old text {what}; copy exactly one passage from the file")
+        what = (
+            "stands more than once; add lines around it, or set replace_all"
+            if again
+            else "stands nowhere"
+        )
+        raise ToolError(
+            f"edit {number}: the old text {what}; copy exactly one passage from the file"
+        )
     dropped = _dropped(text)
     end = found + len(wanted)
     return found + bisect_left(dropped, found), end + bisect_left(dropped, end)

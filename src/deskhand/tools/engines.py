@@ -1,4 +1,5 @@
-"""Search engines: how each is asked over the wire, and how its answer is read. Pure: nothing is sent here."""
+"""Search engines: how each is asked over the wire, and how its answer is read. Pure: nothing is
+sent here."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ class EngineQuery(msgspec.Struct, frozen=True):
 
 
 class SearchEngine(msgspec.Struct, frozen=True):
-    """`base` is its address, `key_env` the variable with its key ('' needs none). `forbidden` is what a 403 means."""
+    """`base` is its address, `key_env` the variable with its key ('' needs none). `forbidden` is
+    what a 403 means."""
 
     title: str
     base: str
@@ -54,11 +56,12 @@ class SearchEngine(msgspec.Struct, frozen=True):
 
 
 def _duckduckgo(asked: EngineQuery) -> OutboundRequest:
-    """The form of the page without scripts; `b` is empty for the first page of results. A word with a `!` at
-    an end would lead to another site, so it is quoted. There is no official description: https://html.duckduckgo.com/html/,
-    and searx/engines/duckduckgo.py of SearXNG."""
+    """The form of the page without scripts; `b` is empty for the first page of results. A word with
+    a `!` at an end would lead to another site, so it is quoted. There is no official description:
+    https://html.duckduckgo.com/html/, and searx/engines/duckduckgo.py of SearXNG."""
     words = (
-        f'"{word}"' if word.startswith(("!", "\\")) or word.endswith("!") else word for word in asked.query.split()
+        f'"{word}"' if word.startswith(("!", "\\")) or word.endswith("!") else word
+        for word in asked.query.split()
     )
     form = urlencode({"q": " ".join(words), "b": "", "kl": "wt-wt"}).encode()
     headers = {"Content-Type": "application/x-www-form-urlencoded", "Referer": asked.base}
@@ -85,8 +88,8 @@ def _from_duckduckgo(found: dict[str, str]) -> SearchHit | None:
 
 
 def _closed(page: str) -> str:
-    """The page without comments, and with `<` as a sign where no `>` follows it: the parser would look for that to the
-    end of the page, from each of them."""
+    """The page without comments, and with `<` as a sign where no `>` follows it: the parser would
+    look for that to the end of the page, from each of them."""
     first, *rest = page.split("<!--")
     return _OPEN.sub("&lt;", first + "".join(each.partition("-->")[2] for each in rest))
 
@@ -95,7 +98,8 @@ _OPEN = re.compile(r"<(?![^<>]*>)")
 
 
 class _Results(HTMLParser):
-    """The links of class result__a and the texts of class result__snippet, outside of advertisements."""
+    """The links of class result__a and the texts of class result__snippet, outside of
+    advertisements."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -127,9 +131,11 @@ class _Results(HTMLParser):
 
 
 def _brave(asked: EngineQuery) -> OutboundRequest:
-    """https://api-dashboard.search.brave.com/app/documentation/web-search/get-started: at most 20 results, the key in
-    X-Subscription-Token; `text_decorations` would mark the words that fit."""
-    query = urlencode({"q": asked.query, "count": min(asked.count, 20), "text_decorations": "false"})
+    """https://api-dashboard.search.brave.com/app/documentation/web-search/get-started: at most 20
+    results, the key in X-Subscription-Token; `text_decorations` would mark the words that fit."""
+    query = urlencode(
+        {"q": asked.query, "count": min(asked.count, 20), "text_decorations": "false"}
+    )
     headers = {"X-Subscription-Token": asked.key, "Accept": "application/json"}
     return OutboundRequest(parse_url(f"{asked.base}?{query}"), headers)
 
@@ -139,7 +145,8 @@ def _read_brave(fetched: Fetched) -> list[SearchHit]:
 
 
 def _tavily(asked: EngineQuery) -> OutboundRequest:
-    """https://docs.tavily.com/documentation/api-reference/endpoint/search: at most 20 results, the key as Bearer."""
+    """https://docs.tavily.com/documentation/api-reference/endpoint/search: at most 20 results, the
+    key as Bearer."""
     body = {"query": asked.query, "max_results": min(asked.count, 20), "search_depth": "basic"}
     headers = {"Authorization": f"Bearer {asked.key}", "Content-Type": "application/json"}
     return OutboundRequest(parse_url(asked.base), headers, "POST", msgspec.json.encode(body))
@@ -150,8 +157,14 @@ def _read_tavily(fetched: Fetched) -> list[SearchHit]:
 
 
 def _exa(asked: EngineQuery) -> OutboundRequest:
-    """https://docs.exa.ai/reference/search: the key in x-api-key, excerpts that fit as `highlights`."""
-    body = {"query": asked.query, "numResults": asked.count, "type": "auto", "contents": {"highlights": True}}
+    """https://docs.exa.ai/reference/search: the key in x-api-key, excerpts that fit as
+    `highlights`."""
+    body = {
+        "query": asked.query,
+        "numResults": asked.count,
+        "type": "auto",
+        "contents": {"highlights": True},
+    }
     headers = {"x-api-key": asked.key, "Content-Type": "application/json"}
     return OutboundRequest(parse_url(asked.base), headers, "POST", msgspec.json.encode(body))
 
@@ -161,11 +174,14 @@ def _read_exa(fetched: Fetched) -> list[SearchHit]:
 
 
 def _searxng(asked: EngineQuery) -> OutboundRequest:
-    """https://docs.searxng.org/dev/search_api.html: `format=json`, where the instance allows it (`search.formats`)."""
+    """https://docs.searxng.org/dev/search_api.html: `format=json`, where the instance allows it
+    (`search.formats`)."""
     base = parse_url(asked.base)
     path = base.target.partition("?")[0].rstrip("/").removesuffix("/search")
     query = urlencode({"q": asked.query, "format": "json"})
-    return OutboundRequest(parse_url(f"{base.origin}{path}/search?{query}"), {"Accept": "application/json"})
+    return OutboundRequest(
+        parse_url(f"{base.origin}{path}/search?{query}"), {"Accept": "application/json"}
+    )
 
 
 def _read_searxng(fetched: Fetched) -> list[SearchHit]:
@@ -186,17 +202,25 @@ ENGINES: Mapping[EngineName, SearchEngine] = {
         "DuckDuckGo", "https://html.duckduckgo.com/html/", "", _duckduckgo, _read_duckduckgo, _ROBOT
     ),
     "brave": SearchEngine("Brave", _BRAVE, "BRAVE_API_KEY", _brave, _read_brave, _refused("Brave")),
-    "tavily": SearchEngine("Tavily", _TAVILY, "TAVILY_API_KEY", _tavily, _read_tavily, _refused("Tavily")),
+    "tavily": SearchEngine(
+        "Tavily", _TAVILY, "TAVILY_API_KEY", _tavily, _read_tavily, _refused("Tavily")
+    ),
     "exa": SearchEngine("Exa", _EXA, "EXA_API_KEY", _exa, _read_exa, _refused("Exa")),
     "searxng": SearchEngine("SearXNG", "", "", _searxng, _read_searxng, _NO_JSON),
 }
 
 
 def read_hits(engine: SearchEngine, fetched: Fetched, count: int) -> list[SearchHit]:
-    """The results of an answer, each address once. Raises NetError with a sentence that says what to do."""
+    """The results of an answer, each address once. Raises NetError with a sentence that says what
+    to do."""
     if fetched.status in (401, 403):
         raise NetError(engine.forbidden)
-    if fetched.status in (402, 429, 432, 433):  # 432 and 433 are Tavily's for what a plan or a key may use
+    if fetched.status in (
+        402,
+        429,
+        432,
+        433,
+    ):  # 432 and 433 are Tavily's for what a plan or a key may use
         raise NetError(f"{engine.title} was asked too often, or what was paid for is used up.")
     if fetched.status // 100 != 2:
         raise NetError(f"{engine.title} answered with status {fetched.status}.")
@@ -226,7 +250,9 @@ def _hits(results: list[Any], *snippets: str) -> list[SearchHit]:
         if isinstance(result, dict):
             said = next((result[name] for name in snippets if result.get(name)), "")
             said = " … ".join(str(each) for each in said) if isinstance(said, list) else str(said)
-            if (hit := _hit(str(result.get("title") or ""), str(result.get("url") or ""), said)) is not None:
+            if (
+                hit := _hit(str(result.get("title") or ""), str(result.get("url") or ""), said)
+            ) is not None:
                 found.append(hit)
     return found
 

@@ -1,7 +1,9 @@
-"""What a workspace was when it was last looked at, with a copy of each file, so that what changes can be put back.
+"""What a workspace was when it was last looked at, with a copy of each file, so that what changes
+can be put back.
 
-A look stats every name, and reads only what is new by size, times and inode. What is read is copied into `folder`
-(cloned where the file system can), named by its SHA-256; when it is changed later, that copy becomes a blob.
+A look stats every name, and reads only what is new by size, times and inode. What is read is copied
+into `folder` (cloned where the file system can), named by its SHA-256; when it is changed later,
+that copy becomes a blob.
 """
 
 from __future__ import annotations
@@ -31,19 +33,22 @@ from .protected import why_protected
 from .states import ChangedPath, digest_of, state_of
 
 SETTLED_NS = 50_000_000
-"""A file that was changed this short before it was read may be changed again without a new time: it is read again."""
+"""A file that was changed this short before it was read may be changed again without a new time: it
+is read again."""
 MOST_NAMES = 200_000
 DAY_NS = 86_400_000_000_000
 FEW_NAMES = 200
 SLOW_NS = 3_000_000
-"""So few names are looked at without a thread, as long as that does not take longer: it costs half of the look."""
+"""So few names are looked at without a thread, as long as that does not take longer: it costs half
+of the look."""
 _CLONE = 0x40049409  # FICLONE, <linux/fs.h>
 _CLONED_FROM_BYTES = 1 << 16
 
 
 class UndoConfig(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What is kept to undo changes, and for how long. Of each workspace files of up to `file_mb` are kept, `files` of
-    them and `workspace_mb` together at most. What has been changed stays kept for `days`, the latest `mb` of it."""
+    """What is kept to undo changes, and for how long. Of each workspace files of up to `file_mb`
+    are kept, `files` of them and `workspace_mb` together at most. What has been changed stays kept
+    for `days`, the latest `mb` of it."""
 
     days: float = 30.0
     mb: int = 2000
@@ -68,15 +73,20 @@ Commit = Callable[[Sequence[Change]], Awaitable[object]]
 
 
 class FileSnapshots:
-    """The shadow of one workspace. Its methods block: they are called in threads, and wait for each other.
+    """The shadow of one workspace. Its methods block: they are called in threads, and wait for each
+    other.
 
-    `seen` is what was there at the last look. It is kept in a file too, to be good after a crash and after a restart.
-    `running` are the commands in it (`watch.Running`), `armed` the files whose readers are wanted (`notes.Armed`).
-    `commit` writes rows outside of any call.
+    `seen` is what was there at the last look. It is kept in a file too, to be good after a crash
+    and after a restart. `running` are the commands in it (`watch.Running`), `armed` the files whose
+    readers are wanted (`notes.Armed`). `commit` writes rows outside of any call.
     """
 
     def __init__(
-        self, folder: Path, blobs: Blobs, commit: Commit, limits: Callable[[], UndoConfig] = UndoConfig
+        self,
+        folder: Path,
+        blobs: Blobs,
+        commit: Commit,
+        limits: Callable[[], UndoConfig] = UndoConfig,
     ) -> None:
         self.folder = folder
         self.commit = commit
@@ -110,7 +120,9 @@ class FileSnapshots:
         """The shadow of another folder, of which only files are looked at by their names."""
         if real not in self._beside:
             name = sha256(real.encode(errors="surrogateescape")).hexdigest()[:16]
-            self._beside[real] = FileSnapshots(self.folder / "beside" / name, self._blobs, self.commit, self._limits)
+            self._beside[real] = FileSnapshots(
+                self.folder / "beside" / name, self._blobs, self.commit, self._limits
+            )
             self._beside[real].whole = False
         return self._beside[real]
 
@@ -123,7 +135,11 @@ class FileSnapshots:
             walk = _Walk(self, root)
             walk.run()
             self.unlooked = tuple(walk.unlooked)
-            gone = self.seen.keys() - walk.found if len(walk.found) != len(self.seen) or walk.fresh else ()
+            gone = (
+                self.seen.keys() - walk.found
+                if len(walk.found) != len(self.seen) or walk.fresh
+                else ()
+            )
             changed = [ChangedPath(path, self.seen[path].state, None) for path in gone]
             for path, now in walk.fresh:
                 was = self.seen.get(path)
@@ -133,10 +149,15 @@ class FileSnapshots:
             return changed
 
     def same(self, root: int) -> bool:
-        """Whether all is as at the last look, as far as that can be told at once, without a thread: the workspace is
-        small, its disk quick, and nobody else looks."""
+        """Whether all is as at the last look, as far as that can be told at once, without a thread:
+        the workspace is small, its disk quick, and nobody else looks."""
         self._slow -= self._slow > 0  # a disk that was slow once is tried again, after ten looks
-        if not self._loaded or self._slow or len(self.seen) > FEW_NAMES or not self.lock.acquire(blocking=False):
+        if (
+            not self._loaded
+            or self._slow
+            or len(self.seen) > FEW_NAMES
+            or not self.lock.acquire(blocking=False)
+        ):
             return False
         try:
             began, walk = time.monotonic_ns(), _Walk(self, root, peek=True)
@@ -168,7 +189,9 @@ class FileSnapshots:
                     except OSError:  # its folder went, or became a link, just now
                         continue
                 if (was.state if was else None) != (now.state if now else None):
-                    changed.append(ChangedPath(path, was.state if was else None, now.state if now else None))
+                    changed.append(
+                        ChangedPath(path, was.state if was else None, now.state if now else None)
+                    )
             self._note(fresh, gone)
             return changed
 
@@ -193,11 +216,20 @@ class FileSnapshots:
                 what = os.fsencode(os.readlink(name, dir_fd=above)).hex()
         elif stat.S_ISREG(status.st_mode):
             what, status, settled = self._copied(above, name, status, path)
-        fields = (status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+        fields = (
+            status.st_mode,
+            status.st_size,
+            status.st_mtime_ns,
+            status.st_ctime_ns,
+            status.st_ino,
+        )
         return FileSnapshot(*fields, state_of(status, what), settled)
 
-    def _copied(self, above: int, name: str, status: os.stat_result, path: str) -> tuple[str, os.stat_result, bool]:
-        """(digest, status, settled) of a file; no digest where it is too large, or there are too many."""
+    def _copied(
+        self, above: int, name: str, status: os.stat_result, path: str
+    ) -> tuple[str, os.stat_result, bool]:
+        """(digest, status, settled) of a file; no digest where it is too large, or there are too
+        many."""
         limits = self._limits()
         was = self.seen.get(path)
         new = was is None or was.state[0] != "f"
@@ -302,7 +334,8 @@ class FileSnapshots:
         raise FileNotFoundError("the bytes that were kept are gone")
 
     def into_blobs(self, digests: Sequence[str]) -> None:
-        """Make blobs of these copies, which are safe on disk then. What cannot be is not undoable."""
+        """Make blobs of these copies, which are safe on disk then. What cannot be is not
+        undoable."""
         with suppress(StoreFull):
             for digest in dict.fromkeys(digests):
                 with suppress(BlobMissing):
@@ -315,7 +348,8 @@ class FileSnapshots:
         return self._blobs.path(PREFIX + digest).exists()
 
     def prune(self) -> None:
-        """Remove the copies of what is not there any more; those of the last hour another process may have made."""
+        """Remove the copies of what is not there any more; those of the last hour another process
+        may have made."""
         with self.lock:
             self._load()
             wanted = {digest_of(each.state) for each in self.seen.values()}
@@ -335,7 +369,9 @@ class FileSnapshots:
     def set_aside(self, path: str, digest: str) -> None:
         """Keep these bytes, which stood at `path`, as a file for people. Raises OSError."""
         make_private(self.put_aside)
-        name = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in path)[-100:]
+        name = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in path)[
+            -100:
+        ]
         with self.open(digest) as kept, (self.put_aside / f"{_now_ns()}-{name}").open("wb") as file:
             shutil.copyfileobj(kept, file)
 
@@ -347,7 +383,8 @@ class FileSnapshots:
     # ------------------------------------------------------------------ lasting
 
     def save(self) -> None:
-        """Write down what was seen, so that the next process knows it. It may be lost with the power, not by a kill."""
+        """Write down what was seen, so that the next process knows it. It may be lost with the
+        power, not by a kill."""
         with self.lock:
             if not self._stale:
                 return
@@ -364,7 +401,9 @@ class FileSnapshots:
         self._loaded = True
         make_private(self.folder)
         try:
-            known = msgspec.msgpack.decode((self.folder / "index").read_bytes(), type=dict[bytes, FileSnapshot])
+            known = msgspec.msgpack.decode(
+                (self.folder / "index").read_bytes(), type=dict[bytes, FileSnapshot]
+            )
         except (OSError, ValueError):
             known = {}
         self.seen = {os.fsdecode(path): each for path, each in known.items()}
@@ -460,4 +499,6 @@ class _Walk:
     def _unseen(self, folder: str) -> None:
         """What cannot be looked at is taken to be as it was."""
         self.unlooked.append(folder)
-        self.found |= {path for path in self._shadow.seen if path.startswith(f"{folder}/") or not folder}
+        self.found |= {
+            path for path in self._shadow.seen if path.startswith(f"{folder}/") or not folder
+        }

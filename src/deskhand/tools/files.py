@@ -41,8 +41,8 @@ REMEMBERED = 2000
 
 @tool(effect="none")
 async def read_file(path: str, context: Context, start_line: int = 0, end_line: int = 0) -> Done:
-    """Read a text file, or the text of a document (PDF, docx, xlsx, pptx, odt, ods, epub); each line comes as
-    `number | text`.
+    """Read a text file, or the text of a document (PDF, docx, xlsx, pptx, odt, ods, epub); each
+    line comes as `number | text`.
 
     path: relative to the workspace, or absolute in a folder that is allowed
     start_line: first line to show, from 1
@@ -73,7 +73,8 @@ async def write_file(
     mode: Literal["overwrite", "append", "create"] = "overwrite",
     empty: bool = False,
 ) -> Done:
-    """Write a file, making its folders. What was there is kept for undo. To change parts of a file, use edit_file.
+    """Write a file, making its folders. What was there is kept for undo. To change parts of a file,
+    use edit_file.
 
     path: where to write
     content: the whole text, or what is added
@@ -86,18 +87,28 @@ async def write_file(
     if before is not None and mode == "create":
         raise ToolError(f"{path!r} exists already; use another name, or mode overwrite")
     if before is not None and len(before.data) > READ_BYTES:
-        raise ToolError(f"{path!r} is larger than {READ_BYTES >> 20} MB, too large to be kept for undo; use shell")
+        raise ToolError(
+            f"{path!r} is larger than {READ_BYTES >> 20} MB, too large to be kept for undo; "
+            "use shell"
+        )
     data = _written(before.data if before is not None else None, content, mode)
     label = await _label(before if mode == "append" else None, context)
     rows = await _replace("write_file", path, data, context, label)
     lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
     verb = "created" if before is None else "added to" if mode == "append" else "replaced"
-    result = done(f"ok, {verb} {path}: {lines} lines, {len(data)} bytes", join((own(context), label)))
+    result = done(
+        f"ok, {verb} {path}: {lines} lines, {len(data)} bytes", join((own(context), label))
+    )
     return msgspec.structs.replace(result, changes=rows)
 
 
 @tool(effect="local_write", replay="never")
-async def edit_file(path: str, context: Context, edits: list[Replacement] = [], patch: str = "") -> Done:  # noqa: B006
+async def edit_file(
+    path: str,
+    context: Context,
+    edits: list[Replacement] = [],  # noqa: B006 -- becomes a schema
+    patch: str = "",
+) -> Done:
     """Change parts of a file: exact replacements, or a unified diff. All of it happens, or nothing.
 
     path: the file
@@ -122,7 +133,8 @@ async def edit_file(path: str, context: Context, edits: list[Replacement] = [], 
 
 
 def _numbered(path: str, data: bytes, start_line: int, end_line: int) -> tuple[str, str]:
-    """The lines with their numbers, and a note when they are not all. Only LF and CRLF end a line, as in editors."""
+    """The lines with their numbers, and a note when they are not all. Only LF and CRLF end a line,
+    as in editors."""
     lines = data.decode("utf-8-sig", "replace").split("\n")
     if not lines[-1]:
         lines.pop()
@@ -135,21 +147,31 @@ def _numbered(path: str, data: bytes, start_line: int, end_line: int) -> tuple[s
     if last < first:
         raise ToolError(f"end_line {end_line} comes before start_line {start_line}")
     last = min(last, first + READ_LINES - 1)
-    numbered = "\n".join(f"{n} | {lines[n - 1].removesuffix(chr(13))}" for n in range(first, last + 1))
-    return numbered, "" if (first, last) == (1, len(lines)) else f"\n[lines {first}-{last} of {len(lines)}]"
+    numbered = "\n".join(
+        f"{n} | {lines[n - 1].removesuffix(chr(13))}" for n in range(first, last + 1)
+    )
+    return numbered, "" if (first, last) == (
+        1,
+        len(lines),
+    ) else f"\n[lines {first}-{last} of {len(lines)}]"
 
 
 def _changed(path: str, before: bytes, edits: list[Replacement], patch: str) -> bytes:
-    """The file's bytes with the change made; a byte order mark and line endings stay. Raises ToolError."""
+    """The file's bytes with the change made; a byte order mark and line endings stay. Raises
+    ToolError."""
     if bool(edits) == bool(patch.strip()):
         raise ToolError("give either edits or a patch")
     try:
         text = before.decode()
     except UnicodeDecodeError as error:
-        raise ToolError(f"{path!r} is not UTF-8, so it is not edited as text: {error.reason}") from error
+        raise ToolError(
+            f"{path!r} is not UTF-8, so it is not edited as text: {error.reason}"
+        ) from error
     mark = BOM if text.startswith(BOM) else ""
     text = text.removeprefix(BOM)
-    return (mark + (apply_patch(text, patch) if patch.strip() else apply_edits(text, edits))).encode()
+    return (
+        mark + (apply_patch(text, patch) if patch.strip() else apply_edits(text, edits))
+    ).encode()
 
 
 def _written(before: bytes | None, content: str, mode: str) -> bytes:
@@ -178,8 +200,9 @@ class Rewrite(msgspec.Struct, frozen=True):
 
 
 def plan_of(name: str, arguments: msgspec.Raw, files: Workspace) -> Plan | None:
-    """What a call of write_file or edit_file is to make, with its file as it is now; None for other tools. It blocks.
-    Raises ToolError where the call would fail, or the file is too large to look at."""
+    """What a call of write_file or edit_file is to make, with its file as it is now; None for other
+    tools. It blocks. Raises ToolError where the call would fail, or the file is too large to look
+    at."""
     tool = {"write_file": write_file, "edit_file": edit_file}.get(TOOLS_ELSEWHERE.get(name, name))
     if tool is None:
         return None
@@ -189,8 +212,8 @@ def plan_of(name: str, arguments: msgspec.Raw, files: Workspace) -> Plan | None:
 
 
 def rewrite_of(plan: Plan) -> Rewrite:
-    """What comes of it; nothing is written. It blocks. Raises ToolError where the call would fail, with words that may
-    quote the file."""
+    """What comes of it; nothing is written. It blocks. Raises ToolError where the call would fail,
+    with words that may quote the file."""
     path = plan.path
     given = plan.given
     before = plan.before.data if plan.before is not None else None
@@ -229,39 +252,47 @@ def _said_of(label: Label) -> Iterator[None]:
 
 
 async def _open_to_readers(path: str, opened: OpenedFile | None, context: Context) -> None:
-    """Raises ToolError, in the same words whatever stands there, or would, for a file that is not for all who read this
-    conversation: whether a change can be made tells what is in it."""
+    """Raises ToolError, in the same words whatever stands there, or would, for a file that is not
+    for all who read this conversation: whether a change can be made tells what is in it."""
     marks = await marks_of(context)
-    place = opened.place if opened is not None else await anyio.to_thread.run_sync(marks.by_name, path)
+    place = (
+        opened.place if opened is not None else await anyio.to_thread.run_sync(marks.by_name, path)
+    )
     if await anyio.to_thread.run_sync(marks.closed, place, context):
         raise ToolError(f"{path!r} is for its owner alone, and others read this conversation")
 
 
 async def _checked(path: str, opened: OpenedFile | None, context: Context) -> OpenedFile:
-    """The text file that was read. Raises ToolError where there is none, or it is no text, or too much."""
+    """The text file that was read. Raises ToolError where there is none, or it is no text, or too
+    much."""
     if opened is None:
         near = await anyio.to_thread.run_sync(_similar, path, context)
         name = near.real.rpartition("/")[2] if near is not None else ""
         hint = f"; did you mean {name!r}?" if name else ""
         raise ToolError(
-            f"there is no file {path!r}{hint}", await label_of((near,) if near is not None else (), context)
+            f"there is no file {path!r}{hint}",
+            await label_of((near,) if near is not None else (), context),
         )
     data = opened.data
     if b"\0" in data[:BINARY_LOOK_BYTES]:
         size = f"over {READ_BYTES >> 20} MB" if len(data) > READ_BYTES else f"{len(data)} bytes"
         raise ToolError(f"{path!r} is not a text file ({size})", await _label_of(opened, context))
     if len(data) > READ_BYTES:
-        raise ToolError(f"{path!r} is larger than {READ_BYTES >> 20} MB; read it with shell, in pieces")
+        raise ToolError(
+            f"{path!r} is larger than {READ_BYTES >> 20} MB; read it with shell, in pieces"
+        )
     return opened
 
 
 async def _opened(
     path: str, context: Context, most: int = READ_BYTES + 1, *, to_write: bool = False
 ) -> OpenedFile | None:
-    """The file with `most` of its bytes, or None where there is none. Raises ToolError where it may not be read, or not
-    written where it is `to_write`."""
+    """The file with `most` of its bytes, or None where there is none. Raises ToolError where it may
+    not be read, or not written where it is `to_write`."""
     try:
-        return await anyio.to_thread.run_sync(partial(context.reach.files.read_opened, path, most, to_write=to_write))
+        return await anyio.to_thread.run_sync(
+            partial(context.reach.files.read_opened, path, most, to_write=to_write)
+        )
     except ToolError as error:
         if isinstance(error.__cause__, FileNotFoundError):
             return None
@@ -280,9 +311,11 @@ def _similar(path: str, context: Context) -> Place | None:
     return listed.place_of(plain[near[0]]) if near else None
 
 
-async def _replace(tool: str, path: str, data: bytes, context: Context, label: Label) -> tuple[Change, ...]:
-    """Write the file, which has this label then; returns the rows that undo it. What was there is on disk before it is
-    touched."""
+async def _replace(
+    tool: str, path: str, data: bytes, context: Context, label: Label
+) -> tuple[Change, ...]:
+    """Write the file, which has this label then; returns the rows that undo it. What was there is
+    on disk before it is touched."""
     rows = await changing(context, tool, path, lambda: context.reach.files.write(path, data), label)
     _remember(path, data, context)
     return rows
@@ -304,8 +337,8 @@ def _seen_as(path: str, context: Context) -> tuple[str, str]:
 
 
 async def _label(kept: OpenedFile | None, context: Context) -> Label:
-    """Whose word the file will be. What a person has seen and allowed as it is, is as good as theirs; what is `kept` of
-    what was there is also still what it was."""
+    """Whose word the file will be. What a person has seen and allowed as it is, is as good as
+    theirs; what is `kept` of what was there is also still what it was."""
     label = context.label
     if context.approved:
         label = LOCAL if "owner" in context.principal.roles else replace(LOCAL, by=label.by)

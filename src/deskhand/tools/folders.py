@@ -33,13 +33,16 @@ HIT_CHARS = 300
 
 @tool(effect="none")
 async def list_files(context: Context, path: str = ".", depth: int = 2) -> Done:
-    """List a folder: folders first, then files with their sizes. Hidden names are left out; links are not followed.
+    """List a folder: folders first, then files with their sizes. Hidden names are left out; links
+    are not followed.
 
     path: the folder
     depth: how many levels
     """
     walk = _Walk(context.reach.files)
-    await anyio.to_thread.run_sync(walk.run, path, max(1, min(depth, DEEPEST)), abandon_on_cancel=True)
+    await anyio.to_thread.run_sync(
+        walk.run, path, max(1, min(depth, DEEPEST)), abandon_on_cancel=True
+    )
     label = await label_of(walk.places, context)  # a name is words too
     return await shown("\n".join(walk.lines) or "[the folder is empty]", context, label)
 
@@ -57,7 +60,9 @@ async def search_files(text: str, context: Context, path: str = ".") -> Done:
         raise ToolError("search for one line at a time")
     search = _Search(context.reach.files, context.clock, text.casefold())
     label = await search.over(path, context)
-    return await shown("\n".join(search.hits) or f"nothing contains {text!r}", context, label, search.note)
+    return await shown(
+        "\n".join(search.hits) or f"nothing contains {text!r}", context, label, search.note
+    )
 
 
 class _Walk:
@@ -74,7 +79,8 @@ class _Walk:
         entries = [entry for entry in found if not _hidden(entry)]
         twins = alike(entry.name for entry in found)
         for entry in sorted(
-            entries[:FOLDER_ENTRIES], key=lambda entry: (entry.kind != "folder", entry.name.casefold())
+            entries[:FOLDER_ENTRIES],
+            key=lambda entry: (entry.kind != "folder", entry.name.casefold()),
         ):
             if len(self.lines) >= LISTED:
                 if self.lines[-1] != _MORE:
@@ -83,14 +89,20 @@ class _Walk:
             self.places.append(listed.place_of(entry))
             self._add(path, entry, depth, indent, twins.get(entry.name, ""))
         if len(entries) > FOLDER_ENTRIES:
-            self.lines.append(f"{indent}[and more: only {FOLDER_ENTRIES} names of a folder are listed]")
+            self.lines.append(
+                f"{indent}[and more: only {FOLDER_ENTRIES} names of a folder are listed]"
+            )
 
     def _add(self, path: str, entry: Entry, depth: int, indent: str, twin: str) -> None:
         line = indent + shown_name(entry.name)
         note = f"  {twin}" if twin else ""
         if entry.kind != "folder":
             size = (
-                "(link)" if entry.kind == "link" else f"{entry.size_bytes} bytes" if entry.kind == "file" else "(other)"
+                "(link)"
+                if entry.kind == "link"
+                else f"{entry.size_bytes} bytes"
+                if entry.kind == "file"
+                else "(other)"
             )
             self.lines.append(f"{line}  {size}{note}")
             return
@@ -106,8 +118,8 @@ _MORE = f"[and more: only {LISTED} names are listed; list a folder of these]"
 
 
 class Look:
-    """Looks through files, the nearest first, for as long as a person would wait. `hits` are the lines that were found,
-    `places` where each of them stands, `note` says what was left out."""
+    """Looks through files, the nearest first, for as long as a person would wait. `hits` are the
+    lines that were found, `places` where each of them stands, `note` says what was left out."""
 
     instead = ""
 
@@ -120,8 +132,9 @@ class Look:
         self.note = ""
 
     async def over(self, path: str, context: Context) -> Label:
-        """Look over a file, or those of a folder, for who reads this conversation. What is not for them is left out: as
-        the marks were, and as they are when it was read. Returns the label of what was found. Raises ToolError."""
+        """Look over a file, or those of a folder, for who reads this conversation. What is not for
+        them is left out: as the marks were, and as they are when it was read. Returns the label of
+        what was found. Raises ToolError."""
         before = await marks_of(context)
         run = partial(self.run, path, lambda place: before.closed(place, context))
         await anyio.to_thread.run_sync(run, abandon_on_cancel=True)
@@ -130,7 +143,11 @@ class Look:
     def _judged(self, marks: LabelMarks, context: Context) -> Label:
         found = dict.fromkeys(self.places)
         closed = {place for place in found if marks.closed(place, context)}
-        kept = [(hit, place) for hit, place in zip(self.hits, self.places, strict=True) if place not in closed]
+        kept = [
+            (hit, place)
+            for hit, place in zip(self.hits, self.places, strict=True)
+            if place not in closed
+        ]
         self.hits = [hit for hit, _ in kept]
         self.places = [place for _, place in kept]
         return marks.told(dict.fromkeys(self.places))
@@ -144,7 +161,8 @@ class Look:
         raise NotImplementedError
 
     def run(self, path: str, closed: Callable[[Place], bool] = lambda place: False) -> None:
-        """Look into a file, or into those of a folder, but for those that are `closed`. Raises ToolError."""
+        """Look into a file, or into those of a folder, but for those that are `closed`. Raises
+        ToolError."""
         large = 0
         top = self._files.stat(path)
         one = iter([(path, msgspec.structs.replace(top, name=path), self._files.found(path))])
@@ -159,13 +177,18 @@ class Look:
             if len(self.hits) > SEARCH_HITS:
                 self.hits = self.hits[:SEARCH_HITS]
                 self.places = self.places[:SEARCH_HITS]
-                self.note = f"\n[only the first {SEARCH_HITS} hits; look in one folder, or for more]"
+                self.note = (
+                    f"\n[only the first {SEARCH_HITS} hits; look in one folder, or for more]"
+                )
                 break
             if looked >= SEARCH_FILES or self._clock.monotonic() > self._until:
                 self.note = f"\n[stopped after {looked} files; look in one folder]"
                 break
         if large:
-            self.note += f"\n[{large} files over {SEARCH_FILE_BYTES >> 10} KB were not looked into{self.instead}]"
+            self.note += (
+                f"\n[{large} files over {SEARCH_FILE_BYTES >> 10} KB were not looked "
+                f"into{self.instead}]"
+            )
 
     def _look_into(self, name: str) -> None:
         try:
@@ -198,7 +221,9 @@ class _Search(Look):
     def read(self, place: str, text: str) -> None:
         for number, line in enumerate(text.split("\n"), 1):
             if self._wanted in line.casefold():
-                self.hits.append(f"{shown_name(place)}:{number}: {self._around(line.rstrip(chr(13)))}")
+                self.hits.append(
+                    f"{shown_name(place)}:{number}: {self._around(line.rstrip(chr(13)))}"
+                )
                 if len(self.hits) > SEARCH_HITS:
                     return
 
@@ -211,7 +236,8 @@ class _Search(Look):
 
 
 def beneath(files: Workspace, path: str) -> Iterator[tuple[str, Entry, Place]]:
-    """The files in a folder, by their paths, the nearest first; those with hidden names are left out."""
+    """The files in a folder, by their paths, the nearest first; those with hidden names are left
+    out."""
     todo = deque([path])
     while todo:
         folder = todo.popleft()

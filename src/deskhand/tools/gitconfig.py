@@ -1,7 +1,8 @@
 """Git's configuration files: read as git reads them, and what in them a command may set.
 
-The grammar is that of `git help config` and of git's config.c. What a command sets there is obeyed outside the sandbox,
-when a person uses git in the same folder: so what names a program, or leads elsewhere, is not for commands to set.
+The grammar is that of `git help config` and of git's config.c. What a command sets there is obeyed
+outside the sandbox, when a person uses git in the same folder: so what names a program, or leads
+elsewhere, is not for commands to set.
 """
 
 from __future__ import annotations
@@ -22,27 +23,114 @@ _HEADER = re.compile(r'\[([A-Za-z0-9.-]*)(?:[ \t]+"((?:[^"\\\n]|\\.)*)")?\]')
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 
 HARMLESS = (
-    *(f"core.{key}" for key in ("repositoryformatversion", "filemode", "bare", "logallrefupdates", "ignorecase")),
-    *(f"core.{key}" for key in ("precomposeunicode", "symlinks", "autocrlf", "eol", "safecrlf", "quotepath", "abbrev")),
-    *(f"core.{key}" for key in ("compression", "bigfilethreshold", "trustctime", "checkstat", "whitespace")),
-    *(f"core.{key}" for key in ("protecthfs", "protectntfs", "sparsecheckout", "sparsecheckoutcone", "untrackedcache")),
+    *(
+        f"core.{key}"
+        for key in ("repositoryformatversion", "filemode", "bare", "logallrefupdates", "ignorecase")
+    ),
+    *(
+        f"core.{key}"
+        for key in (
+            "precomposeunicode",
+            "symlinks",
+            "autocrlf",
+            "eol",
+            "safecrlf",
+            "quotepath",
+            "abbrev",
+        )
+    ),
+    *(
+        f"core.{key}"
+        for key in ("compression", "bigfilethreshold", "trustctime", "checkstat", "whitespace")
+    ),
+    *(
+        f"core.{key}"
+        for key in (
+            "protecthfs",
+            "protectntfs",
+            "sparsecheckout",
+            "sparsecheckoutcone",
+            "untrackedcache",
+        )
+    ),
     *("core.preloadindex", "core.commentchar", "core.worktree"),
-    *(f"extensions.{key}" for key in ("worktreeconfig", "objectformat", "partialclone", "refstorage", "noop")),
-    *(f"remote.*.{key}" for key in ("url", "fetch", "mirror", "prune", "prunetags", "tagopt", "promisor")),
-    *(f"remote.*.{key}" for key in ("partialclonefilter", "skipdefaultupdate", "skipfetchall", "followremotehead")),
-    *(f"branch.*.{key}" for key in ("remote", "merge", "rebase", "description", "vscode-merge-base")),
-    *(f"submodule.*.{key}" for key in ("url", "active", "branch", "ignore", "fetchrecursesubmodules", "update")),
-    *("submodule.active", "user.name", "user.email", "init.defaultbranch", "pull.rebase", "pull.ff", "push.default"),
-    *("push.autosetupremote", "push.followtags", "fetch.prune", "fetch.prunetags", "merge.ff", "merge.conflictstyle"),
-    *("rebase.autosquash", "rebase.autostash", "rerere.enabled", "rerere.autoupdate", "log.date", "gc.auto"),
-    *("gc.autodetach", "gc.pruneexpire", "gc.reflogexpire", "gc.writecommitgraph", "maintenance.auto", "index.version"),
-    *("advice.*", "color.*", "color.*.*", "column.*", "status.*", "diff.renames", "diff.algorithm", "diff.colormoved"),
-    *("diff.mnemonicprefix", "diff.context", "pack.window", "pack.threads", "pack.depth", "feature.manyfiles"),
+    *(
+        f"extensions.{key}"
+        for key in ("worktreeconfig", "objectformat", "partialclone", "refstorage", "noop")
+    ),
+    *(
+        f"remote.*.{key}"
+        for key in ("url", "fetch", "mirror", "prune", "prunetags", "tagopt", "promisor")
+    ),
+    *(
+        f"remote.*.{key}"
+        for key in ("partialclonefilter", "skipdefaultupdate", "skipfetchall", "followremotehead")
+    ),
+    *(
+        f"branch.*.{key}"
+        for key in ("remote", "merge", "rebase", "description", "vscode-merge-base")
+    ),
+    *(
+        f"submodule.*.{key}"
+        for key in ("url", "active", "branch", "ignore", "fetchrecursesubmodules", "update")
+    ),
+    *(
+        "submodule.active",
+        "user.name",
+        "user.email",
+        "init.defaultbranch",
+        "pull.rebase",
+        "pull.ff",
+        "push.default",
+    ),
+    *(
+        "push.autosetupremote",
+        "push.followtags",
+        "fetch.prune",
+        "fetch.prunetags",
+        "merge.ff",
+        "merge.conflictstyle",
+    ),
+    *(
+        "rebase.autosquash",
+        "rebase.autostash",
+        "rerere.enabled",
+        "rerere.autoupdate",
+        "log.date",
+        "gc.auto",
+    ),
+    *(
+        "gc.autodetach",
+        "gc.pruneexpire",
+        "gc.reflogexpire",
+        "gc.writecommitgraph",
+        "maintenance.auto",
+        "index.version",
+    ),
+    *(
+        "advice.*",
+        "color.*",
+        "color.*.*",
+        "column.*",
+        "status.*",
+        "diff.renames",
+        "diff.algorithm",
+        "diff.colormoved",
+    ),
+    *(
+        "diff.mnemonicprefix",
+        "diff.context",
+        "pack.window",
+        "pack.threads",
+        "pack.depth",
+        "feature.manyfiles",
+    ),
     "lfs.repositoryformatversion",
 )
 """What a command may set. Others are not known to be harmless."""
 AIMED = ("remote.*.url", "branch.*.remote", "branch.*.merge", "submodule.*.url", "user.*")
-"""Of these a command may set new ones. To aim what a person has set elsewhere is the person's to do."""
+"""Of these a command may set new ones. To aim what a person has set elsewhere is the person's to
+do."""
 STEERING = ("core.hookspath", "include.path", "includeif.*.path")
 """These name files that git obeys, too."""
 
@@ -147,7 +235,9 @@ def written(entries: Sequence[GitSetting]) -> bytes:
     for each in entries:
         if (place := (each.section, each.subsection)) != last or not lines:
             name = each.subsection
-            quoted = "" if name is None else ' "' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+            quoted = (
+                "" if name is None else ' "' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+            )
             lines.append(f"[{each.section}{quoted}]")
             last = place  # type: ignore[assignment]
         lines.append(f"\t{each.name}" + ("" if each.value is None else f" = {_quoted(each.value)}"))
@@ -156,7 +246,11 @@ def written(entries: Sequence[GitSetting]) -> bytes:
 
 def _quoted(value: str) -> str:
     plain = (
-        value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t").replace("\b", "\\b")
+        value.replace("\\", "\\\\")
+        .replace('"', '\\"')
+        .replace("\n", "\\n")
+        .replace("\t", "\\t")
+        .replace("\b", "\\b")
     )
     return f'"{plain}"' if value != value.strip(_BLANK) or set(value) & set("#;\r") else plain
 
@@ -166,8 +260,8 @@ def _matches(key: str, patterns: Sequence[str]) -> bool:
 
 
 def allowed(entry: GitSetting, before: Sequence[GitSetting], inside: str) -> bool:
-    """Whether a command may leave this setting, where `before` stood there. `inside` is the git folder, relative to the
-    workspace: what leads to a folder must stay in the workspace."""
+    """Whether a command may leave this setting, where `before` stood there. `inside` is the git
+    folder, relative to the workspace: what leads to a folder must stay in the workspace."""
     if entry in before:
         return True
     key = entry.key
@@ -179,7 +273,9 @@ def allowed(entry: GitSetting, before: Sequence[GitSetting], inside: str) -> boo
         return False
     match folded:
         case "remote.*.mirror":
-            return not any((each.section, each.subsection) == ("remote", entry.subsection) for each in before)
+            return not any(
+                (each.section, each.subsection) == ("remote", entry.subsection) for each in before
+            )
         case "core.worktree":
             return stays(f"{inside}/{value}" if not value.startswith("/") else value)
         case "submodule.*.update":
@@ -199,8 +295,8 @@ def stays(path: str) -> bool:
 
 
 def cleaned(before: bytes | None, after: bytes, inside: str) -> tuple[bytes, list[str]]:
-    """What may stay of a file that a command has written, and the keys of what was taken out or put back. Raises
-    ToolError where git could not read it."""
+    """What may stay of a file that a command has written, and the keys of what was taken out or put
+    back. Raises ToolError where git could not read it."""
     try:
         old = parse(before or b"")
     except ToolError:
@@ -216,6 +312,9 @@ def cleaned(before: bytes | None, after: bytes, inside: str) -> tuple[bytes, lis
 
 
 def _may_go(entry: GitSetting, new: Sequence[GitSetting]) -> bool:
-    """Whether a command may take this setting away. What is aimed may go whole, as by `git remote remove`."""
+    """Whether a command may take this setting away. What is aimed may go whole, as by `git remote
+    remove`."""
     folded = f"{entry.section}.{'*.' if entry.subsection is not None else ''}{entry.name}"
-    return _matches(folded, HARMLESS) and not (_matches(folded, AIMED) and any(each.key == entry.key for each in new))
+    return _matches(folded, HARMLESS) and not (
+        _matches(folded, AIMED) and any(each.key == entry.key for each in new)
+    )

@@ -1,7 +1,9 @@
-"""Files that steer us or programs outside the sandbox: a command may write them, but not keep them changed.
+"""Files that steer us or programs outside the sandbox: a command may write them, but not keep them
+changed.
 
-What git needs for its own work it may keep: of its configuration, what is known to be harmless. Everything else below
-`.git` is data; what git runs or obeys (hooks, the rest of the configuration, pointers to other folders) is put back.
+What git needs for its own work it may keep: of its configuration, what is known to be harmless.
+Everything else below `.git` is data; what git runs or obeys (hooks, the rest of the configuration,
+pointers to other folders) is put back.
 """
 
 from __future__ import annotations
@@ -25,12 +27,14 @@ from .states import ChangedPath, digest_of
 _CONFIGS = ("config", "config.worktree")
 _MEANS_GIT = ("HEAD", "objects", "refs")
 _BY_COMMANDS = (".gitattributes", ".gitmodules")
-"""Protected from the tools for files, but brought by every clone; git obeys them only as its configuration says."""
+"""Protected from the tools for files, but brought by every clone; git obeys them only as its
+configuration says."""
 SHOWN = 10
 
 
 class PutBack(msgspec.Struct, frozen=True):
-    """A path that may not stay as it is: what it is to hold (None: its state before), and what is said of it."""
+    """A path that may not stay as it is: what it is to hold (None: its state before), and what is
+    said of it."""
 
     path: str
     content: bytes | None
@@ -40,7 +44,9 @@ class PutBack(msgspec.Struct, frozen=True):
 class Guard:
     """Judges what has changed in a workspace, by what was there before and what is there now."""
 
-    def __init__(self, shadow: FileSnapshots, root: int, real: str, changed: Sequence[ChangedPath]) -> None:
+    def __init__(
+        self, shadow: FileSnapshots, root: int, real: str, changed: Sequence[ChangedPath]
+    ) -> None:
         self._shadow = shadow
         self._root = root
         self._real = real
@@ -61,7 +67,8 @@ class Guard:
             yield from self._git(folder)
 
     def _plain(self, path: str, steered: Sequence[str]) -> Iterator[PutBack]:
-        """What is protected by its name, wherever it stands; what lies in git's own folders is judged there."""
+        """What is protected by its name, wherever it stands; what lies in git's own folders is
+        judged there."""
         parts = path.split("/")
         folded = [part.casefold().rstrip(". ") for part in parts]
         change = self._changed[path]
@@ -72,11 +79,17 @@ class Guard:
         if folded[-1] == ".git":
             if change.after is not None and not self._points_well(path, change.after):
                 yield PutBack(
-                    path, None, f"{path} leads git elsewhere, so it was put back; ask the person to change it"
+                    path,
+                    None,
+                    f"{path} leads git elsewhere, so it was put back; ask the person to change it",
                 )
             return
-        protected = bool(why_protected(parts)) and not (parts[-1] in _BY_COMMANDS and why_protected(parts[:-1]) == "")
-        if not protected and not any(path == each or path.startswith(f"{each}/") for each in steered):
+        protected = bool(why_protected(parts)) and not (
+            parts[-1] in _BY_COMMANDS and why_protected(parts[:-1]) == ""
+        )
+        if not protected and not any(
+            path == each or path.startswith(f"{each}/") for each in steered
+        ):
             return
         above = posixpath.dirname(path)
         if change.after is None and above and above not in self._seen:
@@ -84,8 +97,8 @@ class Guard:
         yield _plainly(path)
 
     def _led_away(self, path: str) -> Iterator[PutBack]:
-        """What is about the owner and was replaced by a link that leads elsewhere, so that what is written there would
-        lie where others read. With it comes back what lay in it."""
+        """What is about the owner and was replaced by a link that leads elsewhere, so that what is
+        written there would lie where others read. With it comes back what lay in it."""
         after = self._changed[path].after
         if after is None or after[0] != "l" or not is_private(self._real, f"{self._real}/{path}"):
             return
@@ -93,7 +106,9 @@ class Guard:
         if inner and self._target(path, after).split("/")[0] == top:
             return
         yield PutBack(
-            path, None, f"{path} became a link, so it was put back: it is about the owner; ask them to move it"
+            path,
+            None,
+            f"{path} became a link, so it was put back: it is about the owner; ask them to move it",
         )
         for other, each in self._changed.items():
             if other.startswith(f"{path}/") and each.after is None:
@@ -107,7 +122,8 @@ class Guard:
         return posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
 
     def _points_well(self, path: str, state: str) -> bool:
-        """Whether a `.git` that is a file names a folder that we watch, below a `.git` in this workspace."""
+        """Whether a `.git` that is a file names a folder that we watch, below a `.git` in this
+        workspace."""
         if state[0] != "f":
             return False
         said = self._text(digest_of(state))
@@ -115,11 +131,16 @@ class Guard:
         return self._inside(posixpath.dirname(path), where, git=True)
 
     def _inside(self, folder: str, where: str, git: bool) -> bool:
-        """Whether `where`, as it stands in a file of `folder`, leads to a place in this workspace that we watch."""
+        """Whether `where`, as it stands in a file of `folder`, leads to a place in this workspace
+        that we watch."""
         if not where or "\n" in where or "\0" in where:
             return False
         whole = (
-            posixpath.relpath(where, self._real) if where.startswith("/") else f"{folder}/{where}" if folder else where
+            posixpath.relpath(where, self._real)
+            if where.startswith("/")
+            else f"{folder}/{where}"
+            if folder
+            else where
         )
         parts = posixpath.normpath(whole).split("/")
         return stays(whole) and not HEAVY & {*parts} and (not git or ".git" in parts)
@@ -136,7 +157,8 @@ class Guard:
         return list(found)
 
     def _is_git(self, folder: str) -> bool:
-        """Whether git would take it for one of its own: by name, by what lies in it, or as that of a worktree."""
+        """Whether git would take it for one of its own: by name, by what lies in it, or as that of
+        a worktree."""
         if posixpath.basename(folder) == ".git":
             return True
         seen = self._seen
@@ -173,7 +195,11 @@ class Guard:
     def _pointer(self, path: str, folder: str, inner: str, state: str) -> Iterator[PutBack]:
         lines = self._text(digest_of(state)).strip("\n").split("\n") if state[0] == "f" else [""]
         if not all(self._inside(folder, line, git=inner == "commondir") for line in lines):
-            yield PutBack(path, None, f"{path} leads git elsewhere, so it was put back; ask the person to change it")
+            yield PutBack(
+                path,
+                None,
+                f"{path} leads git elsewhere, so it was put back; ask the person to change it",
+            )
 
     def _config(self, path: str, folder: str, before: str | None, after: str) -> Iterator[PutBack]:
         if after[0] != "f":
@@ -191,28 +217,36 @@ class Guard:
             yield PutBack(
                 path,
                 content,
-                f"in {path} {names}{more} was put back, because git obeys it outside the sandbox too; "
+                f"in {path} {names}{more} was put back, because git obeys it outside the "
+                "sandbox too; "
                 "ask the person to set it",
             )
 
     def _steered(self) -> list[str]:
-        """Files of the workspace that a person's configuration of git names, so that git obeys them."""
+        """Files of the workspace that a person's configuration of git names, so that git obeys
+        them."""
         found = list[str]()
         for path, each in self._seen.items():
-            if posixpath.basename(path) not in _CONFIGS or not self._is_git(posixpath.dirname(path)):
+            if posixpath.basename(path) not in _CONFIGS or not self._is_git(
+                posixpath.dirname(path)
+            ):
                 continue
             known = self._changed.get(path)
             digest = digest_of(known.before if known is not None else each.state)
             with suppress(ToolError, OSError):
                 for entry in parse(self._bytes(digest)) if digest else ():
-                    folded = f"{entry.section}.{'*.' if entry.subsection is not None else ''}{entry.name}"
+                    folded = f"{entry.section}.{'*.' if entry.subsection is not None else ''}{entry.name}"  # noqa: E501
                     if folded in STEERING and entry.value:
                         found += self._steering(posixpath.dirname(path), folded, entry.value)
         return found
 
     def _steering(self, folder: str, name: str, value: str) -> Iterator[str]:
         base = posixpath.dirname(folder) if name == "core.hookspath" else folder
-        whole = posixpath.relpath(value, self._real) if value.startswith("/") else posixpath.join(base, value)
+        whole = (
+            posixpath.relpath(value, self._real)
+            if value.startswith("/")
+            else posixpath.join(base, value)
+        )
         if stays(whole):
             yield posixpath.normpath(whole)
 
@@ -228,13 +262,16 @@ class Guard:
 
 
 def _plainly(path: str) -> PutBack:
-    return PutBack(path, None, f"{path} is protected, so it was put back; ask the person to change it")
+    return PutBack(
+        path, None, f"{path} is protected, so it was put back; ask the person to change it"
+    )
 
 
 def put_back(
     shadow: FileSnapshots, root: int, real: str, changed: Sequence[ChangedPath]
 ) -> tuple[list[ChangedPath], list[str]]:
-    """Undo what a command did to protected files. Returns what has changed in the end, and a sentence for each."""
+    """Undo what a command did to protected files. Returns what has changed in the end, and a
+    sentence for each."""
     refused = Guard(shadow, root, real, changed).refused()
     if not refused:
         return list(changed), []
@@ -254,13 +291,20 @@ def put_back(
 
 
 def _sentences(refused: Sequence[PutBack], failed: Mapping[str, str]) -> list[str]:
-    """What is said of each that has something to say; of a folder only where nothing in it is told."""
+    """What is said of each that has something to say; of a folder only where nothing in it is
+    told."""
     saying = [each for each in refused if each.said]
-    told = [each for each in saying if not any(other.path.startswith(f"{each.path}/") for other in saying)]
+    told = [
+        each
+        for each in saying
+        if not any(other.path.startswith(f"{each.path}/") for other in saying)
+    ]
     said = [
         f"{each.path} is protected, but could not be put back: {failed[each.path]}"
         if each.path in failed
         else each.said
         for each in told[:SHOWN]
     ]
-    return said + ([f"{len(told) - SHOWN} more protected files were put back"] if len(told) > SHOWN else [])
+    return said + (
+        [f"{len(told) - SHOWN} more protected files were put back"] if len(told) > SHOWN else []
+    )

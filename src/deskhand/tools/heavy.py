@@ -4,13 +4,25 @@ from __future__ import annotations
 
 HEAVY = frozenset(
     {
-        *("node_modules", ".venv", "venv", "__pycache__", ".tox", ".nox", ".mypy_cache", ".pytest_cache"),
+        *(
+            "node_modules",
+            ".venv",
+            "venv",
+            "__pycache__",
+            ".tox",
+            ".nox",
+            ".mypy_cache",
+            ".pytest_cache",
+        ),
         *(".ruff_cache", ".cache", ".gradle", ".terraform", ".next", ".parcel-cache", ".turbo"),
     }
 )
 
 
 def is_heavy(path: str) -> bool:
-    """Whether the folder at `path` is one of them. What git keeps of its history is only ever added to."""
+    """Whether the folder at `path` is one of them. What git keeps of its history is only ever added
+    to."""
     above, _, name = path.rpartition("/")
-    return name in HEAVY or (name == "objects" and (above == ".git" or above.endswith("/.git") or ".git/" in above))
+    return name in HEAVY or (
+        name == "objects" and (above == ".git" or above.endswith("/.git") or ".git/" in above)
+    )

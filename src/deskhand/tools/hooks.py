@@ -37,14 +37,16 @@ HANDLER_S = 10.0
 class HookContext(msgspec.Struct):
     """What a handler is given. It counts what stands in it when the handler returns:
 
-    - `before_llm_call`: `messages`, for this one call. The log is never changed. Every call in them must still be
-      followed by its result.
-    - `before_tool_call`: with `skip` the tool is not run, and `result` is told to the model under `status` and `label`
-      (at first that of what the tool reads).
-    - `before_agent_end`: `response`, unless it is empty. It is what is logged as said, and what is sent.
+    - `before_llm_call`: `messages`, for this one call. The log is never changed. Every call in them
+      must still be followed by its result.
+    - `before_tool_call`: with `skip` the tool is not run, and `result` is told to the model under
+      `status` and `label` (at first that of what the tool reads).
+    - `before_agent_end`: `response`, unless it is empty. It is what is logged as said, and what is
+      sent.
 
-    Everything else is there to be read: `said` by people in this turn, the `model`, its `reply`, the `call`, and how
-    a tool's call ended, in `result` and `status`. `reason` says why the turn ends.
+    Everything else is there to be read: `said` by people in this turn, the `model`, its `reply`,
+    the `call`, and how a tool's call ended, in `result` and `status`. `reason` says why the turn
+    ends.
     """
 
     session: str
@@ -78,14 +80,19 @@ class OpenHooks(Protocol):
 
 
 class PluginHooks:
-    """The handlers of one agent; those of one hook run one after the other, each for at most HANDLER_S.
+    """The handlers of one agent; those of one hook run one after the other, each for at most
+    HANDLER_S.
 
-    What a handler raises is logged and what it changed is dropped; it never ends a turn. Each runs before anything
-    that depends on it is written, so after a crash the same hook may run again for the same step.
+    What a handler raises is logged and what it changed is dropped; it never ends a turn. Each runs
+    before anything that depends on it is written, so after a crash the same hook may run again for
+    the same step.
     """
 
     def __init__(
-        self, agent: str, handlers: Mapping[HookName, Sequence[Handler]], handler_s: float = HANDLER_S
+        self,
+        agent: str,
+        handlers: Mapping[HookName, Sequence[Handler]],
+        handler_s: float = HANDLER_S,
     ) -> None:
         self._agent = agent
         self._handlers = handlers
@@ -96,20 +103,29 @@ class PluginHooks:
         return bool(self._handlers.get(name))
 
     async def around_llm(
-        self, session: str, turn: OpenHooks, request: Request, call: Callable[[Request], Awaitable[Reply]]
+        self,
+        session: str,
+        turn: OpenHooks,
+        request: Request,
+        call: Callable[[Request], Awaitable[Reply]],
     ) -> Reply:
-        """Make the call, with the messages that the handlers leave. The first of a turn is its start."""
+        """Make the call, with the messages that the handlers leave. The first of a turn is its
+        start."""
         if turn.steps == 0 and not turn.failures:
             await self._fire("before_agent_start", self._context(session, turn))
             await self._fire("after_agent_start", self._context(session, turn))
         context = replace(self._context(session, turn), model=request.model)
         before = replace(context, messages=[shown.message for shown in request.messages])
         after = await self._fire("before_llm_call", before)
-        if after.messages != before.messages:  # other messages have other bytes: none that were kept may be used
+        if (
+            after.messages != before.messages
+        ):  # other messages have other bytes: none that were kept may be used
             shown = tuple(ContextMessage(i, message) for i, message in enumerate(after.messages))
             request = replace(request, messages=shown, encoded=Encoded())
         reply = await call(request)
-        await self._fire("after_llm_call", replace(context, messages=after.messages, reply=reply.message))
+        await self._fire(
+            "after_llm_call", replace(context, messages=after.messages, reply=reply.message)
+        )
         return reply
 
     async def around_tool(
@@ -120,8 +136,8 @@ class PluginHooks:
         call: ToolCall,
         run: Callable[[], Awaitable[Done | PersonQuestion]],
     ) -> Done | PersonQuestion:
-        """Run the tool, unless a handler skips it. Policy has allowed exactly this call, so that it cannot be changed
-        any more."""
+        """Run the tool, unless a handler skips it. Policy has allowed exactly this call, so that it
+        cannot be changed any more."""
         context = replace(self._context(session, turn), call=call)
         asked = await self._fire("before_tool_call", replace(context, label=spec.reads))
         if asked.skip:
@@ -158,17 +174,22 @@ class PluginHooks:
                     await handler(given)
                 _check(given)
             except Exception:
-                log.exception("the hook %s of %r failed; the turn goes on without it", name, handler)
+                log.exception(
+                    "the hook %s of %r failed; the turn goes on without it", name, handler
+                )
             else:
                 context = given
         return context
 
 
 def _check(context: HookContext) -> None:
-    """Raises TypeError, ValueError for what nobody could go on with: a plugin is not type-checked."""
+    """Raises TypeError, ValueError for what nobody could go on with: a plugin is not
+    type-checked."""
     if not (isinstance(context.response, str) and isinstance(context.result, str)):
         raise TypeError("`response` and `result` are text")
-    if context.skip and (context.status not in ("ok", "denied") or not isinstance(context.label, Label)):
+    if context.skip and (
+        context.status not in ("ok", "denied") or not isinstance(context.label, Label)
+    ):
         raise TypeError("of a skipped call `status` is ok or denied, and `label` a Label")
     if not all(isinstance(message, Message) for message in context.messages):
         raise TypeError("`messages` are Message structs")
@@ -176,7 +197,9 @@ def _check(context: HookContext) -> None:
     for message in context.messages:
         results = {part.call_id for part in message.parts if isinstance(part, ToolResult)}
         if not results <= open_calls or (open_calls and not results):
-            raise ValueError("in `messages` every call is followed by its result, and no result stands alone")
+            raise ValueError(
+                "in `messages` every call is followed by its result, and no result stands alone"
+            )
         open_calls = (open_calls - results) | {call.id for call in message.calls}
     if open_calls:
         raise ValueError("in `messages` every call is followed by its result")

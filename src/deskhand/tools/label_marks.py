@@ -1,7 +1,8 @@
-"""Whose word a file is: what untrusted words went into stays untrusted, and what is the owner's alone stays that.
+"""Whose word a file is: what untrusted words went into stays untrusted, and what is the owner's
+alone stays that.
 
-A file that nobody marked is this machine's own. Marks lie in the database by real path; memories and what is known of
-the owner are the owner's wherever they lie in a workspace.
+A file that nobody marked is this machine's own. Marks lie in the database by real path; memories
+and what is known of the owner are the owner's wherever they lie in a workspace.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ _decode = msgspec.json.Decoder(Label).decode
 
 PATH_CHARS = 4_096
 DEEPEST = 120
-"""Of a path that is looked at: each folder on the way may be a link, and leads to where all of it is walked again."""
+"""Of a path that is looked at: each folder on the way may be a link, and leads to where all of it
+is walked again."""
 TOO_LONG = Label("untrusted", source="a file whose path is too long to be looked at")
 
 
@@ -74,8 +76,8 @@ def _owners(folder: str, name: str) -> Label:
 
 
 def by_either_name(folder: str, path: str, label: Label) -> Label:
-    """The label of what is written to a path of the workspace `folder`: where that is in what is about the owner, it is
-    for the owner also where a link leads elsewhere from there."""
+    """The label of what is written to a path of the workspace `folder`: where that is in what is
+    about the owner, it is for the owner also where a link leads elsewhere from there."""
     name = os.path.normpath(path if path.startswith("/") else f"{folder}/{path}")
     return join((label, _owners(folder, name))) if is_private(folder, name) else label
 
@@ -96,13 +98,14 @@ def private_in(folder: str) -> Iterator[str]:
 
 
 class LabelMarks:
-    """The marks of all files, as they were at one moment. Paths are as tools take them: absolute, or in the workspace,
-    whose real path is `folder`. `words` are those that may be written there just then, and are not marked yet.
-    `stood` tells, while anything runs that may move files, where what is marked or about the owner lay before: by its
-    inode.
+    """The marks of all files, as they were at one moment. Paths are as tools take them: absolute,
+    or in the workspace, whose real path is `folder`. `words` are those that may be written there
+    just then, and are not marked yet. `stood` tells, while anything runs that may move files, where
+    what is marked or about the owner lay before: by its inode.
 
-    Whose word something is that was read is asked of its `Place`, when it has been read: a name may lead elsewhere by
-    then. `by_name` is for names that were told, and behind which nobody has looked.
+    Whose word something is that was read is asked of its `Place`, when it has been read: a name may
+    lead elsewhere by then. `by_name` is for names that were told, and behind which nobody has
+    looked.
     """
 
     def __init__(
@@ -124,7 +127,11 @@ class LabelMarks:
     def own(self, path: str) -> str:
         """The one name of what lies there itself: of a link, and not of what it leads to."""
         folder, _, name = self._whole(path).rpartition("/")
-        return f"{os.path.realpath(folder or '/')}/{name}" if name not in ("", ".", "..") else self.real(path)
+        return (
+            f"{os.path.realpath(folder or '/')}/{name}"
+            if name not in ("", ".", "..")
+            else self.real(path)
+        )
 
     def _whole(self, path: str) -> str:
         return path if path.startswith("/") else f"{self._folder}/{path}"
@@ -150,12 +157,15 @@ class LabelMarks:
         if own != place.real:
             labels += (self._at(own), self._links(place.asked, place.real))
         for word in self._words:
-            if word.at(place.real, place.changed_ns) or any(map(word.of, dict.fromkeys((own, place.real)))):
+            if word.at(place.real, place.changed_ns) or any(
+                map(word.of, dict.fromkeys((own, place.real)))
+            ):
                 labels.append(word.label)
         return join((LOCAL, *labels))
 
     def _names(self, place: Place) -> Iterator[str]:
-        """By which it may be about the owner: by where it lies, by where it lay, or as it was asked for."""
+        """By which it may be about the owner: by where it lies, by where it lay, or as it was asked
+        for."""
         yield place.real
         yield from self._stood.get(place.inode, ())
         if place.asked:
@@ -176,8 +186,8 @@ class LabelMarks:
         return found
 
     def told(self, places: Iterable[Place]) -> Label:
-        """The label of what is told of these files by their paths: of what stands in them, and of the names of the
-        folders in which they lie."""
+        """The label of what is told of these files by their paths: of what stands in them, and of
+        the names of the folders in which they lie."""
         if not self.stored and not self._words:
             return join((LOCAL, *map(self.of, places)))
         labels = list[Label]()
@@ -186,7 +196,9 @@ class LabelMarks:
             labels.append(self.of(place))
             if _cannot_be(place.real) or _cannot_be(place.asked):
                 continue
-            for own in dict.fromkeys((place.real, self.own(place.asked) if place.asked else place.real)):
+            for own in dict.fromkeys(
+                (place.real, self.own(place.asked) if place.asked else place.real)
+            ):
                 at = own.rpartition("/")[0]
                 while at.startswith(f"{self._folder}/") and at not in around:
                     around.add(at)
@@ -218,16 +230,22 @@ class LabelMarks:
         return self._rows(self.real(path), label, context)
 
     def named(self, path: str, label: Label, context: Context) -> tuple[Change, ...]:
-        """The rows of a name whose words have this label: of a link, with where it leads to, or of what is no file."""
+        """The rows of a name whose words have this label: of a link, with where it leads to, or of
+        what is no file."""
         return self._rows(self.own(path), label, context)
 
     def _rows(self, name: str, label: Label, context: Context) -> tuple[Change, ...]:
         return self.rows_of(name, label, (context.session, context.clock.now()))
 
     def rows_of(self, name: str, label: Label, noted: tuple[str, float]) -> tuple[Change, ...]:
-        """The rows of a name that has this label now, lasting or not: in which session, and since when."""
+        """The rows of a name that has this label now, lasting or not: in which session, and since
+        when."""
         if not lasting(label):
-            return (Change("file_label_drop", (stored_as(name),)),) if stored_as(name) in self.stored else ()
+            return (
+                (Change("file_label_drop", (stored_as(name),)),)
+                if stored_as(name) in self.stored
+                else ()
+            )
         return self.rows(name, label, noted)
 
     def rows(self, name: str, label: Label, noted: tuple[str, float]) -> tuple[Change, ...]:
@@ -246,30 +264,48 @@ async def marks_of(context: Context) -> LabelMarks:
 
 
 async def marks_in(reach: ToolScope, but: str = "", *, others: bool = True) -> LabelMarks:
-    """The marks as they are now, with what is being written by others than the call `but`, and with `others` by what
-    other processes have noted: also where one of them was killed, and nobody has made up for it yet."""
+    """The marks as they are now, with what is being written by others than the call `but`, and with
+    `others` by what other processes have noted: also where one of them was killed, and nobody has
+    made up for it yet."""
     root = reach.files.roots[0][0]
     shadow = reach.shadow
     runs = shadow is not None and any(one.by.key != but for one in shadow.running)
-    words = await anyio.to_thread.run_sync(words_in, shadow, root, but) if shadow is not None and runs else []
+    words = (
+        await anyio.to_thread.run_sync(words_in, shadow, root, but)
+        if shadow is not None and runs
+        else []
+    )
     noted = shadow.notes.others() if shadow is not None and others else []
-    rows = await reach.rows("file_labels", ())  # after that: what is over by now has its marks written
+    rows = await reach.rows(
+        "file_labels", ()
+    )  # after that: what is over by now has its marks written
     stored = {path: _decode(label) for path, label in rows}
     if shadow is None or not (runs or noted):
         return LabelMarks(root, stored, words)
     if noted:
-        words = [*words, *await anyio.to_thread.run_sync(_words_of_others, noted, LabelMarks(root, stored), root)]
+        words = [
+            *words,
+            *await anyio.to_thread.run_sync(
+                _words_of_others, noted, LabelMarks(root, stored), root
+            ),
+        ]
     stood = await anyio.to_thread.run_sync(stood_in, shadow, root, stored)
     return LabelMarks(root, stored, words, stood)
 
 
-def _words_of_others(noted: Sequence[RunningEffect], marks: LabelMarks, root: str) -> list[PendingLabel]:
-    """Whose words those may be that other processes have noted: of what cannot be asked any more, nothing is known but
-    what was read since."""
+def _words_of_others(
+    noted: Sequence[RunningEffect], marks: LabelMarks, root: str
+) -> list[PendingLabel]:
+    """Whose words those may be that other processes have noted: of what cannot be asked any more,
+    nothing is known but what was read since."""
     labels = {id(one): one.label for one in noted if not one.marked}
     if any(one.over_at is None for one in noted):
         read = read_since(marks, root)
-        labels |= {id(one): join((one.label, read)) for one in noted if one.over_at is None and not one.marked}
+        labels |= {
+            id(one): join((one.label, read))
+            for one in noted
+            if one.over_at is None and not one.marked
+        }
     words = [
         PendingLabel(one.begun_ns, one.over_ns, labels[id(one)], frozenset(one.touched), root)
         for one in noted
@@ -279,15 +315,16 @@ def _words_of_others(noted: Sequence[RunningEffect], marks: LabelMarks, root: st
 
 
 async def label_of(places: Iterable[Place], context: Context) -> Label:
-    """The label of what was told of these files just now, by their paths and by what stands in them."""
+    """The label of what was told of these files just now, by their paths and by what stands in
+    them."""
     marks = await marks_of(context)
     given = list(places)
     return await anyio.to_thread.run_sync(marks.told, given)
 
 
 def read_since(marks: LabelMarks, root: str) -> Label:
-    """The label of the marked files beneath `root` that were read since a command began there that cannot be asked any
-    more, as nothing is known of it but that."""
+    """The label of the marked files beneath `root` that were read since a command began there that
+    cannot be asked any more, as nothing is known of it but that."""
     paths = [*(path for path in marks.stored if path.startswith(f"{root}/")), *private_in(root)]
     around = {os.path.dirname(path) for path in marks.stored if was_accessed(os.path.dirname(path))}  # noqa: PTH120
     named = (path for path in marks.stored if os.path.dirname(path) in around)  # noqa: PTH120
@@ -295,7 +332,8 @@ def read_since(marks: LabelMarks, root: str) -> Label:
 
 
 def stood_in(shadow: FileSnapshots, root: str, stored: Collection[str]) -> dict[int, list[str]]:
-    """Where what is marked, or about the owner, lay in the workspace `root` at the last look, by its inode."""
+    """Where what is marked, or about the owner, lay in the workspace `root` at the last look, by
+    its inode."""
     found = dict[int, list[str]]()
     for inner, seen in list(shadow.seen.items()):
         path = f"{root}/{inner}"
@@ -305,8 +343,8 @@ def stood_in(shadow: FileSnapshots, root: str, stored: Collection[str]) -> dict[
 
 
 def words_in(shadow: FileSnapshots, root: str, but: str = "") -> list[PendingLabel]:
-    """Whose words may just now be written in the workspace `root`, and are not marked yet: of all that runs but the
-    call `but`. It blocks."""
+    """Whose words may just now be written in the workspace `root`, and are not marked yet: of all
+    that runs but the call `but`. It blocks."""
     others = [one for one in list(shadow.running) if not one.marked and one.by.key != but]
     words = [word for one in others for word in one.words() if lasting(word.label)]
     return [replace(word, root=root, stood=shadow.stood, armed=shadow.armed) for word in words]

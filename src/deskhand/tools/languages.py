@@ -1,7 +1,8 @@
-"""Reads definitions and uses of names out of code: Python by its syntax tree, other languages line by line.
+"""Reads definitions and uses of names out of code: Python by its syntax tree, other languages line
+by line.
 
-Every pattern takes time in proportion to its line, and longer lines than code has are left out: whoever wrote the
-file may have written it against us.
+Every pattern takes time in proportion to its line, and longer lines than code has are left out:
+whoever wrote the file may have written it against us.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ _LINES = {
     ),
     "java": (rf"[\w\s@]*\b(class|interface|enum|record)\s+({_W})",),
 }
-_PATTERNS = {language: [re.compile(pattern) for pattern in patterns] for language, patterns in _LINES.items()}
+_PATTERNS = {
+    language: [re.compile(pattern) for pattern in patterns] for language, patterns in _LINES.items()
+}
 _TYPED = {
     "c": re.compile(r"[\w\s*&:<>,~\[\]]+"),
     "java": re.compile(r"[\w\s<>,.?@\[\]&]+"),
@@ -59,7 +62,7 @@ _TYPED = {
 }
 """What may stand before the name of a function."""
 _WORDS = """if else for while do switch case return new throw catch try sizeof defined delete await yield typeof with
-    super this function synchronized assert using import package"""
+    super this function synchronized assert using import package"""  # noqa: E501
 _NO_NAMES = frozenset(re.findall(r"\w+", _WORDS))
 
 
@@ -88,7 +91,8 @@ def definitions(path: str, text: str) -> Iterator[Symbol]:
 
 
 def uses(path: str, text: str, name: str) -> Iterator[Symbol]:
-    """The lines in which the name stands as a whole word, in Python only where it is a name. Definitions are marked."""
+    """The lines in which the name stands as a whole word, in Python only where it is a name.
+    Definitions are marked."""
     if len(name) > LINE_CHARS or name not in text:
         return
     language = language_of(path)
@@ -98,8 +102,12 @@ def uses(path: str, text: str, name: str) -> Iterator[Symbol]:
         numbers = sorted({line for line in _used_in(tree, name) if line <= len(lines)})
     else:
         word = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")
-        numbers = [number for number, line in enumerate(lines, 1) if name in line and word.search(line)]
-    defined = {symbol.line for symbol in definitions(path, text) if symbol.name.rpartition(".")[2] == name}
+        numbers = [
+            number for number, line in enumerate(lines, 1) if name in line and word.search(line)
+        ]
+    defined = {
+        symbol.line for symbol in definitions(path, text) if symbol.name.rpartition(".")[2] == name
+    }
     for number in numbers:
         line = lines[number - 1].strip()
         yield Symbol(number, line, "[definition]" if number in defined else "")
@@ -124,13 +132,20 @@ def _of_python(tree: ast.Module) -> Iterator[Symbol]:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 yield Symbol(node.lineno, within + name, "method" if within else "def")
             case ast.Assign(targets=targets):
-                yield from (Symbol(node.lineno, within + t.id, "var") for t in targets if isinstance(t, ast.Name))
+                yield from (
+                    Symbol(node.lineno, within + t.id, "var")
+                    for t in targets
+                    if isinstance(t, ast.Name)
+                )
             case ast.AnnAssign(target=ast.Name(id=name)):
                 yield Symbol(node.lineno, within + name, "var")
             case ast.If(body=body, orelse=orelse):
                 todo += [(within, inner) for inner in (*body, *orelse)]
             case ast.Try(body=body, handlers=handlers, orelse=orelse):
-                todo += [(within, inner) for inner in (*body, *orelse, *(i for h in handlers for i in h.body))]
+                todo += [
+                    (within, inner)
+                    for inner in (*body, *orelse, *(i for h in handlers for i in h.body))
+                ]
             case _:
                 pass
 
@@ -140,7 +155,11 @@ def _used_in(tree: ast.Module, name: str) -> Iterator[int]:
         match node:
             case ast.Name(id=found) | ast.Attribute(attr=found) if found == name:
                 yield node.end_lineno or node.lineno
-            case ast.FunctionDef(name=found) | ast.AsyncFunctionDef(name=found) | ast.ClassDef(name=found):
+            case (
+                ast.FunctionDef(name=found)
+                | ast.AsyncFunctionDef(name=found)
+                | ast.ClassDef(name=found)
+            ):
                 if found == name:
                     yield node.lineno
             case ast.alias(name=found, asname=asname) if name in (asname, *found.split(".")):
@@ -155,9 +174,15 @@ def _used_in(tree: ast.Module, name: str) -> Iterator[int]:
 
 def _of_lines(language: str, text: str) -> Iterator[Symbol]:
     for number, line in enumerate(text.split("\n"), 1):
-        if len(line) > LINE_CHARS or not line.strip() or line.lstrip().startswith(("//", "*", "/*")):
+        if (
+            len(line) > LINE_CHARS
+            or not line.strip()
+            or line.lstrip().startswith(("//", "*", "/*"))
+        ):
             continue
-        found = next((match for pattern in _PATTERNS[language] if (match := pattern.match(line))), None)
+        found = next(
+            (match for pattern in _PATTERNS[language] if (match := pattern.match(line))), None
+        )
         if found is not None:
             yield Symbol(number, found[2], found[1])
         elif language in _TYPED and (name := _called(language, line)):
@@ -165,7 +190,8 @@ def _of_lines(language: str, text: str) -> Iterator[Symbol]:
 
 
 def _called(language: str, line: str) -> str:
-    """The name before the first bracket, if the line looks like the head of a function that has a body."""
+    """The name before the first bracket, if the line looks like the head of a function that has a
+    body."""
     head, bracket, rest = line.partition("(")
     ends = rest.rstrip()
     if not bracket or ends.endswith((";", ",")) or (language == "c" and head[:1].isspace()):

@@ -1,4 +1,5 @@
-"""Names of files as people see them: nothing in one hides, and of those that look alike each says so."""
+"""Names of files as people see them: nothing in one hides, and of those that look alike each says
+so."""
 
 from __future__ import annotations
 
@@ -14,25 +15,27 @@ _ESCAPE = re.compile(r"\\(?=[uU][0-9a-fA-F]{4})")
 
 
 def shown_name(name: str) -> str:
-    """A name in one line in which all is seen. Two names never become the same: a backslash that would read as the
-    begin of an escape is written out too."""
+    """A name in one line in which all is seen. Two names never become the same: a backslash that
+    would read as the begin of an escape is written out too."""
     if name.isascii() and name.isprintable() and "\\" not in name:
         return name
     return visible(_ESCAPE.sub(r"\\u005c", name))
 
 
 def alike(names: Iterable[str]) -> dict[str, str]:
-    """What to say beside each of these names that looks like another one of them: the two differ by case, by normal
-    form or by what is not seen."""
+    """What to say beside each of these names that looks like another one of them: the two differ by
+    case, by normal form or by what is not seen."""
     groups = dict[str, list[str]]()
     for name in dict.fromkeys(names):
         groups.setdefault(likeness(name), []).append(name)
-    return {name: _note(name, group) for group in groups.values() if len(group) > 1 for name in group}
+    return {
+        name: _note(name, group) for group in groups.values() if len(group) > 1 for name in group
+    }
 
 
 def likeness(name: str) -> str:
-    """The same for all names that look alike, by the compatibility caseless matching of Unicode (section 3.13, D146),
-    without what is not seen."""
+    """The same for all names that look alike, by the compatibility caseless matching of Unicode
+    (section 3.13, D146), without what is not seen."""
     if name.isascii() and name.isprintable():
         return name.casefold()
     folded = normalize("NFKC", normalize("NFKD", _bare(name)).casefold())
@@ -41,7 +44,9 @@ def likeness(name: str) -> str:
 
 def _bare(name: str) -> str:
     """Without what is not seen."""
-    return "".join(char for char in without_invisible(name)[0] if char.isascii() or not _is_hidden(char))
+    return "".join(
+        char for char in without_invisible(name)[0] if char.isascii() or not _is_hidden(char)
+    )
 
 
 @lru_cache(4096)

@@ -1,4 +1,5 @@
-"""What runs in a workspace and what it has done, noted in a file, so that it can be undone after a kill too."""
+"""What runs in a workspace and what it has done, noted in a file, so that it can be undone after a
+kill too."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ from .states import ChangedPath
 
 
 class By(msgspec.Struct, frozen=True):
-    """Who does something: a call, or an undo of the effect `undoes`, by which `revives` can be undone again. `what`
-    is a line for people."""
+    """Who does something: a call, or an undo of the effect `undoes`, by which `revives` can be
+    undone again. `what` is a line for people."""
 
     key: str
     agent: str
@@ -33,14 +34,17 @@ class By(msgspec.Struct, frozen=True):
 
 
 class RunningEffect:
-    """A command that runs, or that is over and whose rows may not be committed yet. What is changed since `begun_ns`,
-    until `over_ns`, may be what it wrote, and on the word of `label` and of what it has `heard` since; when it is
-    `marked`, the marks say so. `whole`: all that was there was looked at before it. `noted` is what of it is noted for
-    review already, by path. `beside` are the labels of those that ran at the same time and are over, by when the
-    first of each was: what they wrote it may have read. `arm` has it notice whether it reads a file that got a label
-    just now, `noticed` tells it of files that somebody has read."""
+    """A command that runs, or that is over and whose rows may not be committed yet. What is changed
+    since `begun_ns`, until `over_ns`, may be what it wrote, and on the word of `label` and of what
+    it has `heard` since; when it is `marked`, the marks say so. `whole`: all that was there was
+    looked at before it. `noted` is what of it is noted for review already, by path. `beside` are
+    the labels of those that ran at the same time and are over, by when the first of each was: what
+    they wrote it may have read. `arm` has it notice whether it reads a file that got a label just
+    now, `noticed` tells it of files that somebody has read."""
 
-    def __init__(self, by: By, label: Label = LOCAL, begun_ns: int = 0, *, whole: bool = False) -> None:
+    def __init__(
+        self, by: By, label: Label = LOCAL, begun_ns: int = 0, *, whole: bool = False
+    ) -> None:
         self.by = by
         self.label = label
         self.begun_ns = begun_ns
@@ -65,7 +69,9 @@ class RunningEffect:
         """It has done this, too."""
         for each in changes:
             known = self.items.get(each.path)
-            self.items[each.path] = ChangedPath(each.path, known.before if known else each.before, each.after)
+            self.items[each.path] = ChangedPath(
+                each.path, known.before if known else each.before, each.after
+            )
 
     @property
     def rows(self) -> tuple[ChangedPath, ...]:
@@ -75,12 +81,19 @@ class RunningEffect:
     def words(self) -> list[PendingLabel]:
         """Whose word is in what was changed while it ran."""
         touched = frozenset(self.touched)
-        beside = [PendingLabel(since_ns, self.over_ns, label, touched) for label, since_ns in list(self.beside.items())]
-        return [PendingLabel(self.begun_ns, self.over_ns, join((self.label, self.heard())), touched), *beside]
+        beside = [
+            PendingLabel(since_ns, self.over_ns, label, touched)
+            for label, since_ns in list(self.beside.items())
+        ]
+        return [
+            PendingLabel(self.begun_ns, self.over_ns, join((self.label, self.heard())), touched),
+            *beside,
+        ]
 
 
 Armed = Mapping[str, tuple[int, int]]
-"""Files whose readers are wanted, by their real paths: when it was changed by that, and when it was before."""
+"""Files whose readers are wanted, by their real paths: when it was changed by that, and when it was
+before."""
 
 
 def changed_at(path: str, changed_ns: int, armed: Armed) -> int:
@@ -90,9 +103,10 @@ def changed_at(path: str, changed_ns: int, armed: Armed) -> int:
 
 
 class PendingLabel(msgspec.Struct, frozen=True):
-    """The label of what was changed from `begun_ns` on, until `over_ns`. `touched` are the paths beneath the folder
-    `root` that were found changed since, `stood` tells where what was when that was looked at last: by its path, its
-    inode (0: there was nothing). What we have `armed` was not changed by that."""
+    """The label of what was changed from `begun_ns` on, until `over_ns`. `touched` are the paths
+    beneath the folder `root` that were found changed since, `stood` tells where what was when that
+    was looked at last: by its path, its inode (0: there was nothing). What we have `armed` was not
+    changed by that."""
 
     begun_ns: int
     over_ns: int | None
@@ -103,8 +117,8 @@ class PendingLabel(msgspec.Struct, frozen=True):
     armed: Armed = {}
 
     def of(self, path: str) -> bool:
-        """Whether what lies there, or what it leads to, was changed or brought there then; what cannot be looked at
-        may have been."""
+        """Whether what lies there, or what it leads to, was changed or brought there then; what
+        cannot be looked at may have been."""
         try:
             return any(self._of(each) for each in dict.fromkeys((path, os.path.realpath(path))))
         except FileNotFoundError:
@@ -113,8 +127,8 @@ class PendingLabel(msgspec.Struct, frozen=True):
             return True
 
     def at(self, path: str, changed_ns: int) -> bool:
-        """Whether what was read there when it had been changed last at this time may have been changed then; 0: nobody
-        knows."""
+        """Whether what was read there when it had been changed last at this time may have been
+        changed then; 0: nobody knows."""
         return changed_ns != 0 and self._in(changed_at(path, changed_ns, self.armed))
 
     def _of(self, path: str) -> bool:
@@ -147,7 +161,9 @@ class PendingLabel(msgspec.Struct, frozen=True):
 
     def anywhere(self, folders: Iterable[str]) -> bool:
         """Whether anything beneath these folders was changed then, or came or went. It blocks."""
-        return any(self._at(path, status) for folder in folders for path, status in tree.beneath(folder))
+        return any(
+            self._at(path, status) for folder in folders for path, status in tree.beneath(folder)
+        )
 
 
 class _Note(msgspec.Struct):
@@ -181,7 +197,9 @@ class RunningNotes:
                 return
             make_private(self._folder)
             self._held = _own_file(self._folder)
-        os.pwrite(self._held, _encode(notes) + b"\n", 0)  # what a longer one leaves behind it is not read
+        os.pwrite(
+            self._held, _encode(notes) + b"\n", 0
+        )  # what a longer one leaves behind it is not read
 
     def left(self) -> list[RunningEffect]:
         """What processes that are gone have noted. It is theirs until `forget`."""
@@ -199,7 +217,8 @@ class RunningNotes:
         return found
 
     def others(self) -> list[RunningEffect]:
-        """What other processes have noted, whether they live or are gone, and which is not in the database yet."""
+        """What other processes have noted, whether they live or are gone, and which is not in the
+        database yet."""
         found = list[RunningEffect]()
         try:
             with os.scandir(self._folder) as entries:
@@ -228,7 +247,8 @@ class RunningNotes:
 
 
 def _own_file(folder: Path) -> int:
-    """A new file there, locked by us and by nobody before us: who takes it for one that was left removes it."""
+    """A new file there, locked by us and by nobody before us: who takes it for one that was left
+    removes it."""
     while True:
         held, _ = tempfile.mkstemp(prefix=f"{os.getpid()}-", dir=folder)
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -259,6 +279,11 @@ def _running(note: _Note) -> RunningEffect:
     one.over_ns = note.over_ns
     one.marked = note.marked
     one.touched.update(os.fsdecode(bytes.fromhex(name)) for name in note.touched)
-    one.add([ChangedPath(os.fsdecode(bytes.fromhex(name)), before, after) for name, before, after in note.items])
+    one.add(
+        [
+            ChangedPath(os.fsdecode(bytes.fromhex(name)), before, after)
+            for name, before, after in note.items
+        ]
+    )
     one.over_at = 0.0 if note.over else None
     return one

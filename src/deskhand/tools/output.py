@@ -1,4 +1,5 @@
-"""Long output: its head and tail go to the model, all of it to the blob store, to be read in pieces."""
+"""Long output: its head and tail go to the model, all of it to the blob store, to be read in
+pieces."""
 
 from __future__ import annotations
 
@@ -40,5 +41,8 @@ def whole(data: bytes, at: int) -> int:
 def ends(head: bytes, tail: bytes, size: int, handle: str) -> str:
     """Head and tail with the words between them that say how to read the rest."""
     left = size - len(head) - len(tail)
-    between = f"\n…[{left:,} of {size:,} bytes are not shown; read_output(handle={handle!r}, offset={len(head)})]…\n"
+    between = (
+        f"\n…[{left:,} of {size:,} bytes are not shown; read_output(handle={handle!r}, "
+        f"offset={len(head)})]…\n"
+    )
     return clean(head.decode(errors="replace") + between + tail.decode(errors="replace"))

@@ -1,4 +1,5 @@
-"""What was fetched, as text that a model reads; and what was read lately, so that reading on asks nobody again."""
+"""What was fetched, as text that a model reads; and what was read lately, so that reading on asks
+nobody again."""
 
 from __future__ import annotations
 
@@ -15,7 +16,9 @@ from .convert import ConversionRequest, convert
 from .documents.found import TEXT_CHARS
 from .documents.invisible import without_invisible
 
-_PLAIN = frozenset(("application/json", "application/x-ndjson", "application/yaml", "application/toml"))
+_PLAIN = frozenset(
+    ("application/json", "application/x-ndjson", "application/yaml", "application/toml")
+)
 _MARKUP = frozenset(("text/html", "text/xml", "text/rtf"))
 _OTHER = (b"%PDF-", b"PK\x03\x04", b"{\\rtf", b"\xd0\xcf\x11\xe0")
 _MAX_AGE = re.compile(r"(?:^|,)\s*(?:s-maxage|max-age)\s*=\s*\"?(\d{1,9})", re.IGNORECASE)
@@ -23,7 +26,8 @@ _PRIVATE = re.compile(r"(?:^|,)\s*(?:no-store|no-cache)\b", re.IGNORECASE)
 
 
 class FetchedPage(msgspec.Struct, frozen=True):
-    """A page as text. `url` is where it came from in the end; `notes` are lines about what is not in the text."""
+    """A page as text. `url` is where it came from in the end; `notes` are lines about what is not
+    in the text."""
 
     url: str
     text: str
@@ -34,7 +38,8 @@ class FetchedPage(msgspec.Struct, frozen=True):
 async def read_page(fetched: Fetched, selector: str, context: Context) -> FetchedPage:
     """The text of a page, a document or a plain file. Raises ToolError where there is none.
 
-    Markup and documents are taken apart in the sandbox; what is text already only loses what nobody would see.
+    Markup and documents are taken apart in the sandbox; what is text already only loses what nobody
+    would see.
     """
     url = str(fetched.url)
     if not selector and _is_plain(fetched):
@@ -59,7 +64,11 @@ def _plain_text(fetched: Fetched) -> list[str]:
 def _is_plain(fetched: Fetched) -> bool:
     kind = fetched.media_type
     start = fetched.body[:1024]
-    text = (kind.startswith("text/") and kind not in _MARKUP) or kind in _PLAIN or kind.endswith("+json")
+    text = (
+        (kind.startswith("text/") and kind not in _MARKUP)
+        or kind in _PLAIN
+        or kind.endswith("+json")
+    )
     return text and b"\0" not in start and not start.startswith(_OTHER)
 
 
@@ -71,12 +80,17 @@ def _decoded(fetched: Fetched) -> str:
         return body[3:].decode("utf-8", "replace")
     try:
         return body.decode(said.partition(";")[0].strip(" \"'")[:40] or "utf-8", "replace")
-    except (LookupError, UnicodeError, ValueError):  # an unknown charset, or one that is none of text
+    except (
+        LookupError,
+        UnicodeError,
+        ValueError,
+    ):  # an unknown charset, or one that is none of text
         return body.decode("utf-8", "replace")
 
 
 class Pages:
-    """The pages that an agent has read lately: at most `size_bytes` of them, each for at most `keep_s`."""
+    """The pages that an agent has read lately: at most `size_bytes` of them, each for at most
+    `keep_s`."""
 
     def __init__(self, keep_s: float, size_bytes: int = 8 << 20) -> None:
         self._keep_s = keep_s
@@ -95,7 +109,11 @@ class Pages:
         """Keep a page, unless its server forbids it or lets it grow old at once."""
         self._drop(key)
         age = _MAX_AGE.search(cache_control)
-        keep_s = 0.0 if _PRIVATE.search(cache_control) else min(self._keep_s, float(age[1]) if age else self._keep_s)
+        keep_s = (
+            0.0
+            if _PRIVATE.search(cache_control)
+            else min(self._keep_s, float(age[1]) if age else self._keep_s)
+        )
         size = 4 * len(page.text) + 1000  # at least what Python takes for it
         if keep_s <= 0 or size > self._size_bytes:
             return

@@ -16,8 +16,8 @@ _HUNK = re.compile(r"@@ -(\d{1,9})(?:,\d{1,9})? \+\d{1,9}(?:,\d{1,9})? @@|@@(?: 
 
 
 class _Hunk(msgspec.Struct):
-    """`at` is the line number that it names, None for none. `steps` are its lines, each with its sign. `bare_old` and
-    `bare_new`: the old or the new last line has no newline."""
+    """`at` is the line number that it names, None for none. `steps` are its lines, each with its
+    sign. `bare_old` and `bare_new`: the old or the new last line has no newline."""
 
     at: int | None
     steps: list[str] = []
@@ -30,8 +30,9 @@ class _Hunk(msgspec.Struct):
 
 
 def apply_patch(text: str, patch: str) -> str:
-    """The text with every hunk applied, in order. A hunk is looked for at its line number first, then at the nearest
-    place after the one before it. New lines end as most lines of the text do; all others stay byte for byte.
+    """The text with every hunk applied, in order. A hunk is looked for at its line number first,
+    then at the nearest place after the one before it. New lines end as most lines of the text do;
+    all others stay byte for byte.
 
     Raises ToolError naming the hunk that fits nowhere.
     """
@@ -46,10 +47,15 @@ def apply_patch(text: str, patch: str) -> str:
     next_line = drift = 0
     for number, hunk in enumerate(hunks, 1):
         old = hunk.old
-        place = search.nearest(old, next_line, None if hunk.at is None else hunk.at - bool(old) + drift)
+        place = search.nearest(
+            old, next_line, None if hunk.at is None else hunk.at - bool(old) + drift
+        )
         if place is None:
             where = " after the one before it" if next_line else ""
-            raise ToolError(f"hunk {number} of the patch fits nowhere{where}: its old lines must stand in the file")
+            raise ToolError(
+                f"hunk {number} of the patch fits nowhere{where}: its old lines must stand "
+                "in the file"
+            )
         drift += place - (hunk.at - bool(old) + drift) if hunk.at is not None else 0
         done += lines[next_line:place]
         next_line = place
@@ -82,7 +88,10 @@ def _hunks(patch: str) -> list[_Hunk]:
         elif hunks:
             sign = line[:1] or " "  # models drop the blank of an empty line
             if sign not in " +-":
-                raise ToolError(f"line {number + 1} of the patch begins with none of blank, + and -: {line[:80]!r}")
+                raise ToolError(
+                    f"line {number + 1} of the patch begins with none of blank, + and -: "
+                    f"{line[:80]!r}"
+                )
             hunks[-1].steps.append(sign + line[1:])
     hunks = [hunk for hunk in hunks if hunk.steps]
     if not hunks:
@@ -97,7 +106,8 @@ def _is_header(lines: Sequence[str]) -> bool:
 
 
 class _Search:
-    """Finds runs of lines in linear time, whatever the lines are. Lines are compared without CR at their end."""
+    """Finds runs of lines in linear time, whatever the lines are. Lines are compared without CR at
+    their end."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self._lines = [line.removesuffix("\r") for line in lines]
@@ -105,7 +115,8 @@ class _Search:
         self._text = self._backward = ""
 
     def nearest(self, old: list[str], first: int, wanted: int | None) -> int | None:
-        """The line, not before line `first`, where `old` stands nearest to `wanted` (None: the first place)."""
+        """The line, not before line `first`, where `old` stands nearest to `wanted` (None: the
+        first place)."""
         if not old:
             return min(max(wanted, first), len(self._lines)) if wanted is not None else None
         wanted = first if wanted is None else max(wanted, first)
@@ -120,7 +131,11 @@ class _Search:
         before = self._backward.find(needle[::-1], max(end, 0))
         places = [self._line(after)] if after >= 0 else []
         if before >= 0:
-            places += [line for line in [self._line(len(self._text) - before - len(needle))] if line >= first]
+            places += [
+                line
+                for line in [self._line(len(self._text) - before - len(needle))]
+                if line >= first
+            ]
         return min(places, key=lambda line: abs(line - wanted), default=None)
 
     def _line(self, offset: int) -> int:

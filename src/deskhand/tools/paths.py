@@ -1,7 +1,9 @@
-"""Files beneath a workspace, and never elsewhere: the kernel resolves every path from a directory that we hold open.
+"""Files beneath a workspace, and never elsewhere: the kernel resolves every path from a directory
+that we hold open.
 
-Checking a name and then opening it leaves a moment to swap a link in between. Here the check *is* the opening: openat2
-with RESOLVE_BENEATH, or a walk that follows no link where the kernel has no openat2 (before Linux 5.6).
+Checking a name and then opening it leaves a moment to swap a link in between. Here the check *is*
+the opening: openat2 with RESOLVE_BENEATH, or a walk that follows no link where the kernel has no
+openat2 (before Linux 5.6).
 """
 
 from __future__ import annotations
@@ -37,14 +39,16 @@ _DEEPEST = 100
 
 T = TypeVar("T")
 Opener = Callable[[int, str, int], int]
-"""Opens a relative path beneath a directory descriptor, with flags. Raises OSError; EXDEV: it would leave."""
+"""Opens a relative path beneath a directory descriptor, with flags. Raises OSError; EXDEV: it would
+leave."""
 
 
 class Allowed(msgspec.Struct, frozen=True, gc=False):
     """A further folder that the tools may reach, to read, or to `write` too.
 
-    `owned`: a person works there with programs of their own, so that what is written there is reviewed by them;
-    `outside`: it may be written also by conversations that have read something from outside.
+    `owned`: a person works there with programs of their own, so that what is written there is
+    reviewed by them; `outside`: it may be written also by conversations that have read something
+    from outside.
     """
 
     path: str
@@ -54,8 +58,8 @@ class Allowed(msgspec.Struct, frozen=True, gc=False):
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
-    """What a name stands for. `modified_s` is Unix time; `changed_ns` is when anything of it was changed last, which
-    nobody can set."""
+    """What a name stands for. `modified_s` is Unix time; `changed_ns` is when anything of it was
+    changed last, which nobody can set."""
 
     name: str
     kind: Literal["file", "folder", "link", "other"]
@@ -66,9 +70,10 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
 
 
 class Place(msgspec.Struct, frozen=True, gc=False):
-    """What was read, as the kernel knows it: its `real` path while it was open, its inode, and when anything of it was
-    changed last. `asked` is the path by which it was asked for. Names may lead elsewhere a moment later, so whose word
-    something is that was read is asked of its place. Without an inode nobody has opened it."""
+    """What was read, as the kernel knows it: its `real` path while it was open, its inode, and when
+    anything of it was changed last. `asked` is the path by which it was asked for. Names may lead
+    elsewhere a moment later, so whose word something is that was read is asked of its place.
+    Without an inode nobody has opened it."""
 
     real: str
     asked: str = ""
@@ -110,13 +115,15 @@ class _Root(msgspec.Struct, frozen=True):
 
 
 def openat2_beneath(directory: int, path: str, flags: int, links: bool = True) -> int:
-    """Open `path` so that no link, mount or `..` leads out of `directory`; without `links` none is followed at all.
-    Raises OSError; ENOSYS: an old kernel."""
+    """Open `path` so that no link, mount or `..` leads out of `directory`; without `links` none is
+    followed at all. Raises OSError; ENOSYS: an old kernel."""
     resolve = _BENEATH | _NO_MAGICLINKS | _NO_XDEV | (0 if links else _NO_LINKS)
     how = struct.pack("<QQQ", flags, 0, resolve)
     name = os.fsencode(path)
     for _ in range(_MOVED_UNDER_US):
-        descriptor: int = _syscall(_SYS_OPENAT2, ctypes.c_int(directory), name, how, ctypes.c_size_t(len(how)))
+        descriptor: int = _syscall(
+            _SYS_OPENAT2, ctypes.c_int(directory), name, how, ctypes.c_size_t(len(how))
+        )
         if descriptor >= 0:
             return descriptor
         code = ctypes.get_errno()
@@ -126,7 +133,8 @@ def openat2_beneath(directory: int, path: str, flags: int, links: bool = True) -
 
 
 def walk_beneath(directory: int, path: str, flags: int) -> int:
-    """The same without openat2: it follows no link at all (ELOOP), so it refuses some that would stay inside."""
+    """The same without openat2: it follows no link at all (ELOOP), so it refuses some that would
+    stay inside."""
     held = [os.dup(directory)]
     device = os.fstat(directory).st_dev
     parts = PurePosixPath(path).parts or (".",)
@@ -165,25 +173,33 @@ def _best_opener(directory: int) -> Opener:
 
 
 class Workspace:
-    """A folder and those allowed beside it, held open. Paths are relative to the folder, or absolute in any of them.
+    """A folder and those allowed beside it, held open. Paths are relative to the folder, or
+    absolute in any of them.
 
-    Every method raises ToolError with a sentence for the model; OutsideWorkspace and ProtectedPath are two of them.
+    Every method raises ToolError with a sentence for the model; OutsideWorkspace and ProtectedPath
+    are two of them.
     """
 
-    def __init__(self, folder: str, allowed: Sequence[Allowed] = (), opener: Opener | None = None) -> None:
-        """Raises ToolError where `folder` cannot be opened; an allowed folder that is gone, or whose path leads over a
-        link, is passed over."""
+    def __init__(
+        self, folder: str, allowed: Sequence[Allowed] = (), opener: Opener | None = None
+    ) -> None:
+        """Raises ToolError where `folder` cannot be opened; an allowed folder that is gone, or
+        whose path leads over a link, is passed over."""
         self._roots: list[_Root] = []  # first, for __del__
         for each in (Allowed(folder, write=True), *allowed):
             try:
                 descriptor = os.open(each.path, _DIRECTORY)
             except OSError as error:
                 if not self._roots:
-                    raise ToolError(f"the workspace {folder!r} cannot be opened: {error.strerror}") from error
+                    raise ToolError(
+                        f"the workspace {folder!r} cannot be opened: {error.strerror}"
+                    ) from error
                 continue
             real = where_is(descriptor)
             if self._roots and real != each.path:
-                os.close(descriptor)  # a link stands where the allowed folder was: it may lead anywhere
+                os.close(
+                    descriptor
+                )  # a link stands where the allowed folder was: it may lead anywhere
                 continue
             self._roots.append(_Root(str(Path(each.path).absolute()), real, descriptor, each.write))
         self._open = opener or _best_opener(self._roots[0].descriptor)
@@ -201,13 +217,17 @@ class Workspace:
     def fresh(self) -> bool:
         """Whether the paths still name the folders that are held open."""
         try:
-            return all(os.path.samestat(Path(each.given).stat(), os.fstat(each.descriptor)) for each in self._roots)
+            return all(
+                os.path.samestat(Path(each.given).stat(), os.fstat(each.descriptor))
+                for each in self._roots
+            )
         except OSError:
             return False
 
     @property
     def roots(self) -> Sequence[tuple[str, int, bool]]:
-        """The real path of each folder, a descriptor that is good as long as this is, and whether it may be written."""
+        """The real path of each folder, a descriptor that is good as long as this is, and whether
+        it may be written."""
         return [(root.real, root.descriptor, root.write) for root in self._roots]
 
     def place(self, path: str) -> str:
@@ -233,12 +253,15 @@ class Workspace:
             os.close(self._roots.pop().descriptor)
 
     def open_beneath(self, path: str, flags: int = os.O_RDONLY) -> int:
-        """A descriptor for `path`, which cannot lie outside. It neither waits for a FIFO nor creates anything."""
+        """A descriptor for `path`, which cannot lie outside. It neither waits for a FIFO nor
+        creates anything."""
         return self._reach(path, flags, write=False)
 
-    def read(self, path: str, limit_bytes: int = 10 << 20, offset: int = 0, *, to_write: bool = False) -> bytes:
-        """At most `limit_bytes` of a regular file. It leaves no trace in the time of the last access. `to_write`:
-        it must lie where it may be written too."""
+    def read(
+        self, path: str, limit_bytes: int = 10 << 20, offset: int = 0, *, to_write: bool = False
+    ) -> bytes:
+        """At most `limit_bytes` of a regular file. It leaves no trace in the time of the last
+        access. `to_write`: it must lie where it may be written too."""
         return self.read_opened(path, limit_bytes, offset, to_write=to_write).data
 
     def read_opened(
@@ -252,11 +275,15 @@ class Workspace:
             try:
                 status = os.fstat(descriptor)
                 if not stat.S_ISREG(status.st_mode):
-                    raise ToolError(f"{path!r} is not a file that can be read: {_kind(status.st_mode)}")
+                    raise ToolError(
+                        f"{path!r} is not a file that can be read: {_kind(status.st_mode)}"
+                    )
                 pieces = bytearray()
                 with _explained(path):
                     os.lseek(descriptor, offset, os.SEEK_SET)
-                    while piece := os.read(descriptor, min(_BLOCK_BYTES, limit_bytes - len(pieces))):
+                    while piece := os.read(
+                        descriptor, min(_BLOCK_BYTES, limit_bytes - len(pieces))
+                    ):
                         pieces += piece
                 place = place_of(descriptor, path)
             finally:
@@ -266,13 +293,17 @@ class Workspace:
         return _in_peace(path, once)
 
     def write(
-        self, path: str, content: bytes, approved: bool = False, judge: Callable[[str], None] = lambda real: None
+        self,
+        path: str,
+        content: bytes,
+        approved: bool = False,
+        judge: Callable[[str], None] = lambda real: None,
     ) -> str:
-        """Put `content` there, whole or not at all, with its parent folders; a file's mode is kept. Returns the real
-        path, in the folder that the kernel has opened.
+        """Put `content` there, whole or not at all, with its parent folders; a file's mode is kept.
+        Returns the real path, in the folder that the kernel has opened.
 
-        `approved`: a person agreed to write this protected file. `judge` is told the real path before anything is
-        written; what it raises ends it.
+        `approved`: a person agreed to write this protected file. `judge` is told the real path
+        before anything is written; what it raises ends it.
         """
         with self._parent(path, approved, make=True) as (folder, name), _explained(path):
             real = f"{where_is(folder)}/{name}"
@@ -319,7 +350,9 @@ class Workspace:
             try:
                 with _explained(path), os.scandir(descriptor) as found:
                     names = sorted(each.name for each in found)[:limit]
-                entries = [entry for name in names if (entry := _entry(name, descriptor)) is not None]
+                entries = [
+                    entry for name in names if (entry := _entry(name, descriptor)) is not None
+                ]
                 place = place_of(descriptor, path)
             finally:
                 os.close(descriptor)
@@ -370,14 +403,21 @@ class Workspace:
         """Open `path` in the root where it lies; a link into another root is followed there."""
         holder = not flags & (os.O_DIRECTORY | os.O_PATH)
         root, inner = self._place(path, write, holder=holder)
-        flags |= os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK if not flags & os.O_PATH else os.O_CLOEXEC
+        flags |= (
+            os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK if not flags & os.O_PATH else os.O_CLOEXEC
+        )
         with _explained(path):
             try:
                 return self._open(root.descriptor, inner, flags)
             except OSError as error:
-                if error.errno not in (errno.EXDEV, errno.ELOOP, errno.ENOTDIR):  # ENOTDIR: the walk met a link
+                if error.errno not in (
+                    errno.EXDEV,
+                    errno.ELOOP,
+                    errno.ENOTDIR,
+                ):  # ENOTDIR: the walk met a link
                     raise
-            # Where does it lead? The answer may be stale at once: it only chooses the root to open beneath.
+            # Where does it lead? The answer may be stale at once: it only chooses the root to open
+            # beneath.
             real = os.path.realpath(f"{root.real}/{inner}")
             root, inner = self._place(real, write, shown=path, holder=holder)
             try:
@@ -387,9 +427,11 @@ class Workspace:
                     raise _outside(path, real, write, holder=holder) from error
                 raise
 
-    def _place(self, path: str, write: bool, shown: str = "", *, holder: bool = False) -> tuple[_Root, str]:
-        """The root in which a path lies, and its way from there. `holder`: it names a file, so that what can be allowed
-        is the folder that holds it."""
+    def _place(
+        self, path: str, write: bool, shown: str = "", *, holder: bool = False
+    ) -> tuple[_Root, str]:
+        """The root in which a path lies, and its way from there. `holder`: it names a file, so that
+        what can be allowed is the folder that holds it."""
         _must_be_a_name(path)
         if not path.startswith("/"):
             path = f"{self._roots[0].real}/{path}"
@@ -407,7 +449,8 @@ class Workspace:
 
     @contextmanager
     def _parent(self, path: str, approved: bool, make: bool) -> Iterator[tuple[int, str]]:
-        """The open folder that holds (or will hold) `path`, and its name there. Raises ProtectedPath."""
+        """The open folder that holds (or will hold) `path`, and its name there. Raises
+        ProtectedPath."""
         _must_be_a_name(path)
         asked = PurePosixPath(path.removesuffix("/."))
         only_folder = path.endswith("/.")
@@ -434,43 +477,57 @@ class Workspace:
             try:
                 self._must_be_free(path, PurePosixPath(where_is(above), parent.name), approved)
                 with _explained(path):
-                    with suppress(FileExistsError):  # a dangling link, or another was quicker: the next line tells
+                    with suppress(
+                        FileExistsError
+                    ):  # a dangling link, or another was quicker: the next line tells
                         os.mkdir(parent.name, 0o777, dir_fd=above)
                     return self._open(above, parent.name, _DIRECTORY)
             finally:
                 os.close(above)
 
     def _must_be_free(self, shown: str, real: PurePosixPath, approved: bool) -> None:
-        """Raises ProtectedPath or OutsideWorkspace by where the path really lies: links and `..` do not help."""
+        """Raises ProtectedPath or OutsideWorkspace by where the path really lies: links and `..` do
+        not help."""
         around = [root for root in self._roots if real.is_relative_to(root.real)]
         if not around or not max(around, key=lambda root: len(root.real)).write:
             raise _outside(shown, str(real), write=True, holder=True)
         reasons = (why_protected(real.relative_to(root.real).parts) for root in around)
         why = next(filter(None, reasons), "")
         if why and not approved:
-            raise ProtectedPath(f"{shown!r} is protected: {why}. Ask the person to approve it or to do it.")
+            raise ProtectedPath(
+                f"{shown!r} is protected: {why}. Ask the person to approve it or to do it."
+            )
 
 
 def leave_no_trace(descriptor: int) -> None:
-    """Have what is read by this descriptor not count as an access: what we read ourselves must not be taken for what a
-    command reads meanwhile. Only the owner of a file may do this; of others every read counts."""
+    """Have what is read by this descriptor not count as an access: what we read ourselves must not
+    be taken for what a command reads meanwhile. Only the owner of a file may do this; of others
+    every read counts."""
     with suppress(PermissionError):
-        fcntl.fcntl(descriptor, fcntl.F_SETFL, fcntl.fcntl(descriptor, fcntl.F_GETFL) | os.O_NOATIME)
+        fcntl.fcntl(
+            descriptor, fcntl.F_SETFL, fcntl.fcntl(descriptor, fcntl.F_GETFL) | os.O_NOATIME
+        )
 
 
 def place_of(descriptor: int, asked: str = "") -> Place | None:
-    """Where what is open lies just now; None where it has no name any more, or is on its way to another."""
+    """Where what is open lies just now; None where it has no name any more, or is on its way to
+    another."""
     status = os.fstat(descriptor)
     real = where_is(descriptor)
     try:
         there = os.lstat(real)
     except OSError:
         return None
-    return Place(real, asked, status.st_ino, status.st_ctime_ns) if os.path.samestat(there, status) else None
+    return (
+        Place(real, asked, status.st_ino, status.st_ctime_ns)
+        if os.path.samestat(there, status)
+        else None
+    )
 
 
 def _in_peace(path: str, once: Callable[[], T | None]) -> T:
-    """What comes of it when nobody moves the file meanwhile. Raises ToolError where somebody always does."""
+    """What comes of it when nobody moves the file meanwhile. Raises ToolError where somebody always
+    does."""
     for _ in range(_MOVED_UNDER_US):
         if (found := once()) is not None:
             return found
@@ -483,18 +540,27 @@ def where_is(descriptor: int) -> str:
 
 
 def _must_be_a_name(path: str) -> None:
-    """Raises ToolError for what no file should be called: characters that a reader cannot see, or cannot be stored."""
+    """Raises ToolError for what no file should be called: characters that a reader cannot see, or
+    cannot be stored."""
     if not path:
         raise ToolError("an empty path: name a file or folder")
     if len(path) > _LONGEST or path.count("/") > _DEEPEST:
-        raise ToolError(f"the path {path[:60]!r}... is too long: at most {_LONGEST} characters and {_DEEPEST} folders")
-    strange = next((each for each in path if not each.isprintable()), "")  # controls, NUL, direction marks, surrogates
+        raise ToolError(
+            f"the path {path[:60]!r}... is too long: at most {_LONGEST} characters and "
+            f"{_DEEPEST} folders"
+        )
+    strange = next(
+        (each for each in path if not each.isprintable()), ""
+    )  # controls, NUL, direction marks, surrogates
     if strange:
-        raise ToolError(f"the path {path!r} has a character that cannot be seen, {strange!r}: use plain names")
+        raise ToolError(
+            f"the path {path!r} has a character that cannot be seen, {strange!r}: use plain names"
+        )
 
 
 def _outside(path: str, target: str, write: bool, *, holder: bool) -> OutsideWorkspace:
-    """What to do about a path outside. Nobody is told what is there: only its name says whether it is a folder."""
+    """What to do about a path outside. Nobody is told what is there: only its name says whether it
+    is a folder."""
     holder = holder or bool(PurePosixPath(target).suffix)
     folder = str(PurePosixPath(target).parent) if holder else target
     command = f"deskhand allow path {shlex.quote(folder)}{' --write' if write else ''}"
@@ -508,7 +574,10 @@ def _must_be_replaceable(path: str, before: os.stat_result) -> None:
     if not stat.S_ISREG(before.st_mode):
         raise ToolError(f"{path!r} is not a file that can be written: {_kind(before.st_mode)}")
     if before.st_nlink > 1:
-        raise ToolError(f"{path!r} has another name elsewhere (a hard link): remove it first, or write a new file")
+        raise ToolError(
+            f"{path!r} has another name elsewhere (a hard link): remove it first, or write "
+            "a new file"
+        )
 
 
 def _kind(mode: int) -> str:

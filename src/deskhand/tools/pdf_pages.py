@@ -1,4 +1,5 @@
-"""Pages of a PDF as pictures: drawn in the sandbox by a process of its own, so that no browser has to open the file."""
+"""Pages of a PDF as pictures: drawn in the sandbox by a process of its own, so that no browser has
+to open the file."""
 
 from __future__ import annotations
 
@@ -70,9 +71,13 @@ async def _ask(data: bytes, sandbox: OpenSandbox, page: int) -> bytes:
 
     asked = msgspec.json.encode({"page": page, "most": PAGES})
     try:
-        ended: Exit = await (await sandbox()).run(python_command(MODULE, asked + b"\n" + data), output)
+        ended: Exit = await (await sandbox()).run(
+            python_command(MODULE, asked + b"\n" + data), output
+        )
     except SandboxError as error:
-        raise ToolError(f"a PDF is drawn in the sandbox alone, and there is none: {error}") from error
+        raise ToolError(
+            f"a PDF is drawn in the sandbox alone, and there is none: {error}"
+        ) from error
     if ended.timeout or ended.limit or ended.signal or len(said) > PICTURE_BYTES:
         raise ToolError("the PDF takes too long or too much memory to draw")
     return bytes(said)

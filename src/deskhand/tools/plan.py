@@ -1,4 +1,5 @@
-"""The tools that begin and end plan mode. The policy sees to it that a plan ends it only with a person's yes."""
+"""The tools that begin and end plan mode. The policy sees to it that a plan ends it only with a
+person's yes."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ PLAN_CHARS = 15_000
 
 @tool
 async def enter_plan_mode() -> Done:
-    """Begin to plan, before something large or risky: from here on you only look, until a person approved the plan."""
+    """Begin to plan, before something large or risky: from here on you only look, until a person
+    approved the plan."""
     said = "Plan mode is on. Look at what you need, then show the plan with exit_plan_mode."
     return Done((Text(said, LOCAL),), options=SessionOptions(plan_mode=True))
 
@@ -29,8 +31,14 @@ async def exit_plan_mode(plan: str) -> Done:
     if not plan.strip():
         raise ToolError("the plan is empty: say what you will do")
     if len(plan) > PLAN_CHARS:
-        raise ToolError(f"the plan has {len(plan):,} characters; at most {PLAN_CHARS:,} can be read before a yes")
-    return Done((Text("The plan is approved. Carry it out.", LOCAL),), options=SessionOptions(plan_mode=False))
+        raise ToolError(
+            f"the plan has {len(plan):,} characters; at most {PLAN_CHARS:,} can be read "
+            "before a yes"
+        )
+    return Done(
+        (Text("The plan is approved. Carry it out.", LOCAL),),
+        options=SessionOptions(plan_mode=False),
+    )
 
 
 TOOLS = (enter_plan_mode, exit_plan_mode)

@@ -9,10 +9,12 @@ from .hooks import Handler, HookName
 
 
 class Plugin:
-    """Subclass it and override what you have. The methods are called once, when the plugin is loaded.
+    """Subclass it and override what you have. The methods are called once, when the plugin is
+    loaded.
 
-    A module gives its plugin as the variable `plugin`, an instance or a class that needs no arguments. A plugin runs
-    with all rights of Deskhand itself: what it imports and does at import is done outside the sandbox.
+    A module gives its plugin as the variable `plugin`, an instance or a class that needs no
+    arguments. A plugin runs with all rights of Deskhand itself: what it imports and does at import
+    is done outside the sandbox.
     """
 
     def get_tools(self) -> Sequence[Tool]:

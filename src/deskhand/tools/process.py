@@ -26,7 +26,9 @@ LINES = 30
 MOST_LINES = 1000
 LOG_BYTES = 24_000
 STARTED_CHARS = 80
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_]|[()][0-9A-B])")
+_ESCAPES = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_]|[()][0-9A-B])"
+)
 _KEYS = {
     "enter": "\r",
     "tab": "\t",
@@ -48,8 +50,8 @@ _CONTROL = re.compile(r"(?:ctrl|control|c)[+-]([a-z\[\]\\^_])")
 
 
 class ProcessesConfig(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What may run beside conversations: how many at once, and for how long. `idle_s`: a session that says nothing, and
-    to which nobody says anything, ends after so long."""
+    """What may run beside conversations: how many at once, and for how long. `idle_s`: a session
+    that says nothing, and to which nobody says anything, ends after so long."""
 
     per_session: Annotated[int, msgspec.Meta(ge=0, le=100)] = 4
     per_agent: Annotated[int, msgspec.Meta(ge=0, le=100)] = 8
@@ -62,9 +64,12 @@ def background_tool(usual_s: float = TIMEOUT_S, longest_s: float = LONGEST_S) ->
     """`background_run`, whose commands have `usual_s` where the model does not say."""
 
     @tool(effect="local_write", replay="commit")
-    async def background_run(command: str, context: Context, timeout_s: float = usual_s, cwd: str = "") -> Done:
-        """Run a bash command in the background, in the same sandbox as `shell`, and go on. Its result comes by itself
-        as a message when it is over, also when this turn has ended and after a restart: do not wait for it.
+    async def background_run(
+        command: str, context: Context, timeout_s: float = usual_s, cwd: str = ""
+    ) -> Done:
+        """Run a bash command in the background, in the same sandbox as `shell`, and go on. Its
+        result comes by itself as a message when it is over, also when this turn has ended and after
+        a restart: do not wait for it.
 
         command: what to run; nobody can type into it
         timeout_s: seconds until it is killed, with everything that it started
@@ -107,14 +112,17 @@ async def check_background(context: Context, id: str = "") -> Done:
 
 
 def _label(processes: Sequence[Process]) -> Label:
-    """The label of lines about these: of their commands, and of how they ended, which may name what they read."""
+    """The label of lines about these: of their commands, and of how they ended, which may name what
+    they read."""
     return join((LOCAL, *(label for each in processes for label in (each.began, each.label))))
 
 
 def line(process: Process, now: float) -> str:
     """One line about it."""
     state = "running" if process.live else process.state
-    took = timedelta(seconds=int(max(0.0, (process.ended_at or now) - (process.started_at or process.at))))
+    took = timedelta(
+        seconds=int(max(0.0, (process.ended_at or now) - (process.started_at or process.at)))
+    )
     name = f" ({process.name})" if process.name else ""
     how = f": {process.detail}" if process.detail else ""
     return f"{process.id}{name} {state} {took} `{' '.join(process.command.split())[:120]}`{how}"
@@ -125,23 +133,37 @@ Action = Literal["list", "start", "poll", "write", "log", "kill", "clear"]
 
 class ProcessArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     action: Annotated[Action, msgspec.Meta(description="what to do")]
-    command: Annotated[str, msgspec.Meta(description="start: what to run, such as `bash` or `python3 -q`")] = ""
+    command: Annotated[
+        str, msgspec.Meta(description="start: what to run, such as `bash` or `python3 -q`")
+    ] = ""
     id: Annotated[str, msgspec.Meta(description="the session, as `start` named it")] = ""
-    input: Annotated[str, msgspec.Meta(description="write: what to type, as it is; end it with a line end")] = ""
-    keys: Annotated[list[str], msgspec.Meta(description="write: keys after it: enter, tab, up, ctrl+c …")] = []
-    wait_s: Annotated[float, msgspec.Meta(description="start, poll, write: how long to wait for output")] = WAIT_S
+    input: Annotated[
+        str, msgspec.Meta(description="write: what to type, as it is; end it with a line end")
+    ] = ""
+    keys: Annotated[
+        list[str], msgspec.Meta(description="write: keys after it: enter, tab, up, ctrl+c …")
+    ] = []
+    wait_s: Annotated[
+        float, msgspec.Meta(description="start, poll, write: how long to wait for output")
+    ] = WAIT_S
     lines: Annotated[int, msgspec.Meta(description="log: how many of the last lines")] = LINES
-    offset: Annotated[int | None, msgspec.Meta(description="log: page on from this byte instead")] = None
+    offset: Annotated[
+        int | None, msgspec.Meta(description="log: page on from this byte instead")
+    ] = None
     name: Annotated[str, msgspec.Meta(description="start: a name for it")] = ""
-    filter: Annotated[str, msgspec.Meta(description="list: only those in whose line this stands")] = ""
+    filter: Annotated[
+        str, msgspec.Meta(description="list: only those in whose line this stands")
+    ] = ""
     cwd: Annotated[str, msgspec.Meta(description="start: the folder, if not the workspace")] = ""
     columns: Annotated[int, msgspec.Meta(description="start: the width of the window")] = 100
     rows: Annotated[int, msgspec.Meta(description="start: its height")] = 30
 
 
 _DESCRIPTION = (
-    "Sessions at a terminal that stay open between calls: start a shell, a debugger or a server, poll what it prints,"
-    " write into it, page through its log, kill it. They run in the same sandbox as `shell` and end with the"
+    "Sessions at a terminal that stay open between calls: start a shell, a debugger or a "
+    "server, poll what it prints,"
+    " write into it, page through its log, kill it. They run in the same sandbox as `shell` "
+    "and end with the"
     " conversation. Input goes as keys do: end a line with a line end."
 )
 
@@ -181,7 +203,9 @@ class ProcessTool:
             case "write":
                 typed = typed_keys(wanted.input, wanted.keys)
                 taken = await processes.type(wanted.id, session, typed, context.label)
-                note = "" if taken == len(typed) else f"[it took only {taken} of {len(typed)} bytes]\n"
+                note = (
+                    "" if taken == len(typed) else f"[it took only {taken} of {len(typed)} bytes]\n"
+                )
                 heard = await processes.hear(wanted.id, session, wait_s)
                 return done(note + shown(heard), await _heard(heard, wanted.id, context))
             case "log":
@@ -190,7 +214,10 @@ class ProcessTool:
                 how = await processes.end(wanted.id, session, "the agent")
                 return done(f"{wanted.id} has ended: {how}", await _whose(wanted.id, context))
             case "clear":
-                return done(f"The output of {await processes.forget(session)} that had ended is gone.", own(context))
+                return done(
+                    f"The output of {await processes.forget(session)} that had ended is gone.",
+                    own(context),
+                )
 
 
 async def _whose(id_: str, context: Context) -> Label:
@@ -209,7 +236,9 @@ async def _start(wanted: ProcessArguments, context: Context, wait_s: float) -> D
         raise ToolError("say what to run")
     size = (min(max(wanted.columns, 10), 500), min(max(wanted.rows, 2), 200))
     processes = context.reach.processes()
-    id_ = await processes.start(PendingApproval(wanted.command, wanted.cwd, LONGEST_S, wanted.name, *size), context)
+    id_ = await processes.start(
+        PendingApproval(wanted.command, wanted.cwd, LONGEST_S, wanted.name, *size), context
+    )
     heard = await processes.hear(id_, context.session, wait_s)
     return done(f"Session {id_} started.\n{shown(heard)}", await _heard(heard, id_, context))
 
@@ -242,8 +271,8 @@ def shown(heard: Heard) -> str:
 
 
 def plain(text: str) -> str:
-    """What a terminal would show of it, roughly: without colours and moves of the cursor, and of a line that was
-    written over the last version."""
+    """What a terminal would show of it, roughly: without colours and moves of the cursor, and of a
+    line that was written over the last version."""
     text = _ESCAPES.sub("", text).replace("\r\n", "\n")
     lines = (each.rstrip("\r").rpartition("\r")[2] for each in text.split("\n"))
     return clean("\n".join(lines).replace("\b", "").replace("\x07", ""))
@@ -259,13 +288,20 @@ def typed_keys(text: str, keys: list[str]) -> bytes:
         elif name in _KEYS:
             typed += _KEYS[name]
         else:
-            raise ToolError(f"there is no key {key!r}; there are: ctrl+a to ctrl+z, {', '.join(_KEYS)}")
+            raise ToolError(
+                f"there is no key {key!r}; there are: ctrl+a to ctrl+z, {', '.join(_KEYS)}"
+            )
     if not typed:
         raise ToolError("say what to type: `input`, `keys`, or both")
     return typed.encode(errors="replace")
 
 
 def process_tools(*, wide: bool, usual_s: float, longest_s: float) -> tuple[Tool, ...]:
-    """All of them; with a `wide` reach they touch all of the owner's files, so they are asked about."""
+    """All of them; with a `wide` reach they touch all of the owner's files, so they are asked
+    about."""
     background = background_tool(usual_s, longest_s)
-    return (background.with_effect("host") if wide else background, check_background, ProcessTool(wide=wide))
+    return (
+        background.with_effect("host") if wide else background,
+        check_background,
+        ProcessTool(wide=wide),
+    )

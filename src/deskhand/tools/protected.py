@@ -1,4 +1,5 @@
-"""Which files in a workspace are not written without a person's word, because programs obey what they say."""
+"""Which files in a workspace are not written without a person's word, because programs obey what
+they say."""
 
 from __future__ import annotations
 
@@ -26,14 +27,33 @@ _FOLDERS = {
     ".devcontainer": _AGENT,
 }
 _NAMES = {
-    **dict.fromkeys((".gitmodules", ".gitconfig", ".gitattributes", ".pre-commit-config.yaml"), _GIT),
-    **dict.fromkeys((".netrc", ".pgpass", ".pypirc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".git-credentials"), _SECRETS),
-    **dict.fromkeys((".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile"), _SHELL),
-    **dict.fromkeys((".zshrc", ".zprofile", ".zshenv", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc"), _SHELL),
-    **dict.fromkeys((".login", ".inputrc", ".envrc", ".wgetrc", ".curlrc", ".ripgreprc", ".pam_environment"), _SHELL),
-    **dict.fromkeys((".vimrc", ".exrc", ".nvimrc", ".emacs", ".tmux.conf", ".screenrc", ".pdbrc", ".gdbinit"), _SHELL),
+    **dict.fromkeys(
+        (".gitmodules", ".gitconfig", ".gitattributes", ".pre-commit-config.yaml"), _GIT
+    ),
+    **dict.fromkeys(
+        (".netrc", ".pgpass", ".pypirc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".git-credentials"),
+        _SECRETS,
+    ),
+    **dict.fromkeys(
+        (".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile"),
+        _SHELL,
+    ),
+    **dict.fromkeys(
+        (".zshrc", ".zprofile", ".zshenv", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc"),
+        _SHELL,
+    ),
+    **dict.fromkeys(
+        (".login", ".inputrc", ".envrc", ".wgetrc", ".curlrc", ".ripgreprc", ".pam_environment"),
+        _SHELL,
+    ),
+    **dict.fromkeys(
+        (".vimrc", ".exrc", ".nvimrc", ".emacs", ".tmux.conf", ".screenrc", ".pdbrc", ".gdbinit"),
+        _SHELL,
+    ),
     **dict.fromkeys((".xprofile", ".xinitrc", ".xsession", ".xsessionrc", ".pythonrc"), _SHELL),
-    **dict.fromkeys((".mcp.json", "mcp.json", ".cursorrules", ".claude.json", "deskhand.yaml"), _AGENT),
+    **dict.fromkeys(
+        (".mcp.json", "mcp.json", ".cursorrules", ".claude.json", "deskhand.yaml"), _AGENT
+    ),
 }
 _AT_THE_TOP = dict.fromkeys(("system.md", "agent.md", "rules.md"), _AGENT)
 _EXAMPLES = {".env.example", ".env.sample", ".env.template", ".env.dist"}
@@ -42,7 +62,8 @@ _EXAMPLES = {".env.example", ".env.sample", ".env.template", ".env.dist"}
 def why_protected(parts: Sequence[str]) -> str:
     """Why the file at `parts` (names below a root) is protected; empty: it is not.
 
-    Names are compared as the most forgiving file system would: without case, without dots and spaces at the end.
+    Names are compared as the most forgiving file system would: without case, without dots and
+    spaces at the end.
     """
     plain = [each.casefold().rstrip(". ") for each in parts]
     for folder in plain:

@@ -1,9 +1,10 @@
-"""Which marked files a command read, by what the kernel notes of every read: the time of the last access.
+"""Which marked files a command read, by what the kernel notes of every read: the time of the last
+access.
 
-Before a command the marked files get a last access long ago; whoever reads one, by whatever way the sandbox leaves
-open, changes that (`relatime` renews times that lie before the last change). A file that was changed, renamed or
-removed meanwhile counts as read, since whoever read it may have hidden that so. Where the file system keeps no such
-times, all marked files count as read.
+Before a command the marked files get a last access long ago; whoever reads one, by whatever way the
+sandbox leaves open, changes that (`relatime` renews times that lie before the last change). A file
+that was changed, renamed or removed meanwhile counts as read, since whoever read it may have hidden
+that so. Where the file system keeps no such times, all marked files count as read.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from .label_marks import LabelMarks, lasting, marks_of, private_in, stored_as, t
 from .notes import PendingLabel, changed_at
 
 MOST = 500
-"""With more marked files than this all count as read: looking would take longer than the command."""
+"""With more marked files than this all count as read: looking would take longer than the
+command."""
 FEW = 32
 """So many are looked at where we are: going to a thread would take longer."""
 COARSE_NS = 20_000_000
@@ -39,8 +41,8 @@ COARSE_NS = 20_000_000
 
 
 class _Armed(msgspec.Struct, frozen=True):
-    """A marked file, or the folder around one, as it was when the command began. Of a link or a pipe only whether it
-    is still that."""
+    """A marked file, or the folder around one, as it was when the command began. Of a link or a
+    pipe only whether it is still that."""
 
     path: str
     device: int
@@ -62,7 +64,8 @@ class _Armed(msgspec.Struct, frozen=True):
 
 
 Tell = Callable[[Collection[str]], None]
-"""Is told of what was read since it was armed last, before it is armed anew, which takes the trace of that away."""
+"""Is told of what was read since it was armed last, before it is armed anew, which takes the trace
+of that away."""
 
 
 class AccessTimes:
@@ -77,7 +80,12 @@ class AccessTimes:
         heard: Label = LOCAL,
     ) -> None:
         roots = _roots(context)
-        self._marks, self._marked, self._roots, self._lock = marks, set(marked), tuple(roots), threading.Lock()
+        self._marks, self._marked, self._roots, self._lock = (
+            marks,
+            set(marked),
+            tuple(roots),
+            threading.Lock(),
+        )
         self._armed = None if armed is None else list(armed)
         self.read: frozenset[str] = frozenset()
         """The marked files that were read; a folder stands for those in it, whose names were."""
@@ -95,7 +103,9 @@ class AccessTimes:
         return await anyio.to_thread.run_sync(cls.begun, marks, context)
 
     @classmethod
-    def begun(cls, marks: LabelMarks, context: Context, tell: Tell = lambda paths: None) -> AccessTimes:
+    def begun(
+        cls, marks: LabelMarks, context: Context, tell: Tell = lambda paths: None
+    ) -> AccessTimes:
         """The same, which blocks. `tell` is told what others have read, if they run."""
         roots = _roots(context)
         stored = [path for path in marks.stored if _lies(path, roots)]
@@ -107,7 +117,9 @@ class AccessTimes:
         # What people of the house had written is not looked at then, but counts as read.
         heard = join((LOCAL, *(replace(LOCAL, by=marks.stored[path].by) for path in stored)))
         stored = [path for path in stored if tainted(marks.stored[path])]
-        marked = [path for path in marked if path not in marks.stored or tainted(marks.stored[path])]
+        marked = [
+            path for path in marked if path not in marks.stored or tainted(marks.stored[path])
+        ]
         return cls._armed_on(marks, marked, stored, context, tell, heard)
 
     @classmethod
@@ -140,7 +152,9 @@ class AccessTimes:
                 sure = sure and "\\x" not in path  # a name that is no text cannot be looked at
                 continue  # it is gone, or another folder lies in the way: nobody reads it there
             try:
-                armed.append(_arm(path, descriptor, known, (lambda paths: None) if path in dirty else tell))
+                armed.append(
+                    _arm(path, descriptor, known, (lambda paths: None) if path in dirty else tell)
+                )
             except (OSError, ValueError):
                 sure = False
             finally:
@@ -148,7 +162,8 @@ class AccessTimes:
         return cls(marks, marked, armed if sure else None, context, heard)
 
     def add(self, path: str, label: Label) -> None:
-        """This file has just got a label: see from now on whether the command reads it. It blocks."""
+        """This file has just got a label: see from now on whether the command reads it. It
+        blocks."""
         self._late[path] = label
         try:
             status = os.lstat(path)
@@ -168,8 +183,9 @@ class AccessTimes:
             self.read |= frozenset(paths)
 
     async def look(self, now: LabelMarks | None = None, words: Sequence[PendingLabel] = ()) -> None:
-        """The command is over, or has come so far: see what it read. `now` are the marks of this moment, `words` are
-        those of others that ran at the same time: what was marked or written meanwhile, it may have read."""
+        """The command is over, or has come so far: see what it read. `now` are the marks of this
+        moment, `words` are those of others that ran at the same time: what was marked or written
+        meanwhile, it may have read."""
         if len(self._armed or ()) <= FEW and not words:
             self._look()
         else:
@@ -181,12 +197,15 @@ class AccessTimes:
         if self._armed is None:
             self._note((*self._marked, *self._late))
         else:
-            self._note([each.path for each in self._armed if each.path not in self.read and each.touched()])
+            self._note(
+                [each.path for each in self._armed if each.path not in self.read and each.touched()]
+            )
         labels = [word.label for word in words if word.anywhere(self._roots)]
         self._aside = join((self._aside, *labels))
 
     def _fresh(self, now: LabelMarks) -> Iterator[Label]:
-        """The labels that were given since it began, by others than itself, for whatever was not armed then."""
+        """The labels that were given since it began, by others than itself, for whatever was not
+        armed then."""
         if now.stored == self._marks.stored:
             return
         for path, label in now.stored.items():
@@ -217,12 +236,16 @@ class AccessTimes:
         return join((self._marks.joined(files | named), self._aside, *late))
 
     def marks(self, changed: Iterable[str], context: Context) -> tuple[Change, ...]:
-        """The rows of the files that the command made or changed, given by their real paths: they carry what the
-        conversation had read, and what the command read."""
+        """The rows of the files that the command made or changed, given by their real paths: they
+        carry what the conversation had read, and what the command read."""
         label = join((context.label, self.label()))
         if not lasting(label) and not self._marked:
             return ()
-        armed = [each for each in self._armed or () if each.kind != "folder" and each.path in self._marked]
+        armed = [
+            each
+            for each in self._armed or ()
+            if each.kind != "folder" and each.path in self._marked
+        ]
         moved = {each.inode: self._marks.joined((each.path,)) for each in armed}
         rows: list[Change] = []
         unwatched = _unwatched(context, self._begun_ns) if lasting(label) else ()
@@ -261,8 +284,9 @@ def _lies(path: str, roots: Iterable[str]) -> bool:
 
 
 def _unwatched(context: Context, since_ns: int) -> Iterator[str]:
-    """The files that were changed since then where nobody watches: in folders that programs make again, and in those
-    allowed beside the workspace. What goes on there is looked at only where it must be marked."""
+    """The files that were changed since then where nobody watches: in folders that programs make
+    again, and in those allowed beside the workspace. What goes on there is looked at only where it
+    must be marked."""
     root = context.reach.files.roots[0][0]
     for path, _ in changed_since(root, since_ns):
         parts = path[len(root) + 1 :].split("/")
@@ -281,8 +305,8 @@ def changed_since(folder: str, since_ns: int) -> Iterator[tuple[str, int]]:
 
 
 def _arm(path: str, descriptor: int, known: dict[str, tuple[int, int]], tell: Tell) -> _Armed:
-    """Give it a last access long ago, after telling that it has had another, and note in `known` that this has changed
-    it. Raises OSError; ValueError where reads leave no trace."""
+    """Give it a last access long ago, after telling that it has had another, and note in `known`
+    that this has changed it. Raises OSError; ValueError where reads leave no trace."""
     status = os.fstat(descriptor)
     folder = stat.S_ISDIR(status.st_mode)
     if not (folder or stat.S_ISREG(status.st_mode)) or not keeps_times(descriptor, status):
@@ -293,7 +317,9 @@ def _arm(path: str, descriptor: int, known: dict[str, tuple[int, int]], tell: Te
         os.utime(descriptor, ns=(LONG_AGO_NS, status.st_mtime_ns))
         status = os.fstat(descriptor)
         known[path] = (status.st_ctime_ns, changed_ns)
-    return _Armed(path, status.st_dev, status.st_ino, status.st_ctime_ns, "folder" if folder else "file")
+    return _Armed(
+        path, status.st_dev, status.st_ino, status.st_ctime_ns, "folder" if folder else "file"
+    )
 
 
 _known: dict[int, bool] = {}
@@ -302,7 +328,8 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}\.md")
 
 
 def keeps_times(descriptor: int, status: os.stat_result) -> bool:
-    """Whether a read leaves a trace here, tried once for each file system, on what is marked first there."""
+    """Whether a read leaves a trace here, tried once for each file system, on what is marked first
+    there."""
     if status.st_dev not in _known:
         folder = stat.S_ISDIR(status.st_mode)
         if not folder and not status.st_size:

@@ -1,4 +1,5 @@
-"""The rendered tier of `web_fetch`: Chromium shows the page, in our sandbox, with no way out but the guarded proxy."""
+"""The rendered tier of `web_fetch`: Chromium shows the page, in our sandbox, with no way out but
+the guarded proxy."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ ANSWER_BYTES = 4 * HTML_CHARS + (1 << 16)
 
 
 class _Answer(msgspec.Struct, frozen=True):
-    """What the program in the sandbox says; the page may have taken it over, so its shape and size are checked."""
+    """What the program in the sandbox says; the page may have taken it over, so its shape and size
+    are checked."""
 
     url: str = ""
     status: int = 0
@@ -51,8 +53,8 @@ def browser_here(programs: Sequence[str] = PROGRAMS) -> str:
 
 
 class Rendered:
-    """A tier of `web_fetch`: for an agent at most AT_ONCE browsers run. Each shows one page, in a profile that goes
-    with it."""
+    """A tier of `web_fetch`: for an agent at most AT_ONCE browsers run. Each shows one page, in a
+    profile that goes with it."""
 
     def __init__(self, find: Callable[[], str] = browser_here) -> None:
         self._find = find
@@ -62,8 +64,12 @@ class Rendered:
         """The page as its scripts left it. Raises NetError, ToolError."""
         program = self._find()
         if not program:
-            raise ToolError(f"pages are rendered by Chromium, which is not installed on this machine: {INSTALL}")
-        await context.reach.net.addresses(url.host, url.port)  # says why at once, where it may not be reached
+            raise ToolError(
+                f"pages are rendered by Chromium, which is not installed on this machine: {INSTALL}"
+            )
+        await context.reach.net.addresses(
+            url.host, url.port
+        )  # says why at once, where it may not be reached
         async with self._turns:
             answer, refused = await self._render(program, url, wish, context)
         last = parse_url(answer.url) if answer.url else url
@@ -72,16 +78,25 @@ class Rendered:
         if answer.failed:
             raise NetError(f"{url} could not be rendered: {answer.failed[:300]}.")
         if len(answer.html) > HTML_CHARS or not 100 <= answer.status < 600:
-            raise NetError(f"{url} could not be rendered: what the browser says of it makes no sense.")
+            raise NetError(
+                f"{url} could not be rendered: what the browser says of it makes no sense."
+            )
         headers = {"content-type": "text/html; charset=utf-8"}
         return Fetched(last, answer.status, headers, answer.html.encode("utf-8", "replace"))
 
-    async def _render(self, program: str, url: Url, wish: Wish, context: Context) -> tuple[_Answer, dict[str, str]]:
+    async def _render(
+        self, program: str, url: Url, wish: Wish, context: Context
+    ) -> tuple[_Answer, dict[str, str]]:
         sandbox = await context.reach.sandbox()
         if not sandbox.connects:
-            raise ToolError("pages are rendered in the sandbox of bubblewrap only: sudo apt-get install bubblewrap")
+            raise ToolError(
+                "pages are rendered in the sandbox of bubblewrap only: sudo apt-get install "
+                "bubblewrap"
+            )
         said = bytearray()
-        traveller = Traveller(context.session, context.agent, context.principal, context.label, public=True)
+        traveller = Traveller(
+            context.session, context.agent, context.principal, context.label, public=True
+        )
         async with context.reach.ways(traveller) as way:
             with anyio.CancelScope() as enough:
 
@@ -98,7 +113,9 @@ class Rendered:
                         f"{url} was not rendered, because that is only done in the sandbox: {error}"
                     ) from error
         if enough.cancelled_caught:
-            raise NetError(f"{url} could not be rendered: it is larger than {HTML_CHARS // 1_000_000} MB.")
+            raise NetError(
+                f"{url} could not be rendered: it is larger than {HTML_CHARS // 1_000_000} MB."
+            )
         try:
             return msgspec.json.decode(bytes(said), type=_Answer), way.refused
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -14,7 +14,15 @@ from ..types.labels import UNTRUSTED, Label
 from ..types.messages import ResultStatus, Text, clean
 from .base import Context, Done
 from .define import FunctionTool, tool
-from .engines import ENGINES, QUERY_CHARS, EngineName, EngineQuery, SearchEngine, SearchHit, read_hits
+from .engines import (
+    ENGINES,
+    QUERY_CHARS,
+    EngineName,
+    EngineQuery,
+    SearchEngine,
+    SearchHit,
+    read_hits,
+)
 
 USUAL_HITS = 8
 MOST_HITS = 20
@@ -24,8 +32,8 @@ _FREE: EngineName = "duckduckgo"
 
 
 class WebSearchConfig(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`engine` is asked; `key_env` names the variable with its key, if not the usual one. `url` is where your SearXNG
-    is. With `fallback`, DuckDuckGo is asked when it fails."""
+    """`engine` is asked; `key_env` names the variable with its key, if not the usual one. `url` is
+    where your SearXNG is. With `fallback`, DuckDuckGo is asked when it fails."""
 
     engine: EngineName = _FREE
     key_env: str = ""
@@ -44,8 +52,9 @@ def web_search_tool(
     key: Callable[[str], str] = lambda variable: "",
     bases: Mapping[EngineName, str] | None = None,
 ) -> FunctionTool:
-    """The tool with the engine of a configuration. `key` gives what an environment variable holds, '' for nothing; it
-    is asked for each search, and what it gives goes to the engine's host alone. `bases` are other addresses."""
+    """The tool with the engine of a configuration. `key` gives what an environment variable holds,
+    '' for nothing; it is asked for each search, and what it gives goes to the engine's host alone.
+    `bases` are other addresses."""
     search = _Search(config, key, bases or {})
 
     @tool(effect="fetch", reads=UNTRUSTED, timeout_s=60)
@@ -57,14 +66,18 @@ def web_search_tool(
         """
         query = " ".join(query.split())
         if not query or len(query) > QUERY_CHARS:
-            raise ToolError(f"a search has 1 to {QUERY_CHARS} characters, and this one has {len(query)}")
+            raise ToolError(
+                f"a search has 1 to {QUERY_CHARS} characters, and this one has {len(query)}"
+            )
         return await search.run(query, min(max(max_results, 1), MOST_HITS), context)
 
     return web_search
 
 
 class _Search:
-    def __init__(self, config: WebSearchConfig, key: Callable[[str], str], bases: Mapping[EngineName, str]) -> None:
+    def __init__(
+        self, config: WebSearchConfig, key: Callable[[str], str], bases: Mapping[EngineName, str]
+    ) -> None:
         self._config = config
         self._key = key
         self._bases = bases
@@ -80,13 +93,19 @@ class _Search:
                 return _told(await self._ask(name, query, count, context), failed)
             except NetError as error:
                 failed.append(_named(ENGINES[name], str(error)))
-        hint = " An engine with a key of yours is steadier: see docs/web.md." if names == [_FREE] else ""
+        hint = (
+            " An engine with a key of yours is steadier: see docs/web.md."
+            if names == [_FREE]
+            else ""
+        )
         return _labelled(f"[web_search: no engine answered. {' '.join(failed)}{hint}]", "", "error")
 
     async def _ask(self, name: EngineName, query: str, count: int, context: Context) -> _Found:
         engine = ENGINES[name]
         own = name == self._config.engine
-        base = (self._config.url if own and name == "searxng" else "") or self._bases.get(name, engine.base)
+        base = (self._config.url if own and name == "searxng" else "") or self._bases.get(
+            name, engine.base
+        )
         if not base:
             raise NetError(f"{engine.title} has no address: set web_search.url to yours.")
         variable = (self._config.key_env if own else "") or engine.key_env
@@ -105,14 +124,19 @@ class _Search:
 
 
 def _reaching(net: Net, base: str) -> Net:
-    """The client that also reaches the engine of a person's own, which may stand on this machine."""
+    """The client that also reaches the engine of a person's own, which may stand on this
+    machine."""
     url = parse_url(base)
     return net.allowing(f"[{url.host}]" if ":" in url.host else url.host, url.port)
 
 
 def _named(engine: SearchEngine, problem: str) -> str:
     """The problem as a sentence that says whose it is."""
-    return f"{problem[:1].upper()}{problem[1:]}" if engine.title in problem else f"{engine.title}: {problem}"
+    return (
+        f"{problem[:1].upper()}{problem[1:]}"
+        if engine.title in problem
+        else f"{engine.title}: {problem}"
+    )
 
 
 def _sendable(key: str) -> bool:
@@ -120,18 +144,25 @@ def _sendable(key: str) -> bool:
 
 
 def _told(found: _Found, failed: list[str]) -> Done:
-    """The results as a numbered list, with where they are from, and what failed before. The words of the search do not
-    stand in it: an address among the results counts as found, and a model must not be able to find its own."""
+    """The results as a numbered list, with where they are from, and what failed before. The words
+    of the search do not stand in it: an address among the results counts as found, and a model must
+    not be able to find its own."""
     lines = [f"[web_search: {len(found.hits)} results of {found.engine.title}]"]
     if failed:
         lines.append(f"[{' '.join(failed)} These are {found.engine.title}'s results instead.]")
     if not found.hits:
         lines.append("[nothing was found: try fewer or other words]")
     for number, hit in enumerate(found.hits, 1):
-        lines += ["", f"{number}. {hit.title}", f"   {hit.url}", *([f"   {hit.snippet}"] if hit.snippet else [])]
+        lines += [
+            "",
+            f"{number}. {hit.title}",
+            f"   {hit.url}",
+            *([f"   {hit.snippet}"] if hit.snippet else []),
+        ]
     return _labelled("\n".join(lines), f"{found.base}/")
 
 
 def _labelled(text: str, source: str, status: ResultStatus = "ok") -> Done:
-    """A result that is somebody else's word: whoever writes a page writes its title and its excerpt."""
+    """A result that is somebody else's word: whoever writes a page writes its title and its
+    excerpt."""
     return Done((Text(clean(text), Label("untrusted", None, source)),), status)

@@ -37,14 +37,19 @@ class SentFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SendFile:
-    """Sends a file as it is now, up to 50 MB. It is in the outbox, with a copy of its bytes, when the call is done.
+    """Sends a file as it is now, up to 50 MB. It is in the outbox, with a copy of its bytes, when
+    the call is done.
 
-    `reads_log` are the channels whose people read the log itself: there the file stands in the conversation.
+    `reads_log` are the channels whose people read the log itself: there the file stands in the
+    conversation.
     """
 
     def __init__(self, reads_log: frozenset[str]) -> None:
         self._reads_log = reads_log
-        description = "Send a file of up to 50 MB now, with a text beside it: here, or to another chat of a channel."
+        description = (
+            "Send a file of up to 50 MB now, with a text beside it: here, or to another chat of "
+            "a channel."
+        )
         self.spec = Spec("send_file", description, schema(SentFile), "send_owner", "commit")
 
     def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect:
@@ -59,10 +64,15 @@ class SendFile:
         address = address_of(sent, context.address)
         here = address == context.address
         if address.channel in self._reads_log and not here:
-            why = f"people on {address.channel!r} read only their own conversations; send it to this one, or to a chat"
+            why = (
+                f"people on {address.channel!r} read only their own conversations; send it to "
+                "this one, or to a chat"
+            )
             raise ToolError(why)
         opened = await _whole(sent.path, context)
-        await _may_be_sent(opened.place, here, context)  # when it was read: somebody may be writing it
+        await _may_be_sent(
+            opened.place, here, context
+        )  # when it was read: somebody may be writing it
         data = opened.data
         blob = await context.reach.keep(data)
         name = _name(sent.path)
@@ -73,16 +83,19 @@ class SendFile:
         part: SayPart = Image(blob, mime, name) if mime in PICTURES else file
         words = (Text(clean(sent.text)),) if sent.text.strip() else ()
         outgoing = Outgoing(f"{context.key}:send", address, (*words, part))
-        return Done((Text(f"on its way, as {outgoing.key}\n", own(context)), file), outbox=(outgoing,))
+        return Done(
+            (Text(f"on its way, as {outgoing.key}\n", own(context)), file), outbox=(outgoing,)
+        )
 
 
 async def _may_be_sent(place: Place, here: bool, context: Context) -> None:
-    """Raises ToolError for what is one person's alone and would reach others: no approval of a call shows what stands
-    in a file."""
+    """Raises ToolError for what is one person's alone and would reach others: no approval of a call
+    shows what stands in a file."""
     marks = await marks_of(context)
     if marks.closed(place, context) or (not here and marks.of(place).readers is not None):
         raise ToolError(
-            f"{place.asked!r} is for its owner alone: put what others may know into another file and send that"
+            f"{place.asked!r} is for its owner alone: put what others may know into another "
+            "file and send that"
         )
 
 
@@ -90,16 +103,22 @@ async def _whole(path: str, context: Context) -> OpenedFile:
     """The file with all its bytes. Raises ToolError."""
     entry = await anyio.to_thread.run_sync(context.reach.files.stat, path)
     if entry.kind != "file":
-        raise ToolError(f"{path!r} is no file but a {entry.kind}; pack what is in it into one file and send that")
+        raise ToolError(
+            f"{path!r} is no file but a {entry.kind}; pack what is in it into one file and "
+            "send that"
+        )
     opened = await anyio.to_thread.run_sync(context.reach.files.read_opened, path, MOST_BYTES + 1)
     if len(opened.data) > MOST_BYTES:
-        raise ToolError(f"{path!r} is larger than {MOST_BYTES >> 20} MB; send a part of it, or make it smaller")
+        raise ToolError(
+            f"{path!r} is larger than {MOST_BYTES >> 20} MB; send a part of it, or make it smaller"
+        )
     if not opened.data:
         raise ToolError(f"{path!r} is empty: there is nothing to send")
     return opened
 
 
 def _name(path: str) -> str:
-    """Its name as people are shown it; the end of a long one stays, since it says what kind of file it is."""
+    """Its name as people are shown it; the end of a long one stays, since it says what kind of file
+    it is."""
     name = "".join(char for char in PurePosixPath(path).name if char.isprintable())
     return clean(name[-NAME_CHARS:]) or "file"

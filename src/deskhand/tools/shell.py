@@ -1,4 +1,5 @@
-"""Commands, in the sandbox: only hosts that were allowed, no secrets, killed whole when their time is up."""
+"""Commands, in the sandbox: only hosts that were allowed, no secrets, killed whole when their time
+is up."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ EXIT_CODE = re.compile(r"\n\[exit code: (\d+)\]")
 
 
 class _Output:
-    """What a command prints, in bounded memory: the first bytes, the last bytes, and a file of the rest."""
+    """What a command prints, in bounded memory: the first bytes, the last bytes, and a file of the
+    rest."""
 
     def __init__(self, file: IO[bytes], context: Context) -> None:
         self._file = file
@@ -44,7 +46,9 @@ class _Output:
         self.tail = bytearray()
         self._on_stderr = False
         self.handle = ""
-        self._live = bool({*OWNERS} & {*context.audience})  # only afterwards do we know if it is for others
+        self._live = bool(
+            {*OWNERS} & {*context.audience}
+        )  # only afterwards do we know if it is for others
         self._decode = getincrementaldecoder("utf-8")("replace").decode
 
     def __call__(self, data: bytes, stderr: bool) -> None:
@@ -73,14 +77,18 @@ class _Output:
         data = await anyio.to_thread.run_sync(self._file.read)
         self.handle = await self._context.reach.keep(data)
         text = ends(data[: whole(data, EDGE_BYTES)], bytes(self.tail), self.size, self.handle)
-        return text + (f"\n[only its first {KEPT_BYTES >> 20} MB were kept]" if self.size > KEPT_BYTES else "")
+        return text + (
+            f"\n[only its first {KEPT_BYTES >> 20} MB were kept]" if self.size > KEPT_BYTES else ""
+        )
 
 
 def _shell(usual_s: float) -> FunctionTool:
     @tool(effect="local_write", replay="never", timeout_s=LONGEST_S + 10)
-    async def shell(command: str, context: Context, timeout_s: float = usual_s, cwd: str = "") -> Done:
-        """Run a bash command in the workspace. It sees only the workspace and the folders allowed, and of the
-        network only hosts that were allowed, by http and https.
+    async def shell(
+        command: str, context: Context, timeout_s: float = usual_s, cwd: str = ""
+    ) -> Done:
+        """Run a bash command in the workspace. It sees only the workspace and the folders allowed,
+        and of the network only hosts that were allowed, by http and https.
 
         command: what to run; nobody can type into it
         timeout_s: seconds until it is killed, with everything that it started; at most 600
@@ -104,9 +112,11 @@ async def _run(command: str, context: Context, limit_s: float, cwd: str) -> Done
     return await run_watched(wanted, command, context)
 
 
-async def run_watched(wanted: SandboxCommand, what: str, context: Context, tool: str = "shell") -> Done:
-    """Run a command in the sandbox, and note what it does to the workspace, so that it can be undone. `what` is said of
-    it to people. Raises ToolError."""
+async def run_watched(
+    wanted: SandboxCommand, what: str, context: Context, tool: str = "shell"
+) -> Done:
+    """Run a command in the sandbox, and note what it does to the workspace, so that it can be
+    undone. `what` is said of it to people. Raises ToolError."""
     async with await Watch.of(context, what, tool) as watch:
         with tempfile.TemporaryFile() as file:
             output = _Output(file, context)
@@ -123,17 +133,25 @@ async def run_watched(wanted: SandboxCommand, what: str, context: Context, tool:
         text += f"\n[{why}]"
     marks = (
         *looked.rows,
-        *(mark_blob(output.handle, join((context.label, looked.label)), context) if output.handle else ()),
+        *(
+            mark_blob(output.handle, join((context.label, looked.label)), context)
+            if output.handle
+            else ()
+        ),
     )
     return Done((Text(text, looked.label),), status, marks)
 
 
-async def _confined(wanted: SandboxCommand, context: Context, output: _Output, watch: Watch) -> tuple[Exit, Way]:
+async def _confined(
+    wanted: SandboxCommand, context: Context, output: _Output, watch: Watch
+) -> tuple[Exit, Way]:
     """Run it in the sandbox, with a way to the network where there can be one."""
     sandbox = await context.reach.sandbox()
     if not sandbox.connects:
         return await sandbox.run(wanted, output), Way()
-    traveller = Traveller(context.session, context.agent, context.principal, context.label, read=watch.read)
+    traveller = Traveller(
+        context.session, context.agent, context.principal, context.label, read=watch.read
+    )
     async with context.reach.ways(traveller) as way:
         return await sandbox.run(replace(wanted, egress=way.path), output), way
 
@@ -152,7 +170,8 @@ def how_it_ended(ended: Exit, limit_s: float, said: bool) -> str:
 
 
 def output_of(text: str, *, good: bool) -> tuple[int, str, str] | None:
-    """The exit code, stdout and stderr of a command, from its result; None for one that was killed or not run."""
+    """The exit code, stdout and stderr of a command, from its result; None for one that was killed
+    or not run."""
     code = 0
     if not good:
         found = list(EXIT_CODE.finditer(text))
@@ -172,7 +191,7 @@ def output_of(text: str, *, good: bool) -> tuple[int, str, str] | None:
 
 
 def shell_tool(*, wide: bool, timeout_s: float = TIMEOUT_S) -> Tool:
-    """The shell, whose commands have `timeout_s` where the model does not say; with a `wide` reach it can touch all of
-    the owner's files, so it is asked about."""
+    """The shell, whose commands have `timeout_s` where the model does not say; with a `wide` reach
+    it can touch all of the owner's files, so it is asked about."""
     made = shell if timeout_s == TIMEOUT_S else _shell(timeout_s)
     return made.with_effect("host") if wide else made

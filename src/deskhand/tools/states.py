@@ -19,8 +19,8 @@ class ChangedPath(msgspec.Struct, frozen=True, gc=False):
 def state_of(status: os.stat_result, what: str = "") -> str:
     """A state as text: the kind, the mode, and `what` is in it. Equal texts are equal files.
 
-    f0644 SHA-256 a file that is kept; u0644 … one that is not; l HEX a link and where it leads; d0755 a folder; h0755 a
-    folder into which we do not look; o… anything else.
+    f0644 SHA-256 a file that is kept; u0644 … one that is not; l HEX a link and where it leads;
+    d0755 a folder; h0755 a folder into which we do not look; o… anything else.
     """
     mode = stat.S_IMODE(status.st_mode)
     kind = stat.S_IFMT(status.st_mode)

@@ -1,4 +1,5 @@
-"""What files of code define, and where a name is used: enough to find one's way, without running anything."""
+"""What files of code define, and where a name is used: enough to find one's way, without running
+anything."""
 
 from __future__ import annotations
 
@@ -56,7 +57,9 @@ async def find_references(name: str, context: Context, path: str = ".") -> Done:
 class _Look(Look):
     """Looks into files of code."""
 
-    def __init__(self, files: Workspace, clock: Clock, find: Callable[[str, str], Iterator[Symbol]]) -> None:
+    def __init__(
+        self, files: Workspace, clock: Clock, find: Callable[[str, str], Iterator[Symbol]]
+    ) -> None:
         super().__init__(files, clock)
         self._find = find
 

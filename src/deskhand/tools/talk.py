@@ -58,7 +58,8 @@ async def read_output(handle: str, context: Context, offset: int = 0) -> Done:
 
 
 class OutgoingMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The arguments of `send_message`. Without `channel` and `chat` it goes to this conversation."""
+    """The arguments of `send_message`. Without `channel` and `chat` it goes to this
+    conversation."""
 
     text: str
     channel: str = ""
@@ -67,7 +68,8 @@ class OutgoingMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SendMessage:
-    """Says something before the turn ends, here or elsewhere. It is in the outbox when the call is done.
+    """Says something before the turn ends, here or elsewhere. It is in the outbox when the call is
+    done.
 
     `reads_log` are the channels whose people read the log itself: nothing is sent there.
     """
@@ -75,8 +77,13 @@ class SendMessage:
     def __init__(self, reads_log: frozenset[str]) -> None:
         self._reads_log = reads_log
         self.effects: tuple[Effect, ...] = ("send_owner", "send_other")
-        description = "Send a message now, before the answer: to this conversation, or to another chat of a channel."
-        self.spec = Spec("send_message", description, schema(OutgoingMessage), "send_owner", "commit")
+        description = (
+            "Send a message now, before the answer: to this conversation, or to another chat of "
+            "a channel."
+        )
+        self.spec = Spec(
+            "send_message", description, schema(OutgoingMessage), "send_owner", "commit"
+        )
 
     def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect:
         try:
@@ -93,7 +100,8 @@ class SendMessage:
         if address.channel in self._reads_log:
             if address != context.address:
                 raise ToolError(
-                    f"people on {address.channel!r} read only their own conversations; say it in the answer"
+                    f"people on {address.channel!r} read only their own conversations; say "
+                    "it in the answer"
                 )
             return done("shown in the conversation", own(context))
         outgoing = Outgoing(f"{context.key}:send", address, (Text(message.text),))
@@ -118,7 +126,9 @@ def address_of(message: Addressed, here: Address) -> Address:
         return msgspec.structs.replace(here, thread=message.thread_id or here.thread)
     if not message.chat:
         raise ToolError(f"say to which chat of {channel!r}")
-    return Address(channel, here.account if channel == here.channel else "", message.chat, message.thread_id)
+    return Address(
+        channel, here.account if channel == here.channel else "", message.chat, message.thread_id
+    )
 
 
 TOOLS = (think, ask_user, read_output)

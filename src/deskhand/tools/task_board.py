@@ -1,4 +1,5 @@
-"""The same tasks under openagent-core's names: `task_*` for tasks that block each other, `todo_*` for a flat list."""
+"""The same tasks under openagent-core's names: `task_*` for tasks that block each other, `todo_*`
+for a flat list."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ from .tasks import label_now, manage_tasks, told
 MOST_TODOS = 20
 
 
-class Todo(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"active_form": "activeForm"}):
+class Todo(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"active_form": "activeForm"}
+):
     """One line of the flat list."""
 
     content: str
@@ -31,7 +34,9 @@ class Todo(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"act
 
 
 @tool(replay="commit")
-async def task_create(subject: str, context: Context, description: str = "", active_form: str = "") -> Done:
+async def task_create(
+    subject: str, context: Context, description: str = "", active_form: str = ""
+) -> Done:
     """Write down a task of this conversation, so that it is not forgotten.
 
     subject: what is to be done, in a few words
@@ -48,7 +53,9 @@ async def task_get(task_id: int, context: Context) -> Done:
     graph = await graph_of(context)
     known(graph, task_id)
     found = next(each for each in of_openagent(graph) if each["id"] == str(task_id))
-    return await shown(msgspec.json.encode(found).decode(), context, label_of({task_id: graph[task_id]}))
+    return await shown(
+        msgspec.json.encode(found).decode(), context, label_of({task_id: graph[task_id]})
+    )
 
 
 @tool(replay="commit")
@@ -64,7 +71,8 @@ async def task_update(  # noqa: PLR0913 -- one parameter for each argument
     add_blocks: list[int] = [],  # noqa: B006 -- becomes a schema
     metadata: dict[str, Any] = {},  # noqa: B006 -- becomes a schema
 ) -> Done:
-    """Change a task: set it in_progress when you begin it, completed when it is done; then it blocks nothing more.
+    """Change a task: set it in_progress when you begin it, completed when it is done; then it
+    blocks nothing more.
 
     status: pending, in_progress, completed, blocked or deleted
     add_blocked_by: tasks that must be completed before it
@@ -78,22 +86,33 @@ async def task_update(  # noqa: PLR0913 -- one parameter for each argument
         return told(graph, graphs.delete(graph, task_id), context)
     given: dict[str, Any] = {
         name: value
-        for name, value in (("title", subject), ("description", description), ("active", active_form))
+        for name, value in (
+            ("title", subject),
+            ("description", description),
+            ("active", active_form),
+        )
         if value
     }
     given |= {} if owner is None else {"owner": owner}
     if metadata:
-        given["metadata"] = {key: value for key, value in (task.metadata | metadata).items() if value is not None}
+        given["metadata"] = {
+            key: value for key, value in (task.metadata | metadata).items() if value is not None
+        }
     if add_blocked_by:
         given["depends_on"] = tuple(dict.fromkeys((*task.depends_on, *add_blocked_by)))
     if status:
         given["status"] = meant(status)
-    changed = {each.id: each for each in graphs.update(graph, task_id, label, **given)} if given else {}
+    changed = (
+        {each.id: each for each in graphs.update(graph, task_id, label, **given)} if given else {}
+    )
     for blocked in add_blocks:
         after = merged(graph, changed.values())
         changed |= {each.id: each for each in graphs.connect(after, blocked, (task_id,), label)}
     if not given and not add_blocks:
-        raise ToolError(f"say what is to change of #{task_id}: status, subject, description, owner, add_blocked_by")
+        raise ToolError(
+            f"say what is to change of #{task_id}: status, subject, description, owner, "
+            "add_blocked_by"
+        )
     return told(graph, tuple(changed.values()), context)
 
 
@@ -137,13 +156,22 @@ async def todo_complete(content: str, context: Context) -> Done:
     """
     graph = await graph_of(context)
     wanted = one_line(content)
-    found = [task for task in graph.values() if task.todo and task.status != "deleted" and task.title == wanted]
+    found = [
+        task
+        for task in graph.values()
+        if task.todo and task.status != "deleted" and task.title == wanted
+    ]
     if not found:
         there = ", ".join(repr(each["content"]) for each in of_todos(graph)) or "none"
         whose = label_of({task.id: task for task in _todos(graph)})
         raise ToolError(f"there is no item {wanted!r} on the to-do list; there are: {there}", whose)
     task = next((each for each in found if not each.closed), found[0])
-    return told(graph, graphs.update(graph, task.id, label_now(context), status="completed"), context, todos=True)
+    return told(
+        graph,
+        graphs.update(graph, task.id, label_now(context), status="completed"),
+        context,
+        todos=True,
+    )
 
 
 @tool
@@ -156,13 +184,21 @@ async def todo_list(context: Context) -> Done:
 
 
 def written(graph: Graph, items: list[Todo], label: Label) -> tuple[Task, ...]:
-    """What changes when the flat list becomes this. Who is on it already keeps its id; who is not any more is gone.
-    Raises ToolError."""
+    """What changes when the flat list becomes this. Who is on it already keeps its id; who is not
+    any more is gone. Raises ToolError."""
     if len(items) > MOST_TODOS:
-        raise ToolError(f"a to-do list has at most {MOST_TODOS} items, and these are {len(items)}: use task_create")
+        raise ToolError(
+            f"a to-do list has at most {MOST_TODOS} items, and these are {len(items)}: use "
+            "task_create"
+        )
     if any(not one_line(item.active_form) for item in items):
-        raise ToolError("each item needs an activeForm: what is shown while it is being done, as in Running the tests")
-    wanted = [replace(item, status=meant(item.status), content=one_line(item.content)) for item in items]
+        raise ToolError(
+            "each item needs an activeForm: what is shown while it is being done, as in "
+            "Running the tests"
+        )
+    wanted = [
+        replace(item, status=meant(item.status), content=one_line(item.content)) for item in items
+    ]
     if sum(item.status == "in_progress" for item in wanted) > 1:
         raise ToolError("only one item may be in_progress")
     before = _todos(graph)
@@ -194,6 +230,15 @@ def _items(graph: Graph) -> list[Todo]:
     return [Todo(task.title, task.active or task.title, task.status) for task in _todos(graph)]
 
 
-TOOLS = (task_create, task_get, task_update, task_list, todo_write, todo_add, todo_complete, todo_list)
+TOOLS = (
+    task_create,
+    task_get,
+    task_update,
+    task_list,
+    todo_write,
+    todo_add,
+    todo_complete,
+    todo_list,
+)
 TASK_TOOLS = frozenset(tool.spec.name for tool in (manage_tasks, *TOOLS))
 """All that changes or shows the tasks of a conversation."""

@@ -1,7 +1,8 @@
-"""What may become of a graph of tasks. Pure: each function gives the tasks that have changed, or raises ToolError.
+"""What may become of a graph of tasks. Pure: each function gives the tasks that have changed, or
+raises ToolError.
 
-What always holds: nothing waits for itself, through parents or dependencies; nothing is completed before its children
-and what it depends on; an id is never given twice.
+What always holds: nothing waits for itself, through parents or dependencies; nothing is completed
+before its children and what it depends on; an id is never given twice.
 """
 
 from __future__ import annotations
@@ -31,9 +32,15 @@ Changed = tuple[Task, ...]
 def create(graph: Graph, task: Task) -> Changed:
     """The task under the next id; that in `task` counts for nothing."""
     if sum(not each.closed for each in graph.values()) >= MOST:
-        raise ToolError(f"there are {MOST:,} open tasks here, and no more are kept: complete or delete some first")
+        raise ToolError(
+            f"there are {MOST:,} open tasks here, and no more are kept: complete or delete "
+            "some first"
+        )
     if len(graph) >= MOST_EVER:
-        raise ToolError(f"this conversation has had {MOST_EVER:,} tasks, and gets no more: begin another with /start")
+        raise ToolError(
+            f"this conversation has had {MOST_EVER:,} tasks, and gets no more: begin "
+            "another with /start"
+        )
     made = _checked(replace(task, id=max(graph, default=0) + 1))
     _check_places(graph, made)
     return (made,)
@@ -67,7 +74,12 @@ def delete(graph: Graph, id_: int) -> Changed:
 def connect(graph: Graph, id_: int, on: Collection[int], label: Label) -> Changed:
     """The task waits for these as well."""
     task = known(graph, id_)
-    return update(graph, id_, label, depends_on=(*task.depends_on, *(n for n in on if n not in task.depends_on)))
+    return update(
+        graph,
+        id_,
+        label,
+        depends_on=(*task.depends_on, *(n for n in on if n not in task.depends_on)),
+    )
 
 
 def disconnect(graph: Graph, id_: int, on: Collection[int], label: Label) -> Changed:
@@ -100,9 +112,14 @@ def _open(graph: Graph, limit: int) -> list[Task]:
 
 
 def waits_for(graph: Graph, task: Task) -> tuple[int, ...]:
-    """What must be completed before it: what it depends on, and then its children, as far as they are open."""
+    """What must be completed before it: what it depends on, and then its children, as far as they
+    are open."""
     children = (each.id for each in graph.values() if each.parent == task.id)
-    return tuple(dict.fromkeys(n for n in (*task.depends_on, *children) if n in graph and not graph[n].closed))
+    return tuple(
+        dict.fromkeys(
+            n for n in (*task.depends_on, *children) if n in graph and not graph[n].closed
+        )
+    )
 
 
 def blockers(graph: Graph, task: Task) -> tuple[int, ...]:
@@ -111,7 +128,8 @@ def blockers(graph: Graph, task: Task) -> tuple[int, ...]:
 
 
 def stuck(graph: Graph) -> tuple[Task, ...]:
-    """Where nothing can be done without a person: all that is blocked. () while anything can be done."""
+    """Where nothing can be done without a person: all that is blocked. () while anything can be
+    done."""
     open_ = {task.id: task for task in graph.values() if not task.closed}
     held = {id_ for id_, task in open_.items() if task.status == "blocked"}
     order = _order(graph)
@@ -134,9 +152,13 @@ def cycle(graph: Graph) -> tuple[int, ...]:
 def unsound(graph: Graph) -> str:
     """Which of what always holds does not, '' for none."""
     if circle := cycle(graph):
-        return f"tasks would wait for each other for ever: {' -> '.join(f'#{id_}' for id_ in circle)}"
+        return (
+            f"tasks would wait for each other for ever: {' -> '.join(f'#{id_}' for id_ in circle)}"
+        )
     for id_, needed in _needs(graph).items():
-        if graph[id_].status == "completed" and (open_ := [n for n in needed if not graph[n].closed]):
+        if graph[id_].status == "completed" and (
+            open_ := [n for n in needed if not graph[n].closed]
+        ):
             return f"#{id_} would be completed before #{min(open_)}, which it needs"
     return ""
 
@@ -154,7 +176,9 @@ def _check_status(graph: Graph, task: Task) -> None:
         return
     for id_ in _waiting_on(graph, task.id):
         if graph[id_].status == "completed":
-            raise ToolError(f"task #{id_} is completed, and it needs #{task.id}: reopen #{id_} first")
+            raise ToolError(
+                f"task #{id_} is completed, and it needs #{task.id}: reopen #{id_} first"
+            )
 
 
 def _check_places(graph: Graph, task: Task) -> None:
@@ -165,9 +189,13 @@ def _check_places(graph: Graph, task: Task) -> None:
         known(graph, id_)
     after = merged(graph, (task,))
     if task.parent and not task.closed and graph[task.parent].status == "completed":
-        raise ToolError(f"task #{task.parent} is completed: reopen it before it gets another subtask")
+        raise ToolError(
+            f"task #{task.parent} is completed: reopen it before it gets another subtask"
+        )
     if task.status == "completed" and (left := waits_for(after, task)):
-        raise ToolError(f"task #{task.id} is completed: it cannot wait for #{left[0]}; reopen it first")
+        raise ToolError(
+            f"task #{task.id} is completed: it cannot wait for #{left[0]}; reopen it first"
+        )
     if _order(after) is None:
         circle = " -> ".join(f"#{id_}" for id_ in _circle(after))
         raise ToolError(f"that would make tasks wait for each other for ever: {circle}")
@@ -240,20 +268,32 @@ def _checked(task: Task) -> Task:
     if not title:
         raise ToolError("a task needs a title: say in a few words what is to be done")
     if len(title) > TITLE_CHARS:
-        raise ToolError(f"a title has at most {TITLE_CHARS} characters: put the rest into the description")
+        raise ToolError(
+            f"a title has at most {TITLE_CHARS} characters: put the rest into the description"
+        )
     for name in ("description", "result"):
         if len(getattr(task, name)) > TEXT_CHARS:
-            raise ToolError(f"a {name} has at most {TEXT_CHARS:,} characters: write a file and name it here")
+            raise ToolError(
+                f"a {name} has at most {TEXT_CHARS:,} characters: write a file and name it here"
+            )
     for name in ("metadata", "config"):
         if len(msgspec.json.encode(getattr(task, name))) > METADATA_BYTES:
             raise ToolError(f"the {name} of a task has at most {METADATA_BYTES:,} bytes")
-    lines = {"owner": one_line(task.owner)[:TITLE_CHARS], "active": one_line(task.active)[:TITLE_CHARS]}
-    return replace(task, title=title, description=clean(task.description), result=clean(task.result), **lines)
+    lines = {
+        "owner": one_line(task.owner)[:TITLE_CHARS],
+        "active": one_line(task.active)[:TITLE_CHARS],
+    }
+    return replace(
+        task, title=title, description=clean(task.description), result=clean(task.result), **lines
+    )
 
 
 def one_line(text: str) -> str:
-    """The text in one line, without what a terminal or a page would act on instead of showing it."""
-    kept = (char if char.isprintable() else " " for char in text if unicodedata.category(char) != "Cf")
+    """The text in one line, without what a terminal or a page would act on instead of showing
+    it."""
+    kept = (
+        char if char.isprintable() else " " for char in text if unicodedata.category(char) != "Cf"
+    )
     return clean(" ".join("".join(kept).split()))
 
 
@@ -266,5 +306,7 @@ def meant(status: str) -> Status:
         **{"active": "in_progress", "doing": "in_progress", "started": "in_progress"},
     }
     if given not in names:
-        raise ToolError(f"there is no status {status!r}; there are: pending, in_progress, completed, blocked")
+        raise ToolError(
+            f"there is no status {status!r}; there are: pending, in_progress, completed, blocked"
+        )
     return names[given]

@@ -1,7 +1,8 @@
 """Tasks of agent_computer and openagent-core, as their files hold them. Pure.
 
-What is broken in them is mended and told, never an error: what waits for itself waits no more, what depends on nothing
-that is there does not, and what was called done before what it needs is to be done again.
+What is broken in them is mended and told, never an error: what waits for itself waits no more, what
+depends on nothing that is there does not, and what was called done before what it needs is to be
+done again.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ def of_computer(data: bytes, label: Label = LOCAL) -> ImportedTasks:
 
 
 def of_openagent(files: Iterable[bytes], label: Label = LOCAL) -> ImportedTasks:
-    """The tasks of the files `.tasks/task_*.json`. Who is blocked may stand in either of two of them."""
+    """The tasks of the files `.tasks/task_*.json`. Who is blocked may stand in either of two of
+    them."""
     rows = []
     broken = 0
     for data in files:
@@ -52,13 +54,23 @@ def of_openagent(files: Iterable[bytes], label: Label = LOCAL) -> ImportedTasks:
     for row in rows:
         for blocked in _names(row.get("blocks")):
             if blocked in by_id:
-                by_id[blocked]["depends_on"] = [*_names(by_id[blocked].get("depends_on")), str(row.get("id"))]
+                by_id[blocked]["depends_on"] = [
+                    *_names(by_id[blocked].get("depends_on")),
+                    str(row.get("id")),
+                ]
     made = _made(rows, label)
-    return replace(made, notes=(*made.notes, *([f"{broken} files could not be read"] if broken else [])))
+    return replace(
+        made, notes=(*made.notes, *([f"{broken} files could not be read"] if broken else []))
+    )
 
 
 _COMPUTER = {"parent_id": "parent", "node_type": "node"}
-_OPENAGENT = {"subject": "title", "blockedBy": "depends_on", "blocked_by": "depends_on", "activeForm": "active"}
+_OPENAGENT = {
+    "subject": "title",
+    "blockedBy": "depends_on",
+    "blocked_by": "depends_on",
+    "activeForm": "active",
+}
 
 
 def _as_ours(row: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
@@ -73,7 +85,9 @@ def _json(data: bytes) -> Any:
 
 
 def _made(rows: list[dict[str, Any]], label: Label) -> ImportedTasks:
-    notes = [f"{len(rows) - MOST:,} of {len(rows):,} tasks were left out"] if len(rows) > MOST else []
+    notes = (
+        [f"{len(rows) - MOST:,} of {len(rows):,} tasks were left out"] if len(rows) > MOST else []
+    )
     rows = rows[:MOST]
     ids = _ids(rows)
     tasks = {id_: _task(id_, row, ids, label) for id_, row in zip(ids.values(), rows, strict=True)}
@@ -119,7 +133,11 @@ def _task(id_: int, row: dict[str, Any], ids: Mapping[str, int], label: Label) -
         status = meant(_text(row.get("status")) or "pending")
     except ToolError:
         status = "pending"
-    on = tuple(dict.fromkeys(ids[name] for name in _names(row.get("depends_on")) if name in ids and ids[name] != id_))
+    on = tuple(
+        dict.fromkeys(
+            ids[name] for name in _names(row.get("depends_on")) if name in ids and ids[name] != id_
+        )
+    )
     parent = ids.get(_name(row.get("parent")), 0)
     return Task(
         id_,
@@ -175,7 +193,9 @@ def _break_circles(tasks: dict[int, Task]) -> int:
     done = set[int]()
     changed = set[int]()
     for begin in tasks:
-        path: list[tuple[int, list[int]]] = [] if begin in done else [(begin, _needs(tasks[begin], children))]
+        path: list[tuple[int, list[int]]] = (
+            [] if begin in done else [(begin, _needs(tasks[begin], children))]
+        )
         on_path = {begin} if path else set()
         while path:
             id_, left = path[-1]
@@ -196,7 +216,9 @@ def _break_circles(tasks: dict[int, Task]) -> int:
 def _cut(tasks: dict[int, Task], children: dict[int, list[int]], id_: int, before: int) -> int:
     """`id_` waits for `before` no more. Returns which task changed."""
     if before in tasks[id_].depends_on:
-        tasks[id_] = replace(tasks[id_], depends_on=tuple(n for n in tasks[id_].depends_on if n != before))
+        tasks[id_] = replace(
+            tasks[id_], depends_on=tuple(n for n in tasks[id_].depends_on if n != before)
+        )
         return id_
     tasks[before] = replace(tasks[before], parent=0)
     children[id_] = [n for n in children.get(id_, ()) if n != before]

@@ -1,4 +1,5 @@
-"""Tasks that make use of each other's results: templates, and what is wrong in a graph of them. Pure."""
+"""Tasks that make use of each other's results: templates, and what is wrong in a graph of them.
+Pure."""
 
 from __future__ import annotations
 
@@ -46,18 +47,28 @@ def validate(graph: Graph) -> tuple[Finding, ...]:
 def _of_task(graph: Graph, task: Task) -> Iterator[Finding]:
     for id_ in task.depends_on:
         if id_ not in graph or graph[id_].status == "deleted":
-            yield Finding("missing_dependency", task.id, f"it depends on #{id_}, which is not there")
+            yield Finding(
+                "missing_dependency", task.id, f"it depends on #{id_}, which is not there"
+            )
     if task.node not in NODES:
         known = ", ".join(NODES)
-        yield Finding("unknown_node_type", task.id, f"{task.node!r} is no kind of node; there are: {known}")
+        yield Finding(
+            "unknown_node_type", task.id, f"{task.node!r} is no kind of node; there are: {known}"
+        )
     name = task.config.get("tool")
     if task.node == "tool":
         if not isinstance(name, str) or not name:
-            yield Finding("missing_config", task.id, "a tool node names its tool: config {tool, arguments}")
+            yield Finding(
+                "missing_config", task.id, "a tool node names its tool: config {tool, arguments}"
+            )
         elif "{{" in name:
-            yield Finding("templated_tool_name", task.id, f"the name of the tool is a template: {name!r}")
+            yield Finding(
+                "templated_tool_name", task.id, f"the name of the tool is a template: {name!r}"
+            )
     if task.node == "gather" and not task.depends_on:
-        yield Finding("missing_config", task.id, "a gather node depends on the tasks whose results it gathers")
+        yield Finding(
+            "missing_config", task.id, "a gather node depends on the tasks whose results it gathers"
+        )
     schema = task.config.get("output_schema")
     if schema is not None and not _is_schema(schema):
         yield Finding("invalid_output_schema", task.id, "output_schema is no JSON schema")
@@ -103,7 +114,9 @@ def resolved(text: str, graph: Graph) -> str:
                 value = value[int(name)] if isinstance(value, list) else value[name]
         except (msgspec.DecodeError, KeyError, IndexError, TypeError, ValueError, RecursionError):
             return match[0]
-        return (value if isinstance(value, str) else msgspec.json.encode(value).decode())[:RESULT_CHARS]
+        return (value if isinstance(value, str) else msgspec.json.encode(value).decode())[
+            :RESULT_CHARS
+        ]
 
     return TEMPLATE.sub(put, text)
 
@@ -140,7 +153,9 @@ def _is_schema(schema: object) -> bool:
     kind = schema.get("type")
     fields = schema.get("properties", {})
     kinds = kind if isinstance(kind, list) else [] if kind is None else [kind]
-    named = isinstance(fields, Mapping) and all(isinstance(each, Mapping | bool) for each in fields.values())
+    named = isinstance(fields, Mapping) and all(
+        isinstance(each, Mapping | bool) for each in fields.values()
+    )
     return named and all(each in _TYPES for each in kinds)
 
 

@@ -1,5 +1,5 @@
-"""Tasks as rows: read for a conversation, and written in the commit of the call that changed them, with what they were
-before; and taken back."""
+"""Tasks as rows: read for a conversation, and written in the commit of the call that changed them,
+with what they were before; and taken back."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def imported(session: str, tasks: Iterable[Task], at: float) -> tuple[Change, ..
 
 
 def changing(graph: Graph, changed: Changed, context: Context) -> tuple[Change, ...]:
-    """What writes what has changed of this graph, and notes what it was before: /undo of the turn brings it back."""
+    """What writes what has changed of this graph, and notes what it was before: /undo of the turn
+    brings it back."""
     if not changed:
         return ()
     more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
@@ -51,11 +52,14 @@ def changing(graph: Graph, changed: Changed, context: Context) -> tuple[Change, 
 def take_back_tasks(
     items: Sequence[UndoItem], now: Mapping[bytes, str | None], graph: Graph, by: By, force: bool
 ) -> UndoneEffect:
-    """As `take_back_values`, of tasks. A task that there was not before is deleted: its number is not given again.
-    Nothing is taken back where tasks would wait for themselves then, or be done before what they need."""
+    """As `take_back_values`, of tasks. A task that there was not before is deleted: its number is
+    not given again. Nothing is taken back where tasks would wait for themselves then, or be done
+    before what they need."""
     changed = [each for each in items if now[each.place] not in (each.after, each.before)]
     if changed and not force:
-        return UndoneEffect((), tuple(LeftUndone(each.shown, "changed", now[each.place] or "") for each in changed))
+        return UndoneEffect(
+            (), tuple(LeftUndone(each.shown, "changed", now[each.place] or "") for each in changed)
+        )
     wanted = [_before(each, graph) for each in items if now[each.place] is not None]
     if why := unsound(merged(graph, wanted)):
         return UndoneEffect((), (LeftUndone("the tasks", "failed", why),))
@@ -85,4 +89,6 @@ def _noted(by: By, session: str, tasks: Iterable[Task]) -> tuple[Change, ...]:
 
 
 def _written(statement: str, session: str, task: Task, at: float) -> Change:
-    return Change(statement, (session, task.id, task.status, task.title, msgspec.json.encode(task), at))
+    return Change(
+        statement, (session, task.id, task.status, task.title, msgspec.json.encode(task), at)
+    )

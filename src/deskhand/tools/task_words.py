@@ -1,4 +1,5 @@
-"""How tasks are told: as a list with marks, as a sentence of how far it is, and as what the surfaces send. Pure."""
+"""How tasks are told: as a list with marks, as a sentence of how far it is, and as what the
+surfaces send. Pure."""
 
 from __future__ import annotations
 
@@ -44,11 +45,15 @@ def progress(graph: Graph) -> str:
 
 
 def listed(graph: Graph, limit: int = LINES) -> str:
-    """All tasks, subtasks beneath their parents; of many, those that are open come first and the others are counted."""
+    """All tasks, subtasks beneath their parents; of many, those that are open come first and the
+    others are counted."""
     tasks = there(graph)
     if len(tasks) <= limit:
         return "\n".join("  " * depth + line(graph, task) for depth, task in _tree(graph))
-    open_ = sorted(left(graph), key=lambda task: (task.status != "in_progress", task.status != "blocked", task.id))
+    open_ = sorted(
+        left(graph),
+        key=lambda task: (task.status != "in_progress", task.status != "blocked", task.id),
+    )
     shown = open_[:limit]
     rest = [f"… and {len(open_) - len(shown)} more open"] if len(open_) > len(shown) else []
     done = [f"… and {len(tasks) - len(open_)} done"] if len(tasks) > len(open_) else []
@@ -91,7 +96,8 @@ def _tree(graph: Graph) -> Iterator[tuple[int, Task]]:
 
 
 def of_computer(graph: Graph) -> list[dict[str, Any]]:
-    """As agent_computer has them. When a task was made, and where it stands in a drawing, is not kept here."""
+    """As agent_computer has them. When a task was made, and where it stands in a drawing, is not
+    kept here."""
     return [
         {
             "id": task.id,
@@ -145,4 +151,6 @@ def of_openagent(graph: Graph) -> list[dict[str, Any]]:
 def of_todos(graph: Graph) -> list[dict[str, Any]]:
     """The flat list, in its order."""
     todos = sorted((task for task in there(graph) if task.todo), key=lambda task: task.todo)
-    return [{"content": task.title, "status": task.status, "activeForm": task.active} for task in todos]
+    return [
+        {"content": task.title, "status": task.status, "activeForm": task.active} for task in todos
+    ]

@@ -1,5 +1,5 @@
-"""`manage_tasks`: the task list of a long work, as agent_computer has it. Offered while deep work is on, and elsewhere
-once it was loaded."""
+"""`manage_tasks`: the task list of a long work, as agent_computer has it. Offered while deep work
+is on, and elsewhere once it was loaded."""
 
 from __future__ import annotations
 
@@ -22,10 +22,13 @@ from .task_rows import changing, graph_of
 from .task_words import label_of, left, line, listed, progress
 
 ALL_DONE = (
-    "\nAll tasks are done. Check that the whole request is met; then tell the person what was done, what came of it"
+    "\nAll tasks are done. Check that the whole request is met; then tell the person what "
+    "was done, what came of it"
     " and what is left."
 )
-Action = Literal["create", "list", "get", "update", "complete", "delete", "connect", "disconnect", "validate"]
+Action = Literal[
+    "create", "list", "get", "update", "complete", "delete", "connect", "disconnect", "validate"
+]
 
 
 @tool(replay="commit")
@@ -42,23 +45,27 @@ async def manage_tasks(  # noqa: PLR0913 -- one parameter for each argument
     node_type: str = "",
     config: dict[str, Any] | None = None,
 ) -> Done:
-    """The task list of a larger work. Break the request into tasks, set one in_progress when you begin it, complete it
-    with its result when it is done; subtasks first, then their parent.
+    """The task list of a larger work. Break the request into tasks, set one in_progress when you
+    begin it, complete it with its result when it is done; subtasks first, then their parent.
 
-    task_id: which task; create gives the new one's
-    status: pending, in_progress, completed or blocked (then result says what you need)
-    parent_id: the task that this one is a part of
-    result: what came of it, in a sentence
-    depends_on: tasks that must be completed before it; {{task_3.result}} in a description is their result
-    node_type: agent (you do it), tool or gather
-    config: of a tool node: {"tool": name, "arguments": {...}}; "output_schema" says what a result looks like
+    task_id: which task; create gives the new one's status: pending, in_progress, completed or
+    blocked (then result says what you need) parent_id: the task that this one is a part of result:
+    what came of it, in a sentence depends_on: tasks that must be completed before it;
+    {{task_3.result}} in a description is their result node_type: agent (you do it), tool or gather
+    config: of a tool node: {"tool": name, "arguments": {...}}; "output_schema" says what a result
+    looks like
     """
     graph = await graph_of(context)
     if action in ("list", "get", "validate"):
         return await _told(action, graph, task_id, context)
     given: dict[str, Any] = {
         name: value
-        for name, value in (("title", title), ("description", description), ("result", result), ("node", node_type))
+        for name, value in (
+            ("title", title),
+            ("description", description),
+            ("result", result),
+            ("node", node_type),
+        )
         if value
     }
     given |= {} if parent_id is None else {"parent": parent_id}
@@ -69,9 +76,13 @@ async def manage_tasks(  # noqa: PLR0913 -- one parameter for each argument
     label = label_now(context)
     match action:
         case "create":
-            changed = graphs.create(graph, Task(0, **({"title": ""} | given), depends_on=on, label=label))
+            changed = graphs.create(
+                graph, Task(0, **({"title": ""} | given), depends_on=on, label=label)
+            )
         case "update":
-            changed = _updated(graph, task_id, given | ({} if depends_on is None else {"depends_on": on}), label)
+            changed = _updated(
+                graph, task_id, given | ({} if depends_on is None else {"depends_on": on}), label
+            )
         case "complete":
             changed = graphs.update(graph, task_id, label, **(given | {"status": "completed"}))
         case "delete":
@@ -90,7 +101,8 @@ def label_now(context: Context) -> Label:
 
 
 def told(graph: Graph, changed: Changed, context: Context, *, todos: bool = False) -> Done:
-    """What has changed, how far the whole is (with `todos`: the to-do list alone), and the rows of it."""
+    """What has changed, how far the whole is (with `todos`: the to-do list alone), and the rows of
+    it."""
     after = merged(graph, changed)
     if not changed:
         said = "ok, nothing changed"
@@ -100,7 +112,9 @@ def told(graph: Graph, changed: Changed, context: Context, *, todos: bool = Fals
         said = f"ok, {len(changed)} tasks changed"
     counted = {task.id: task for task in after.values() if task.todo} if todos else after
     said = "\n".join(filter(None, (said, progress(counted))))
-    finished = bool(changed) and not left(after) and any(task.status == "completed" for task in changed)
+    finished = (
+        bool(changed) and not left(after) and any(task.status == "completed" for task in changed)
+    )
     said += ALL_DONE if finished else _next(after, changed)
     words = Text(said, label_of(after))
     return Done((words,), changes=changing(graph, changed, context))
@@ -109,7 +123,11 @@ def told(graph: Graph, changed: Changed, context: Context, *, todos: bool = Fals
 def _next(graph: Graph, changed: Changed) -> str:
     """After something was completed, what it has freed, with the results that it may use."""
     done = {task.id for task in changed if task.status == "completed"}
-    freed = [task for task in left(graph) if done & {*task.depends_on} and not graphs.blockers(graph, task)]
+    freed = [
+        task
+        for task in left(graph)
+        if done & {*task.depends_on} and not graphs.blockers(graph, task)
+    ]
     lines = [f"\nnow free: {line(graph, task)}{_use(graph, task)}" for task in freed[:5]]
     return "".join(lines)
 
@@ -123,7 +141,10 @@ def _updated(graph: Graph, id_: int, given: dict[str, Any], label: Label) -> Cha
     if given.get("status") == "deleted":
         return graphs.delete(graph, id_)
     if not given:
-        raise ToolError(f"say what is to change of #{id_}: status, title, description, result, parent_id, depends_on")
+        raise ToolError(
+            f"say what is to change of #{id_}: status, title, description, result, "
+            "parent_id, depends_on"
+        )
     return graphs.update(graph, id_, label, **given)
 
 
@@ -134,7 +155,10 @@ async def _told(action: Action, graph: Graph, id_: int, context: Context) -> Don
         good = "" if any(not f.warning for f in found) else "valid: nothing is wrong"
         return await shown("\n".join(filter(None, (good, *lines))), context, label_of(graph))
     if action == "list" and not id_:
-        text = "\n".join(filter(None, (listed(graph), progress(graph)))) or "no tasks yet: create the first one"
+        text = (
+            "\n".join(filter(None, (listed(graph), progress(graph))))
+            or "no tasks yet: create the first one"
+        )
         return await shown(text, context, label_of(graph))
     task = known(graph, id_)
     fields = msgspec.to_builtins(task) | {"description": resolved(task.description, graph)}

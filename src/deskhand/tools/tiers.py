@@ -1,4 +1,5 @@
-"""The further ways in which `web_fetch` fetches: as a browser greets a server, and as a browser shows the page."""
+"""The further ways in which `web_fetch` fetches: as a browser greets a server, and as a browser
+shows the page."""
 
 from __future__ import annotations
 
@@ -18,9 +19,12 @@ from .web import Tier, TierName, Wish
 
 
 async def as_browser(url: Url, wish: Wish, context: Context) -> Fetched:
-    """A GET with the greeting, the headers and the compression of a browser. Raises NetError, ToolError."""
+    """A GET with the greeting, the headers and the compression of a browser. Raises NetError,
+    ToolError."""
     if find_spec("curl_cffi") is None:
-        raise ToolError(f"what speaks as a browser does is not installed on this machine: {INSTALL}")
+        raise ToolError(
+            f"what speaks as a browser does is not installed on this machine: {INSTALL}"
+        )
     # Loaded by who asks for it: a C library that nothing else needs, and 7 MB of memory.
     module = await anyio.to_thread.run_sync(import_module, "deskhand.net.fingerprint")
     exchange: Exchange = module.exchange

@@ -1,4 +1,5 @@
-"""Names beneath a folder that is held open, with no link followed anywhere: what undo looks at, and puts back."""
+"""Names beneath a folder that is held open, with no link followed anywhere: what undo looks at, and
+puts back."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ def folder(root: int, path: str, flags: int = FOLDER) -> int:
 
 @contextmanager
 def scanned(path: str) -> Iterator[Iterator[os.DirEntry[str]]]:
-    """What lies in a folder; looking leaves no trace. Entries are good as long as it is open. Raises OSError."""
+    """What lies in a folder; looking leaves no trace. Entries are good as long as it is open.
+    Raises OSError."""
     descriptor = _opened(path)
     try:
         with os.scandir(descriptor) as entries:
@@ -51,14 +53,16 @@ def scanned(path: str) -> Iterator[Iterator[os.DirEntry[str]]]:
 def opened_unseen(path: str) -> IO[bytes]:
     """The file, open to be read without a trace. Raises OSError."""
     try:
-        return os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | _NO_TRACE), "rb")
+        return os.fdopen(
+            os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | _NO_TRACE), "rb"
+        )
     except PermissionError:
         return os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW), "rb")
 
 
 def beneath(top: str) -> Iterator[tuple[str, os.stat_result]]:
-    """All that lies beneath a folder, and the folder itself, each by its path and as itself. No link is followed, and
-    looking leaves no trace. What cannot be looked at is passed over."""
+    """All that lies beneath a folder, and the folder itself, each by its path and as itself. No
+    link is followed, and looking leaves no trace. What cannot be looked at is passed over."""
     todo = [top]
     for at in todo:
         with suppress(OSError):
@@ -110,7 +114,8 @@ def status(root: int, path: str) -> os.stat_result | None:
 
 
 def opened(above: int, name: str) -> int:
-    """A descriptor to read the regular file `name` in the folder `above`. Raises OSError; never waits for a FIFO."""
+    """A descriptor to read the regular file `name` in the folder `above`. Raises OSError; never
+    waits for a FIFO."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     try:
         descriptor = os.open(name, flags | _NO_TRACE, dir_fd=above)
@@ -123,7 +128,8 @@ def opened(above: int, name: str) -> int:
 
 
 def write(above: int, name: str, mode: int, source: IO[bytes]) -> None:
-    """Put a file there in one step, whole or not at all. What a kill leaves, the next try removes. Raises OSError."""
+    """Put a file there in one step, whole or not at all. What a kill leaves, the next try removes.
+    Raises OSError."""
     temporary = f".deskhand-{sha256(os.fsencode(name)).hexdigest()[:16]}"
     with suppress(FileNotFoundError):
         os.unlink(temporary, dir_fd=above)
@@ -145,8 +151,8 @@ def write(above: int, name: str, mode: int, source: IO[bytes]) -> None:
 
 
 def put(root: int, wanted: Mapping[str, str | None], source: Source) -> dict[str, str]:
-    """Make each path what its state says (`shadow.state_of`; None: nothing is there): what must go first, then what
-    must come. Returns what could not be done, by path, and why."""
+    """Make each path what its state says (`shadow.state_of`; None: nothing is there): what must go
+    first, then what must come. Returns what could not be done, by path, and why."""
     failed: dict[str, str] = {}
 
     def attempt(path: str, one: Callable[[], None]) -> None:
@@ -170,7 +176,8 @@ def put(root: int, wanted: Mapping[str, str | None], source: Source) -> dict[str
 
 
 def _clear(root: int, path: str, state: str | None) -> None:
-    """Remove what stands at `path`, unless it is a folder and is to be one. A folder must be empty."""
+    """Remove what stands at `path`, unless it is a folder and is to be one. A folder must be
+    empty."""
     there = status(root, path)
     if there is None:
         return
@@ -199,7 +206,9 @@ def _make(root: int, path: str, state: str, source: Source) -> None:
 
 def _allow(root: int, path: str, mode: int) -> None:
     with parent(root, path) as (above, name):
-        descriptor = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
+        descriptor = os.open(
+            name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above
+        )
         try:
             os.chmod(f"/proc/self/fd/{descriptor}", mode)  # noqa: PTH101 -- by descriptor
         finally:

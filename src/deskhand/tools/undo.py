@@ -1,7 +1,8 @@
-"""Takes back what a call did: makes files and key-values what they were before it, if they still are what it made them.
+"""Takes back what a call did: makes files and key-values what they were before it, if they still
+are what it made them.
 
-An undo is an effect itself: what it overwrites is kept, and it can be undone. It may be cut off anywhere: what it wants
-is noted first, and brought about at the next start.
+An undo is an effect itself: what it overwrites is kept, and it can be undone. It may be cut off
+anywhere: what it wants is noted first, and brought about at the next start.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ UNKNOWN = "?"
 
 
 class UndoItem(msgspec.Struct, frozen=True, gc=False):
-    """What an effect changed: a path in its folder, or a key-value or a task as JSON. `blob` holds the bytes of
-    before."""
+    """What an effect changed: a path in its folder, or a key-value or a task as JSON. `blob` holds
+    the bytes of before."""
 
     place: bytes
     before: str | None
@@ -48,12 +49,15 @@ class UndoItem(msgspec.Struct, frozen=True, gc=False):
         text = self.place.decode(errors="backslashreplace")
         if text.startswith("["):
             with suppress(ValueError, RecursionError):
-                text = "/".join(part for part in msgspec.json.decode(text, type=tuple[str, str]) if part)
+                text = "/".join(
+                    part for part in msgspec.json.decode(text, type=tuple[str, str]) if part
+                )
         return visible(text)
 
 
 class LeftUndone(msgspec.Struct, frozen=True, gc=False):
-    """What was not put back, and why. `words` say what the system said, or what state it is in that was changed."""
+    """What was not put back, and why. `words` say what the system said, or what state it is in that
+    was changed."""
 
     place: str
     why: Literal["changed", "lost", "failed"]
@@ -61,9 +65,9 @@ class LeftUndone(msgspec.Struct, frozen=True, gc=False):
 
 
 class UndoneEffect(msgspec.Struct, frozen=True):
-    """What came of taking back an effect: the places that are as before, those that are not, and the rows to commit.
-    Without rows nothing was done: something has changed since. What is `running` is to leave when they are
-    committed."""
+    """What came of taking back an effect: the places that are as before, those that are not, and
+    the rows to commit. Without rows nothing was done: something has changed since. What is
+    `running` is to leave when they are committed."""
 
     back: tuple[str, ...]
     left: tuple[LeftUndone, ...]
@@ -78,8 +82,9 @@ class UndoneEffect(msgspec.Struct, frozen=True):
 def take_back(
     ground: WatchedFolder, items: Sequence[UndoItem], by: By, force: bool, label: Label = LOCAL
 ) -> UndoneEffect:
-    """Make the paths of an effect what they were before it. All or nothing where something was changed since, unless
-    by `force`. What comes back counts as of this label until its marks are written. It blocks."""
+    """Make the paths of an effect what they were before it. All or nothing where something was
+    changed since, unless by `force`. What comes back counts as of this label until its marks are
+    written. It blocks."""
     shadow = ground.shadow
     paths = [each.path for each in items]
     with shadow.lock:
@@ -88,7 +93,10 @@ def take_back(
         changed = [each for each in items if now.get(each.path) not in (each.after, each.before)]
         if changed and not force:
             return UndoneEffect(
-                (), tuple(LeftUndone(each.shown, "changed", now.get(each.path) or "") for each in changed)
+                (),
+                tuple(
+                    LeftUndone(each.shown, "changed", now.get(each.path) or "") for each in changed
+                ),
             )
         wanted, left = _wanted(ground, items, now)
         planned = [ChangedPath(path, now.get(path), state) for path, state in wanted.items()]
@@ -97,13 +105,17 @@ def take_back(
         one.add(planned)
         failed = ground.bring_about(one)
         known = {each.path for each in items}
-        left += [LeftUndone(_shown(path), "failed", why) for path, why in failed.items() if path in known]
+        left += [
+            LeftUndone(_shown(path), "failed", why) for path, why in failed.items() if path in known
+        ]
         ground.end(one, by.at)
         missed = {each.place for each in left}
         back = tuple(each.shown for each in items if each.shown not in missed)
         rows = ground.rows(one) or marked(by)
         if ground.owned:
-            rows += rows_of_written(by, ground.real, ground.for_review(one), outside=False, has=shadow.has)
+            rows += rows_of_written(
+                by, ground.real, ground.for_review(one), outside=False, has=shadow.has
+            )
         return UndoneEffect(back, tuple(left), rows, one)
 
 
@@ -148,11 +160,15 @@ def _shown(path: str) -> str:
     return UndoItem(os.fsencode(path), None, None).shown
 
 
-def take_back_values(items: Sequence[UndoItem], now: Mapping[bytes, str | None], by: By, force: bool) -> UndoneEffect:
+def take_back_values(
+    items: Sequence[UndoItem], now: Mapping[bytes, str | None], by: By, force: bool
+) -> UndoneEffect:
     """The same for key-values, of which `now` holds the states. Pure: the rows do it."""
     changed = [each for each in items if now[each.place] not in (each.after, each.before)]
     if changed and not force:
-        return UndoneEffect((), tuple(LeftUndone(each.shown, "changed", now[each.place] or "") for each in changed))
+        return UndoneEffect(
+            (), tuple(LeftUndone(each.shown, "changed", now[each.place] or "") for each in changed)
+        )
     rows = [begun(by, KV)]
     for each in items:
         namespace, key = msgspec.json.decode(each.place, type=tuple[str, str])
@@ -161,16 +177,23 @@ def take_back_values(items: Sequence[UndoItem], now: Mapping[bytes, str | None],
         if each.before is None:
             rows.append(Change("kv_delete", (by.agent, namespace, key)))
         else:
-            value, expires_at, label = msgspec.json.decode(each.before[2:], type=tuple[str, float | None, str])
+            value, expires_at, label = msgspec.json.decode(
+                each.before[2:], type=tuple[str, float | None, str]
+            )
             row = (by.agent, namespace, key, value, expires_at, bytes.fromhex(label) or None)
             rows.append(Change("effect_kv_put", row))
         rows.append(Change("effect_kv_after", place))
-    return UndoneEffect(tuple(each.shown for each in items), (), (*rows, *closing(by.key), *marked(by)))
+    return UndoneEffect(
+        tuple(each.shown for each in items), (), (*rows, *closing(by.key), *marked(by))
+    )
 
 
 def begun(by: By, folder: str) -> Change:
     """The row of an effect on key-values or tasks; what it changes comes behind it."""
-    return Change("effect_add", (by.key, by.agent, by.session, by.person, by.tool, folder, by.what, by.at, by.undoes))
+    return Change(
+        "effect_add",
+        (by.key, by.agent, by.session, by.person, by.tool, folder, by.what, by.at, by.undoes),
+    )
 
 
 def closing(key: str) -> tuple[Change, ...]:

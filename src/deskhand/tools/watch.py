@@ -1,4 +1,5 @@
-"""One look at the workspace before a command, and one after it: what it changed, how to undo it, what was put back."""
+"""One look at the workspace before a command, and one after it: what it changed, how to undo it,
+what was put back."""
 
 from __future__ import annotations
 
@@ -15,11 +16,28 @@ from ..types.errors import ToolError
 from ..types.labels import LOCAL, Label, join
 from .base import Context, ToolScope
 from .file_snapshots import FileSnapshot
-from .label_marks import LabelMarks, by_either_name, lasting, marks_in, marks_of, read_since, stored_as
+from .label_marks import (
+    LabelMarks,
+    by_either_name,
+    lasting,
+    marks_in,
+    marks_of,
+    read_since,
+    stored_as,
+)
 from .notes import By, PendingLabel, RunningEffect
 from .read_tracking import AccessTimes, changed_since
 from .states import digest_of
-from .watched_folder import FolderLook, WatchedFolder, beside_key, by, effect_mark, ground, mark_effect, owned_grounds
+from .watched_folder import (
+    FolderLook,
+    WatchedFolder,
+    beside_key,
+    by,
+    effect_mark,
+    ground,
+    mark_effect,
+    owned_grounds,
+)
 from .written import closed, rows_of_written, watched, why_closed
 
 NOWHERE: Mapping[str, str] = MappingProxyType({})
@@ -28,11 +46,13 @@ NOWHERE: Mapping[str, str] = MappingProxyType({})
 async def changing(
     context: Context, tool: str, path: str, act: Callable[[], str], label: Label = LOCAL
 ) -> tuple[Change, ...]:
-    """Do something to the file at `path`, in a thread, after which it has this label; `act` returns the real path of
-    the file. Returns the rows that undo it. The mark is written before anybody is told, as others read the file from
-    now on."""
+    """Do something to the file at `path`, in a thread, after which it has this label; `act` returns
+    the real path of the file. Returns the rows that undo it. The mark is written before anybody is
+    told, as others read the file from now on."""
     shut = {each.path: why_closed(context) for each in closed(context)}
-    return await changed_by(context.reach, by(context, tool, path), path, act, (label, context.label), shut)
+    return await changed_by(
+        context.reach, by(context, tool, path), path, act, (label, context.label), shut
+    )
 
 
 async def changed_by(
@@ -43,8 +63,8 @@ async def changed_by(
     labels: tuple[Label, Label],
     shut: Mapping[str, str] = NOWHERE,
 ) -> tuple[Change, ...]:
-    """The same for somebody. `labels` are that of the file then, and that of the line about it in the journal; `shut`
-    are the folders in which nothing may be written, and why."""
+    """The same for somebody. `labels` are that of the file then, and that of the line about it in
+    the journal; `shut` are the folders in which nothing may be written, and why."""
     label, told = labels
     whose = by_either_name(reach.files.roots[0][0], path, label)
 
@@ -58,7 +78,9 @@ async def changed_by(
     try:
         real, where, looked, one = await anyio.to_thread.run_sync(do)
     except OSError as error:
-        raise ToolError(f"{path!r} is not written, as what was there could not be kept: {error.strerror}") from error
+        raise ToolError(
+            f"{path!r} is not written, as what was there could not be kept: {error.strerror}"
+        ) from error
     if reach.shadow is not None:
         with anyio.CancelScope(shield=True):
             marks = await marks_in(reach, doer.key)
@@ -72,8 +94,11 @@ async def changed_by(
     return (*looked.rows, *review)
 
 
-def _for_review(where: WatchedFolder, by: By, looked: FolderLook, label: Label) -> tuple[Change, ...]:
-    """The rows that note for review what was found; `label` is that of all that may have gone into it."""
+def _for_review(
+    where: WatchedFolder, by: By, looked: FolderLook, label: Label
+) -> tuple[Change, ...]:
+    """The rows that note for review what was found; `label` is that of all that may have gone into
+    it."""
     outside = label.integrity == "untrusted"
     return rows_of_written(by, where.real, looked.review, outside=outside, has=where.shadow.has)
 
@@ -92,11 +117,15 @@ class WatchedCommand(msgspec.Struct, frozen=True):
 
 
 class Watch:
-    """A workspace, and the folders of the owner beside it, while a command runs there. It ends by `over`; where its
-    `async with` ends before, by `cut`. `so_far` may be asked in between."""
+    """A workspace, and the folders of the owner beside it, while a command runs there. It ends by
+    `over`; where its `async with` ends before, by `cut`. `so_far` may be asked in between."""
 
     def __init__(
-        self, context: Context, here: WatchedCommand, owned: Sequence[WatchedCommand], reads: AccessTimes
+        self,
+        context: Context,
+        here: WatchedCommand,
+        owned: Sequence[WatchedCommand],
+        reads: AccessTimes,
     ) -> None:
         self._context = context
         self._here = here
@@ -121,7 +150,9 @@ class Watch:
         marks, doer = await marks_of(context), by(context, tool, what)
 
         def begin() -> tuple[AccessTimes, list[WatchedCommand]]:
-            return AccessTimes.begun(marks, context, where.tell), _begun((where, *owned), doer, context.label)
+            return AccessTimes.begun(marks, context, where.tell), _begun(
+                (where, *owned), doer, context.label
+            )
 
         try:
             if not owned and not marks.stored and where.same():
@@ -130,7 +161,9 @@ class Watch:
             else:
                 reads, begun = await anyio.to_thread.run_sync(begin)
         except OSError as error:
-            raise ToolError(f"nothing is run, as what is there could not be kept: {error.strerror}") from error
+            raise ToolError(
+                f"nothing is run, as what is there could not be kept: {error.strerror}"
+            ) from error
         for one in [found.one for found in begun]:
             one.heard = reads.now
             one.arm = reads.add
@@ -138,7 +171,8 @@ class Watch:
         return cls(context, begun[0], begun[1:], reads)
 
     async def so_far(self) -> FolderLook:
-        """Look while it runs, and mark what it has done: its rows may be committed now, and again later."""
+        """Look while it runs, and mark what it has done: its rows may be committed now, and again
+        later."""
         return await self._read(await anyio.to_thread.run_sync(self._changes, None))
 
     @property
@@ -151,7 +185,8 @@ class Watch:
         return [each.where.look(each.one, now) for each in self._all]
 
     async def read(self) -> Label:
-        """The label of the files that it has read until now, and of what others wrote that it may have."""
+        """The label of the files that it has read until now, and of what others wrote that it may
+        have."""
         await self._look()
         return self._reads.files()
 
@@ -193,7 +228,12 @@ class Watch:
         now = self._context.clock.now()
         here = self._here
         with anyio.CancelScope(shield=True):
-            if not self._owned and not here.one.items and not here.one.touched and here.where.same():
+            if (
+                not self._owned
+                and not here.one.items
+                and not here.one.touched
+                and here.where.same()
+            ):
                 here.where.end(here.one, now)
                 looked = [FolderLook()]
             else:
@@ -216,12 +256,15 @@ class Watch:
 
 
 def _begun(grounds: Sequence[WatchedFolder], doer: By, label: Label) -> list[WatchedCommand]:
-    """It begins in all these folders, of which the first is the workspace, or nowhere. Raises OSError."""
+    """It begins in all these folders, of which the first is the workspace, or nowhere. Raises
+    OSError."""
     begun = list[WatchedCommand]()
     try:
         for where in grounds:
             key = beside_key(doer.key, where.real) if where.owned else doer.key
-            begun.append(WatchedCommand(where, where.begin(msgspec.structs.replace(doer, key=key), label)))
+            begun.append(
+                WatchedCommand(where, where.begin(msgspec.structs.replace(doer, key=key), label))
+            )
     except OSError:
         for each in begun:
             each.where.leave(each.one, doer.at)
@@ -230,14 +273,18 @@ def _begun(grounds: Sequence[WatchedFolder], doer: By, label: Label) -> list[Wat
 
 
 async def make_up(reach: ToolScope, where: WatchedFolder, now: float | None = None) -> None:
-    """Commit what is owed: of commands that were killed with their process, and of calls whose result was lost by
-    `now`."""
+    """Commit what is owed: of commands that were killed with their process, and of calls whose
+    result was lost by `now`."""
     shadow = where.shadow
     found = list[RunningEffect]()
     if first := not shadow.looked_back:
         found += await anyio.to_thread.run_sync(where.lost)
     found += where.owed(now) if now is not None else ()
-    marks = LabelMarks(where.real, {}) if not found or where.owned else await marks_in(reach, others=False)
+    marks = (
+        LabelMarks(where.real, {})
+        if not found or where.owned
+        else await marks_in(reach, others=False)
+    )
     for one in found:
         known = await reach.rows("effect_known", (one.by.key,))
         unmarked = not where.owned and not one.marked and one.by.undoes is None
@@ -256,32 +303,52 @@ async def make_up(reach: ToolScope, where: WatchedFolder, now: float | None = No
 
 
 def _review_of_lost(where: WatchedFolder, one: RunningEffect) -> tuple[Change, ...]:
-    """The rows that note for review what it did. What it had read by then, nobody knows any more."""
+    """The rows that note for review what it did. What it had read by then, nobody knows any
+    more."""
     one.noted.clear()
-    return rows_of_written(one.by, where.real, where.for_review(one), outside=True, has=where.shadow.has)
+    return rows_of_written(
+        one.by, where.real, where.for_review(one), outside=True, has=where.shadow.has
+    )
 
 
 def _marks_of_cut(one: RunningEffect, reach: ToolScope, marks: LabelMarks) -> tuple[Change, ...]:
-    """The rows of what a command may have written that was killed with its process: on the word of which it began, and
-    of all that was read since."""
+    """The rows of what a command may have written that was killed with its process: on the word of
+    which it began, and of all that was read since."""
     root = reach.files.roots[0][0]
     label = join((one.label, one.heard(), *one.beside))
     if one.over_at is None:
         label = join((label, read_since(marks, root)))
     if not lasting(label):
         return ()
-    folders = (root, *(mount.path for mount in reach.mounts if mount.write and not mount.path.startswith(f"{root}/")))
+    folders = (
+        root,
+        *(
+            mount.path
+            for mount in reach.mounts
+            if mount.write and not mount.path.startswith(f"{root}/")
+        ),
+    )
     until_ns = one.over_ns if one.over_ns is not None else 1 << 63
-    paths = {path for folder in folders for path, at in changed_since(folder, one.begun_ns) if at <= until_ns}
-    paths -= {f"{root}/{path}" for path, seen in _kept(reach)}  # it is as it was, or one of the next
+    paths = {
+        path
+        for folder in folders
+        for path, at in changed_since(folder, one.begun_ns)
+        if at <= until_ns
+    }
+    paths -= {
+        f"{root}/{path}" for path, seen in _kept(reach)
+    }  # it is as it was, or one of the next
     paths |= {f"{root}/{path}" for path in one.touched}
     noted = (one.by.session, one.by.at)
-    rows = ((path, join((label, marks.stored.get(stored_as(path), LOCAL)))) for path in sorted(paths))
+    rows = (
+        (path, join((label, marks.stored.get(stored_as(path), LOCAL)))) for path in sorted(paths)
+    )
     marked = (change for path, joined in rows for change in marks.rows(path, joined, noted))
     return (*effect_mark(one.by, label), *marked)
 
 
 def _kept(reach: ToolScope) -> Iterator[tuple[str, FileSnapshot]]:
-    """The files of which the bytes are known, so that looking has told whether they were changed."""
+    """The files of which the bytes are known, so that looking has told whether they were
+    changed."""
     seen = reach.shadow.seen if reach.shadow is not None else {}
     return ((path, each) for path, each in list(seen.items()) if digest_of(each.state))

@@ -1,8 +1,9 @@
-"""The folder in which commands run, held open with its shadow: what was there before, whose changes are found, how to
-undo them, what is put back.
+"""The folder in which commands run, held open with its shadow: what was there before, whose changes
+are found, how to undo them, what is put back.
 
-What is found while commands run is theirs: of several at once, it is told once, of the one that is looked after first.
-A command that is killed with us is made up for at the next start: what runs is noted in a file, with what it has done.
+What is found while commands run is theirs: of several at once, it is told once, of the one that is
+looked after first. A command that is killed with us is made up for at the next start: what runs is
+noted in a file, with what it has done.
 """
 
 from __future__ import annotations
@@ -35,15 +36,17 @@ from .written import newest_below
 STATEMENTS = load_sql(__package__, "effects.sql")
 WHAT_CHARS = 300
 OWED_S = 5.0
-"""The rows of a call that is over are committed with its result. After so long we look whether they were."""
+"""The rows of a call that is over are committed with its result. After so long we look whether they
+were."""
 
 T = TypeVar("T")
 
 
 class FolderLook(msgspec.Struct, frozen=True):
-    """What a look found. `changed` are the real paths that have changed since the command began, whoever did it; bytes
-    that are no UTF-8 are written as escapes. `rows` are committed with the result. `said` is for the result too, and
-    `label` that of whatever the command says: of what it read. `review` is what of it a person has to review."""
+    """What a look found. `changed` are the real paths that have changed since the command began,
+    whoever did it; bytes that are no UTF-8 are written as escapes. `rows` are committed with the
+    result. `said` is for the result too, and `label` that of whatever the command says: of what it
+    read. `review` is what of it a person has to review."""
 
     changed: tuple[str, ...] = ()
     rows: tuple[Change, ...] = ()
@@ -53,24 +56,39 @@ class FolderLook(msgspec.Struct, frozen=True):
 
 
 class WatchedFolder:
-    """The folder that is watched, held open, with its shadow. `beside` are the folders that commands may write too;
-    `owned`: it is one of the owner's beside the workspace. Its methods block."""
+    """The folder that is watched, held open, with its shadow. `beside` are the folders that
+    commands may write too; `owned`: it is one of the owner's beside the workspace. Its methods
+    block."""
 
     def __init__(
-        self, shadow: FileSnapshots, root: int, real: str, beside: Sequence[str] = (), *, owned: bool = False
+        self,
+        shadow: FileSnapshots,
+        root: int,
+        real: str,
+        beside: Sequence[str] = (),
+        *,
+        owned: bool = False,
     ) -> None:
-        self.shadow, self.root, self.real, self.beside, self.owned = shadow, root, real, tuple(beside), owned
+        self.shadow, self.root, self.real, self.beside, self.owned = (
+            shadow,
+            root,
+            real,
+            tuple(beside),
+            owned,
+        )
 
     @property
     def _running(self) -> list[RunningEffect]:
         return self.shadow.running
 
     def same(self) -> bool:
-        """Whether nothing has changed, where that can be told at once; then there is nothing to do in a thread."""
+        """Whether nothing has changed, where that can be told at once; then there is nothing to do
+        in a thread."""
         return self.shadow.same(self.root)
 
     def begin(self, by: By, label: Label = LOCAL) -> RunningEffect:
-        """Look, and note that it begins, on whose word. What changed before is nobody's, unless something runs."""
+        """Look, and note that it begins, on whose word. What changed before is nobody's, unless
+        something runs."""
         with self.shadow.lock:
             self._found(self.shadow.look(self.root), guard=True)
             self.shadow.save()
@@ -91,10 +109,14 @@ class WatchedFolder:
             self._write()
 
     def others(self, one: RunningEffect) -> list[PendingLabel]:
-        """Whose words what runs may have read that nobody has marked: of what runs beside it. It blocks."""
-        found = [word for word in words_in(self.shadow, self.real, one.by.key) if lasting(word.label)]
+        """Whose words what runs may have read that nobody has marked: of what runs beside it. It
+        blocks."""
+        found = [
+            word for word in words_in(self.shadow, self.real, one.by.key) if lasting(word.label)
+        ]
         known = [
-            PendingLabel(since_ns, None, label, armed=self.shadow.armed) for label, since_ns in list(one.beside.items())
+            PendingLabel(since_ns, None, label, armed=self.shadow.armed)
+            for label, since_ns in list(one.beside.items())
         ]
         return [*found, *known]
 
@@ -102,8 +124,11 @@ class WatchedFolder:
         """Note what runs and how far it has come, for the next process if this one is killed."""
         self.shadow.notes.write(self._running)
 
-    def _found(self, changes: Sequence[ChangedPath], guard: bool, by: RunningEffect | None = None) -> list[str]:
-        """Say whose these changes are, after putting back what is protected. Returns what to say of that."""
+    def _found(
+        self, changes: Sequence[ChangedPath], guard: bool, by: RunningEffect | None = None
+    ) -> list[str]:
+        """Say whose these changes are, after putting back what is protected. Returns what to say of
+        that."""
         alive = [each for each in self._running if each.over_at is None]
         said: list[str] = []
         if not changes or not alive:
@@ -122,9 +147,14 @@ class WatchedFolder:
         return said
 
     def _aside(self, changes: Sequence[ChangedPath], kept: Sequence[ChangedPath]) -> list[str]:
-        """Keep what was put back, as a file: it may be what the owner saved just then. Returns what to say of that."""
+        """Keep what was put back, as a file: it may be what the owner saved just then. Returns what
+        to say of that."""
         now = {each.path: each.after for each in kept}
-        gone = [each for each in changes if now.get(each.path, each.before) != each.after and digest_of(each.after)]
+        gone = [
+            each
+            for each in changes
+            if now.get(each.path, each.before) != each.after and digest_of(each.after)
+        ]
         for each in gone:
             with suppress(OSError):
                 self.shadow.set_aside(each.path, digest_of(each.after))
@@ -147,8 +177,8 @@ class WatchedFolder:
         return looked
 
     def _unsettle(self, one: RunningEffect) -> None:
-        """Read again at the end what was changed while it ran: what is written through a mapping may not tell by its
-        times."""
+        """Read again at the end what was changed while it ran: what is written through a mapping
+        may not tell by its times."""
         for path in one.touched:
             if (seen := self.shadow.seen.get(path)) is not None:
                 seen.settled = False
@@ -177,8 +207,8 @@ class WatchedFolder:
     def change(
         self, by: By, place: str, act: Callable[[], T], label: Label = LOCAL
     ) -> tuple[T, FolderLook, RunningEffect]:
-        """Do something to one file, on the word of this label, and tell what it came to. It is to `leave` when the file
-        is marked."""
+        """Do something to one file, on the word of this label, and tell what it came to. It is to
+        `leave` when the file is marked."""
         above = place.split("/")
         paths = ["/".join(above[: n + 1]) for n in range(len(above))]
         with self.shadow.lock:
@@ -197,7 +227,9 @@ class WatchedFolder:
                 for each in self._running:
                     each.touched.update(change.path for change in changes)
                 one.add(changes)
-                self.shadow.into_blobs([digest for each in changes if (digest := digest_of(each.before))])
+                self.shadow.into_blobs(
+                    [digest for each in changes if (digest := digest_of(each.before))]
+                )
                 self.shadow.save()
                 one.over_ns = time.time_ns() + COARSE_NS
                 one.over_at = by.at
@@ -205,38 +237,56 @@ class WatchedFolder:
         return done, self._looked(one, []), one
 
     def _looked(self, one: RunningEffect, said: Sequence[str]) -> FolderLook:
-        paths = (os.fsencode(f"{self.real}/{path}").decode(errors="backslashreplace") for path in sorted(one.touched))
+        paths = (
+            os.fsencode(f"{self.real}/{path}").decode(errors="backslashreplace")
+            for path in sorted(one.touched)
+        )
         lost = [each for each in one.rows if each.before is not None and each.before[0] in "uoh"]
         words = [*said, *self._lost(lost)]
         review = self.for_review(one) if self.owned else ()
-        return FolderLook(tuple(paths), self.rows(one), "".join(f"\n[{each}]" for each in words), review=review)
+        return FolderLook(
+            tuple(paths), self.rows(one), "".join(f"\n[{each}]" for each in words), review=review
+        )
 
     def for_review(self, one: RunningEffect) -> tuple[ChangedPath, ...]:
-        """What it has changed, and is not noted for review yet. Of folders into which no look goes it is told that
-        something in them was changed."""
+        """What it has changed, and is not noted for review yet. Of folders into which no look goes
+        it is told that something in them was changed."""
         found = dict(one.items)
         for path in self.shadow.unlooked if one.whole else ():
             if newest := newest_below(f"{self.real}/{path}", one.begun_ns):
                 seen = self.shadow.seen.get(path)
                 known = one.items.get(path)
                 state = seen.state if seen is not None else "h"
-                found[path] = ChangedPath(path, known.before if known is not None else state, f"{state} {newest}")
-        fresh = [each for each in found.values() if one.noted.get(each.path, each.before) != each.after]
+                found[path] = ChangedPath(
+                    path, known.before if known is not None else state, f"{state} {newest}"
+                )
+        fresh = [
+            each for each in found.values() if one.noted.get(each.path, each.before) != each.after
+        ]
         one.noted.update((each.path, each.after) for each in fresh)
         return tuple(sorted(fresh, key=lambda each: each.path))
 
     def _lost(self, lost: Sequence[ChangedPath]) -> list[str]:
         """What of it cannot be undone."""
         large = [each for each in lost if (each.before or "")[0] == "u"]
-        folders = [each.path for each in lost if (each.before or "")[0] == "h" and each.after is None]
+        folders = [
+            each.path for each in lost if (each.before or "")[0] == "h" and each.after is None
+        ]
         said = []
         if large:
             limit = self.shadow.limits.file_mb
             over = sum(int((each.before or "").split()[1]) > limit << 20 for each in large)
-            why = f"over {limit} MB" if over == len(large) else "of a workspace that is too large to be kept"
+            why = (
+                f"over {limit} MB"
+                if over == len(large)
+                else "of a workspace that is too large to be kept"
+            )
             said.append(f"not undoable: {len(large)} file{'s' if len(large) > 1 else ''} {why}")
         if folders:
-            said.append(f"not undoable: {', '.join(sorted(folders)[:3])}, which is not kept because programs make it")
+            said.append(
+                f"not undoable: {', '.join(sorted(folders)[:3])}, which is not kept because "
+                "programs make it"
+            )
         return said
 
     def rows(self, one: RunningEffect) -> tuple[Change, ...]:
@@ -244,7 +294,8 @@ class WatchedFolder:
         return rows_of(one.by, self.real, one.rows, self.shadow.has)
 
     def lost(self) -> list[RunningEffect]:
-        """What was running when a process was killed, with all that has changed since; and what ended then."""
+        """What was running when a process was killed, with all that has changed since; and what
+        ended then."""
         with self.shadow.lock:
             found = self.shadow.notes.left()
             for one in found:
@@ -259,20 +310,29 @@ class WatchedFolder:
         return found
 
     def bring_about(self, one: RunningEffect) -> dict[str, str]:
-        """Do what an undo has noted that it wants, and note what came of it. Returns what failed, and why."""
+        """Do what an undo has noted that it wants, and note what came of it. Returns what failed,
+        and why."""
         self._write()
-        failed = tree.put(self.root, {path: each.after for path, each in one.items.items()}, self.shadow.open)
+        failed = tree.put(
+            self.root, {path: each.after for path, each in one.items.items()}, self.shadow.open
+        )
         self.shadow.look_at(self.root, list(one.items))
         for path, each in one.items.items():
             seen = self.shadow.seen.get(path)
-            one.items[path] = ChangedPath(path, each.before, seen.state if seen is not None else None)
+            one.items[path] = ChangedPath(
+                path, each.before, seen.state if seen is not None else None
+            )
         self.shadow.save()
         return failed
 
     def owed(self, now: float) -> list[RunningEffect]:
         """What is over, and should have been committed."""
         with self.shadow.lock:
-            return [one for one in self._running if one.over_at is not None and abs(now - one.over_at) > OWED_S]
+            return [
+                one
+                for one in self._running
+                if one.over_at is not None and abs(now - one.over_at) > OWED_S
+            ]
 
     def settled(self, one: RunningEffect) -> None:
         """Its rows are committed."""
@@ -281,11 +341,24 @@ class WatchedFolder:
             self._write()
 
 
-def rows_of(by: By, folder: str, changes: Sequence[ChangedPath], has: Callable[[str], bool]) -> tuple[Change, ...]:
-    """The rows of an effect; none where it changed nothing. `has` tells whether the bytes of a digest are a blob."""
+def rows_of(
+    by: By, folder: str, changes: Sequence[ChangedPath], has: Callable[[str], bool]
+) -> tuple[Change, ...]:
+    """The rows of an effect; none where it changed nothing. `has` tells whether the bytes of a
+    digest are a blob."""
     if not changes:
         return ()
-    head = (by.key, by.agent, by.session, by.person, by.tool, folder, by.what[:WHAT_CHARS], by.at, by.undoes)
+    head = (
+        by.key,
+        by.agent,
+        by.session,
+        by.person,
+        by.tool,
+        folder,
+        by.what[:WHAT_CHARS],
+        by.at,
+        by.undoes,
+    )
     rows = [Change("effect_add", head)]
     for each in sorted(changes, key=lambda each: each.path):
         digest = digest_of(each.before)
@@ -301,11 +374,15 @@ def rows_of(by: By, folder: str, changes: Sequence[ChangedPath], has: Callable[[
 
 
 def _label_again(path: str, digest: str, at: float) -> list[Change]:
-    """Whose word these bytes are: what it was when they were there before. What is no file keeps its mark: of its name
-    and of where it leads nobody else knows, and what is gone may come back."""
+    """Whose word these bytes are: what it was when they were there before. What is no file keeps
+    its mark: of its name and of where it leads nobody else knows, and what is gone may come
+    back."""
     if not digest:
         return []
-    return [Change("file_label_drop", (path,)), Change("file_label_restore", (path, PREFIX + digest, at))]
+    return [
+        Change("file_label_drop", (path,)),
+        Change("file_label_restore", (path, PREFIX + digest, at)),
+    ]
 
 
 def marked(by: By) -> tuple[Change, ...]:
@@ -317,7 +394,8 @@ def marked(by: By) -> tuple[Change, ...]:
 
 
 def mark_effect(context: Context, label: Label = LOCAL) -> tuple[Change, ...]:
-    """The row that remembers whose word the journal's line about this call is: it names what was run, and files."""
+    """The row that remembers whose word the journal's line about this call is: it names what was
+    run, and files."""
     return effect_mark(by(context, "", ""), join((context.label, label)))
 
 
@@ -325,7 +403,12 @@ def effect_mark(doer: By, label: Label) -> tuple[Change, ...]:
     """The same for somebody; none where that says nothing."""
     if not lasting(label):
         return ()
-    return (Change("file_label_set", (f"effect:{doer.key}", msgspec.json.encode(label), doer.session, doer.at)),)
+    return (
+        Change(
+            "file_label_set",
+            (f"effect:{doer.key}", msgspec.json.encode(label), doer.session, doer.at),
+        ),
+    )
 
 
 def by(context: Context, tool: str, what: str) -> By:
@@ -336,11 +419,18 @@ def by(context: Context, tool: str, what: str) -> By:
 
 
 def ground(reach: ToolScope, path: str = "") -> tuple[WatchedFolder, str]:
-    """Where a file lies, as (folder that is watched, path in it); without a path, the workspace. Raises ToolError."""
+    """Where a file lies, as (folder that is watched, path in it); without a path, the workspace.
+    Raises ToolError."""
     if reach.shadow is None:
-        raise ToolError("nothing can be changed here: no place to keep what was there before is set up")
+        raise ToolError(
+            "nothing can be changed here: no place to keep what was there before is set up"
+        )
     real, descriptor, _ = reach.files.roots[0]
-    beside = [mount.path for mount in reach.mounts if mount.write and not mount.path.startswith(f"{real}/")]
+    beside = [
+        mount.path
+        for mount in reach.mounts
+        if mount.write and not mount.path.startswith(f"{real}/")
+    ]
     if not path:
         return WatchedFolder(reach.shadow, descriptor, real, beside), ""
     place = reach.files.place(path)

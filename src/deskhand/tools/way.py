@@ -19,8 +19,9 @@ async def nothing_read() -> Label:
 
 
 class Traveller(msgspec.Struct, frozen=True):
-    """For whom a way is opened. `label` is that of what the conversation has read when the command starts, `read` tells
-    that of what the command has read since. `public`: to every public host, with no secret, for what only looks."""
+    """For whom a way is opened. `label` is that of what the conversation has read when the command
+    starts, `read` tells that of what the command has read since. `public`: to every public host,
+    with no secret, for what only looks."""
 
     session: str
     agent: str
@@ -31,7 +32,8 @@ class Traveller(msgspec.Struct, frozen=True):
 
 
 class Way(msgspec.Struct):
-    """`path` is for `Command.egress`. `reached` are the hosts that answered, `refused` says why others did not."""
+    """`path` is for `Command.egress`. `reached` are the hosts that answered, `refused` says why
+    others did not."""
 
     path: str = ""
     reached: dict[str, int] = {}
@@ -46,7 +48,9 @@ class Way(msgspec.Struct):
 
     def label(self, plain: Label) -> Label:
         """That of what the command said: whoever heard from outside may repeat it."""
-        return join([plain, *(Label("untrusted", None, f"https://{host}/") for host in self.reached)])
+        return join(
+            [plain, *(Label("untrusted", None, f"https://{host}/") for host in self.reached)]
+        )
 
 
 Ways = Callable[[Traveller], AbstractAsyncContextManager[Way]]

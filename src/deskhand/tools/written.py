@@ -1,8 +1,10 @@
-"""Folders of the owner beside the workspace: which calls may write there, and what was written there.
+"""Folders of the owner beside the workspace: which calls may write there, and what was written
+there.
 
-The owner's own programs obey what lies in such a folder: build files, configuration, hooks, editors' settings. No list
-of them is complete, so none is kept: whatever an agent changes there is noted until the owner has reviewed it. Where
-words from outside may be the reason for a change, the folder can only be read.
+The owner's own programs obey what lies in such a folder: build files, configuration, hooks,
+editors' settings. No list of them is complete, so none is kept: whatever an agent changes there is
+noted until the owner has reviewed it. Where words from outside may be the reason for a change, the
+folder can only be read.
 """
 
 from __future__ import annotations
@@ -25,29 +27,37 @@ from .states import ChangedPath, digest_of
 
 
 def closed(context: Context) -> tuple[Allowed, ...]:
-    """The owner's folders that this call may only read: its conversation has read something from outside, no person has
-    seen exactly this call, and the owner has not allowed that for good."""
+    """The owner's folders that this call may only read: its conversation has read something from
+    outside, no person has seen exactly this call, and the owner has not allowed that for good."""
     if context.label.integrity != "untrusted" or context.approved:
         return ()
     return tuple(each for each in context.reach.owned if not each.outside)
 
 
 def watched(context: Context) -> tuple[Allowed, ...]:
-    """The owner's folders in which this call may write, without those that lie in another one of them."""
+    """The owner's folders in which this call may write, without those that lie in another one of
+    them."""
     shut = closed(context)
     free = [each for each in context.reach.owned if each not in shut]
-    return tuple(each for each in free if not any(each.path.startswith(f"{other.path}/") for other in free))
+    return tuple(
+        each for each in free if not any(each.path.startswith(f"{other.path}/") for other in free)
+    )
 
 
 def mounts_of(context: Context) -> tuple[Mount, ...]:
-    """What a command sees of the host: the workspace, and the folders beside it as far as this call may write there."""
+    """What a command sees of the host: the workspace, and the folders beside it as far as this call
+    may write there."""
     shut = {each.path for each in closed(context)}
-    beside = (replace(mount, write=False) if mount.path in shut else mount for mount in context.reach.mounts)
+    beside = (
+        replace(mount, write=False) if mount.path in shut else mount
+        for mount in context.reach.mounts
+    )
     return Mount(str(context.reach.folder), write=True), *beside
 
 
 def why_closed(context: Context) -> str:
-    """A sentence on the folders that this call may only read, and what allows more; '' where there are none."""
+    """A sentence on the folders that this call may only read, and what allows more; '' where there
+    are none."""
     shut = closed(context)
     if not shut:
         return ""
@@ -60,23 +70,39 @@ def why_closed(context: Context) -> str:
 
 
 def rows_of_written(
-    by: By, folder: str, changes: Iterable[ChangedPath], *, outside: bool, has: Callable[[str], bool]
+    by: By,
+    folder: str,
+    changes: Iterable[ChangedPath],
+    *,
+    outside: bool,
+    has: Callable[[str], bool],
 ) -> tuple[Change, ...]:
-    """The rows that note for review what was changed in a folder of the owner; `outside`: words from outside may have
-    gone into it. `has` tells whether the bytes of a digest are a blob."""
+    """The rows that note for review what was changed in a folder of the owner; `outside`: words
+    from outside may have gone into it. `has` tells whether the bytes of a digest are a blob."""
     rows = list[Change]()
     for each in changes:
         place = os.fsencode(f"{folder}/{each.path}")
         digest = digest_of(each.before)
         blob = PREFIX + digest if digest and has(digest) else None
-        row = (place, folder, each.before, each.after, blob, by.agent, by.session, by.at, int(outside))
+        row = (
+            place,
+            folder,
+            each.before,
+            each.after,
+            blob,
+            by.agent,
+            by.session,
+            by.at,
+            int(outside),
+        )
         rows.append(Change("written_add", row))
         rows.append(Change("written_same", (place,)))
     return tuple(rows)
 
 
 def newest_below(folder: str, since_ns: int) -> int:
-    """When something in the folder, or the folder itself, was last changed; 0 where that was before `since_ns`."""
+    """When something in the folder, or the folder itself, was last changed; 0 where that was before
+    `since_ns`."""
     newest = 0
     with suppress(OSError):
         newest = os.lstat(folder).st_ctime_ns

@@ -12,8 +12,8 @@ from .messages import Usage
 
 
 class Charge(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Who pays for a call. `person` is the one in whose name it is made, `job` its name where it is the run of one,
-    `model` what is called (`provider/name`): it says the price."""
+    """Who pays for a call. `person` is the one in whose name it is made, `job` its name where it is
+    the run of one, `model` what is called (`provider/name`): it says the price."""
 
     session: str
     person: str
@@ -29,18 +29,19 @@ def charge_of(principal: Principal, session: str, agent: str, model: str) -> Cha
 
 
 class Budgets(Protocol):
-    """Keeps everything within what was set. `key` names one call for ever, another try being another call."""
+    """Keeps everything within what was set. `key` names one call for ever, another try being
+    another call."""
 
     async def reserve(self, charge: Charge, tokens: int, key: str) -> str:
-        """Hold so many tokens, the most that the call may use. '' where that fits; else nothing is held, and this is a
-        sentence for people: which budget is spent, when it is fresh again, and how it is lifted. Raises
-        StoreUnavailable."""
+        """Hold so many tokens, the most that the call may use. '' where that fits; else nothing is
+        held, and this is a sentence for people: which budget is spent, when it is fresh again, and
+        how it is lifted. Raises StoreUnavailable."""
         ...
 
     def settle(self, key: str, usage: Usage) -> tuple[Change, ...]:
-        """The rows to be committed with the reply: what was really used, in place of what was held. A reply that does
-        not say what it used counts as what was held. What was held and is never settled, since the process died in the
-        call, counts in full."""
+        """The rows to be committed with the reply: what was really used, in place of what was held.
+        A reply that does not say what it used counts as what was held. What was held and is never
+        settled, since the process died in the call, counts in full."""
         ...
 
     def release(self, key: str) -> tuple[Change, ...]:
@@ -49,8 +50,8 @@ class Budgets(Protocol):
 
 
 def after_failure(budgets: Budgets, key: str, *, begun: bool) -> tuple[Change, ...]:
-    """The rows to be committed with the failure of a call. What had begun to answer has cost something, and nobody says
-    what: it counts as what was held."""
+    """The rows to be committed with the failure of a call. What had begun to answer has cost
+    something, and nobody says what: it counts as what was held."""
     return budgets.settle(key, Usage()) if begun else budgets.release(key)
 
 

@@ -1,4 +1,5 @@
-"""What a program that asks over the API wants of one turn: its own tools, and how the model is to answer."""
+"""What a program that asks over the API wants of one turn: its own tools, and how the model is to
+answer."""
 
 from __future__ import annotations
 
@@ -29,10 +30,11 @@ class ClientTool(msgspec.Struct, frozen=True, omit_defaults=True):
 class ClientRequest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """It holds until the turn ends, or the program returns results with other wishes.
 
-    `must_call`: the model has to call the tool of this name, `*` any of the program's; '' it decides. Without
-    `parallel_calls` one call is handed over at a time. The answer ends before the first of the texts in `stop`.
-    `answer_schema` is the JSON schema of the answer; `strict_schema`: a provider that can is to enforce it word by
-    word. `end_user` is whom the program asks for, as the program knows them: it decides nothing.
+    `must_call`: the model has to call the tool of this name, `*` any of the program's; '' it
+    decides. Without `parallel_calls` one call is handed over at a time. The answer ends before the
+    first of the texts in `stop`. `answer_schema` is the JSON schema of the answer; `strict_schema`:
+    a provider that can is to enforce it word by word. `end_user` is whom the program asks for, as
+    the program knows them: it decides nothing.
     """
 
     tools: tuple[ClientTool, ...] = ()

@@ -25,8 +25,12 @@ COMMANDS: dict[str, ChatCommand] = {
         ChatCommand("cost", "what this conversation has used, and what is left of the budgets"),
         ChatCommand("undo", "take back the last turn, or as many as you say", back=True),
         ChatCommand("retry", "take back the last turn and send its message again", back=True),
-        ChatCommand("branch", "go on from here in a second conversation; this one stays", back=True),
-        ChatCommand("clean", "send the last message again without what was read before it", back=True),
+        ChatCommand(
+            "branch", "go on from here in a second conversation; this one stays", back=True
+        ),
+        ChatCommand(
+            "clean", "send the last message again without what was read before it", back=True
+        ),
         ChatCommand("context", "what I still see of this conversation, and how full it is"),
         ChatCommand("compact", "sum up what was said before; /compact WHAT says what matters"),
         ChatCommand("uncompact", "see all again that was summed up or shortened", back=True),
@@ -38,9 +42,16 @@ COMMANDS: dict[str, ChatCommand] = {
         ChatCommand("title", "name this conversation"),
         ChatCommand("approval", "on: ask before every tool; off: ask as the rules say"),
         ChatCommand("plan", "on: look and make a plan first; off: go on without one"),
-        ChatCommand("deep", "/deep REQUEST: plan it, then work on by itself until it is done; /deep on, /deep off"),
-        ChatCommand("goal", "/goal TEXT: go on until a judge says that it is reached; /goal off ends that"),
-        ChatCommand("skills", "skills that are proposed; /skills show, accept or reject NUMBER", "owner"),
+        ChatCommand(
+            "deep",
+            "/deep REQUEST: plan it, then work on by itself until it is done; /deep on, /deep off",
+        ),
+        ChatCommand(
+            "goal", "/goal TEXT: go on until a judge says that it is reached; /goal off ends that"
+        ),
+        ChatCommand(
+            "skills", "skills that are proposed; /skills show, accept or reject NUMBER", "owner"
+        ),
         ChatCommand("restart", "end the service and start it anew", "owner"),
     )
 }
@@ -53,7 +64,7 @@ Write as you would to a person, for example:
 • What is the weather in Lisbon this weekend?
 • Send me a file, and ask what it says
 
-/help lists all commands, /stop stops what I am doing."""
+/help lists all commands, /stop stops what I am doing."""  # noqa: E501
 """What somebody reads who comes for the first time."""
 
 OTHER_NAMES = {"memories": "memory"}

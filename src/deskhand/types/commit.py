@@ -14,10 +14,11 @@ SayPart = Text | Image | File
 
 
 class Choices(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """A question, for a channel that can offer the answers as buttons. What is chosen comes back as an `Answer` to
-    `ask_id`, which nobody can guess. The parts of the message say the same in words alone. `approval`: it is about a
-    call, and the choices are those of approvals. `note` is what must be known beside it. `decided` is what came of it,
-    once that is known: then nothing is offered any more."""
+    """A question, for a channel that can offer the answers as buttons. What is chosen comes back as
+    an `Answer` to `ask_id`, which nobody can guess. The parts of the message say the same in words
+    alone. `approval`: it is about a call, and the choices are those of approvals. `note` is what
+    must be known beside it. `decided` is what came of it, once that is known: then nothing is
+    offered any more."""
 
     ask_id: str
     question: str
@@ -34,9 +35,10 @@ class Choices(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Outgoing(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """Something to be said at `address`. `key` is the idempotency key: at most one row has it. `silent`: nobody is
-    to be notified of it, where a platform can do that. `links` are the only addresses that may lead anywhere when it
-    is read, as the conversation has read something from outside; None: all may."""
+    """Something to be said at `address`. `key` is the idempotency key: at most one row has it.
+    `silent`: nobody is to be notified of it, where a platform can do that. `links` are the only
+    addresses that may lead anywhere when it is read, as the conversation has read something from
+    outside; None: all may."""
 
     key: str
     address: Address
@@ -51,7 +53,8 @@ OutboxState = Literal["drafting", "pending", "sending", "sent", "failed"]
 
 
 class OutboxRow(msgspec.Struct, frozen=True, gc=False):
-    """A row of the outbox as the sender sees it. `attempts` counts sends begun; `sent_id` is the platform's id."""
+    """A row of the outbox as the sender sees it. `attempts` counts sends begun; `sent_id` is the
+    platform's id."""
 
     id: int
     session: str
@@ -71,11 +74,13 @@ class Change(msgspec.Struct, frozen=True, gc=False):
 
 
 class Commit(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """One atomic step of a session: `events` become numbers n, n+1, … and everything else happens with them.
+    """One atomic step of a session: `events` become numbers n, n+1, … and everything else happens
+    with them.
 
-    `at` is when it was made, `times` when each of its events was recorded; () where that was all at once.
-    `admitted` are the inbox rows that these events take in. Afterwards the session is closed (`close`: nothing is owed
-    unless something waits in its inbox), rests until `wake_at` (seconds since the epoch), or is being driven.
+    `at` is when it was made, `times` when each of its events was recorded; () where that was all at
+    once. `admitted` are the inbox rows that these events take in. Afterwards the session is closed
+    (`close`: nothing is owed unless something waits in its inbox), rests until `wake_at` (seconds
+    since the epoch), or is being driven.
     """
 
     session: str

@@ -8,8 +8,8 @@ import msgspec
 
 
 class FileDiff(msgspec.Struct, frozen=True):
-    """One file or key-value. `diff` is a unified diff, cut where it is long; where there is none, `why` says
-    why, and else what to look out for."""
+    """One file or key-value. `diff` is a unified diff, cut where it is long; where there is none,
+    `why` says why, and else what to look out for."""
 
     place: str
     did: Literal["made", "changed", "removed"]
@@ -18,8 +18,8 @@ class FileDiff(msgspec.Struct, frozen=True):
 
 
 class CallDiff(msgspec.Struct, frozen=True):
-    """What a call changed, or, where it is not `done`, what it would change as the files are now. `files` are the first
-    of them, and there are `more`."""
+    """What a call changed, or, where it is not `done`, what it would change as the files are now.
+    `files` are the first of them, and there are `more`."""
 
     done: bool
     files: tuple[FileDiff, ...] = ()

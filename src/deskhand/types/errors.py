@@ -63,7 +63,8 @@ class JobInvalid(ConfigError):
 
 
 class TimeUnclear(ConfigError):
-    """It is not clear when that is: write a time such as `tomorrow at 9:00` or `every Monday at 8:00`."""
+    """It is not clear when that is: write a time such as `tomorrow at 9:00` or `every Monday at
+    8:00`."""
 
 
 class Refused(DeskhandError):
@@ -83,7 +84,8 @@ class StaleSession(StoreError):
 
 
 class StoreUnavailable(StoreError):
-    """The store cannot write now; nothing that was acknowledged is lost, and it may recover by itself."""
+    """The store cannot write now; nothing that was acknowledged is lost, and it may recover by
+    itself."""
 
 
 class Ending(StoreUnavailable):
@@ -99,7 +101,8 @@ class StoreFull(StoreUnavailable):
 
 
 class StoreReadOnly(StoreUnavailable):
-    """The database cannot be written: check the permissions of its folder and how the disk is mounted."""
+    """The database cannot be written: check the permissions of its folder and how the disk is
+    mounted."""
 
 
 class StoreCorrupt(StoreError):
@@ -107,7 +110,8 @@ class StoreCorrupt(StoreError):
 
 
 class StoreNewer(StoreError):
-    """The database was written by a newer Deskhand: update Deskhand, or use another DESKHAND_HOME."""
+    """The database was written by a newer Deskhand: update Deskhand, or use another
+    DESKHAND_HOME."""
 
 
 class BlobMissing(StoreError):
@@ -158,8 +162,8 @@ class MalformedReply(ModelError):
 
 
 class BudgetSpent(ModelError):
-    """A budget is spent. The message says which, when it is fresh again and how it is lifted: no other model is tried,
-    and trying again would not help."""
+    """A budget is spent. The message says which, when it is fresh again and how it is lifted: no
+    other model is tried, and trying again would not help."""
 
 
 class AnswerUnfit(ModelError):
@@ -177,8 +181,9 @@ class PictureRefused(DeskhandError):
 class ToolError(DeskhandError):
     """The tool could not do it. The model reads this message and may try again.
 
-    It has this `label`, beside that of the files which the call names and of what the conversation has read. Without
-    one it says nothing but what the call has said: an error that quotes what was stored names whose word that is.
+    It has this `label`, beside that of the files which the call names and of what the conversation
+    has read. Without one it says nothing but what the call has said: an error that quotes what was
+    stored names whose word that is.
     """
 
     def __init__(self, message: str = "", label: Label = LOCAL) -> None:
@@ -211,17 +216,20 @@ class AddressRefused(NetError):
 
 
 class TooLarge(NetError):
-    """The body is larger than was allowed, or unpacks to much more than was sent. The message completes a sentence."""
+    """The body is larger than was allowed, or unpacks to much more than was sent. The message
+    completes a sentence."""
 
 
 class ChannelError(DeskhandError):
     """The platform could not be reached, or asked us to wait.
 
-    `retry_after_s` is what it asked for, where it did. `unsent` means that the message surely did not arrive: what may
-    have arrived is marked when it is sent again.
+    `retry_after_s` is what it asked for, where it did. `unsent` means that the message surely did
+    not arrive: what may have arrived is marked when it is sent again.
     """
 
-    def __init__(self, message: str = "", retry_after_s: float | None = None, *, unsent: bool = False) -> None:
+    def __init__(
+        self, message: str = "", retry_after_s: float | None = None, *, unsent: bool = False
+    ) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
         self.unsent = unsent

@@ -18,9 +18,9 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class MessageReceived(Event, frozen=True, tag="message_received"):
-    """A message entered the conversation. `external_id` is the platform's id of it, `request` what a program wants of
-    the turn, `sender` who wrote it there. `succeeds` is the person whom this sender was until now: they do not take
-    part any more."""
+    """A message entered the conversation. `external_id` is the platform's id of it, `request` what
+    a program wants of the turn, `sender` who wrote it there. `succeeds` is the person whom this
+    sender was until now: they do not take part any more."""
 
     inbox_id: int
     principal: Principal
@@ -34,8 +34,8 @@ class MessageReceived(Event, frozen=True, tag="message_received"):
 
 
 class HistoryMessage(Event, frozen=True, tag="history_message"):
-    """A program says that this was said before the message that is received next. It was said elsewhere: the labels of
-    its parts tell whose word it is."""
+    """A program says that this was said before the message that is received next. It was said
+    elsewhere: the labels of its parts tell whose word it is."""
 
     inbox_id: int
     principal: Principal
@@ -43,8 +43,9 @@ class HistoryMessage(Event, frozen=True, tag="history_message"):
 
 
 class MessageEdited(Event, frozen=True, tag="message_edited"):
-    """The person rewrote message `of`. What the model has read stays; the new text is told with the next message.
-    While the turn is open that the message belongs to, it is received as a further message instead."""
+    """The person rewrote message `of`. What the model has read stays; the new text is told with the
+    next message. While the turn is open that the message belongs to, it is received as a further
+    message instead."""
 
     inbox_id: int
     of: str
@@ -74,7 +75,8 @@ Finish = Literal["stop", "calls", "length", "filtered", "interrupted"]
 
 
 class ModelReplied(Event, frozen=True, tag="model_replied"):
-    """`model` is `provider/name`; `finish` says why it stopped (`interrupted`: a person stopped it in mid-sentence)."""
+    """`model` is `provider/name`; `finish` says why it stopped (`interrupted`: a person stopped it
+    in mid-sentence)."""
 
     message: Message
     model: str
@@ -83,8 +85,8 @@ class ModelReplied(Event, frozen=True, tag="model_replied"):
 
 
 class ModelFailed(Event, frozen=True, tag="model_failed"):
-    """A model call failed. `error` is the class of the error tree. `retry_at`: when to try `next_model`; None: no
-    further try is owed, and the person is told."""
+    """A model call failed. `error` is the class of the error tree. `retry_at`: when to try
+    `next_model`; None: no further try is owed, and the person is told."""
 
     model: str
     error: str
@@ -101,8 +103,9 @@ class ToolStarted(Event, frozen=True, tag="tool_started"):
 
 
 class ToolFinished(Event, frozen=True, tag="tool_finished"):
-    """`end_turn`: the turn ends with this result, which is said as it is; the model is not asked again. `allowed` is
-    why the call was run without asking anybody. `took_s` is how long it ran, 0 where it did not or nobody measured it.
+    """`end_turn`: the turn ends with this result, which is said as it is; the model is not asked
+    again. `allowed` is why the call was run without asking anybody. `took_s` is how long it ran, 0
+    where it did not or nobody measured it.
     """
 
     result: ToolResult
@@ -112,8 +115,8 @@ class ToolFinished(Event, frozen=True, tag="tool_finished"):
 
 
 class AskedAside(Event, frozen=True, tag="asked_aside"):
-    """The tool of this call asked a model away from the conversation; without one, the runtime did, to sum up.
-    `took_s` is how long that took, 0 where nobody measured it."""
+    """The tool of this call asked a model away from the conversation; without one, the runtime did,
+    to sum up. `took_s` is how long that took, 0 where nobody measured it."""
 
     call_id: str
     model: str
@@ -129,10 +132,11 @@ class BoundCall(msgspec.Struct, frozen=True, gc=False):
 
 
 class ApprovalAsked(Event, frozen=True, tag="approval_asked"):
-    """The turn rests until an approver answers or `until` passes. `binds` is the hash of exactly what was shown,
-    `source` where the least trusted content comes from that the model has read. `elsewhere` are those who may answer
-    where nobody may who takes part, `about` says in words why it is asked and what it would do. `others` are further
-    calls of the same reply that the question is about: it then has a line for each call, in order."""
+    """The turn rests until an approver answers or `until` passes. `binds` is the hash of exactly
+    what was shown, `source` where the least trusted content comes from that the model has read.
+    `elsewhere` are those who may answer where nobody may who takes part, `about` says in words why
+    it is asked and what it would do. `others` are further calls of the same reply that the question
+    is about: it then has a line for each call, in order."""
 
     ask_id: str
     call_id: str
@@ -152,9 +156,9 @@ class ApprovalAsked(Event, frozen=True, tag="approval_asked"):
 
 
 class ApprovalAnswered(Event, frozen=True, tag="approval_answered"):
-    """`choice` is `once`, `always` (for exactly this), `no` or `never`; to a question about several calls `once` or
-    `no` for all of them, or `each`: they are asked about one by one. `given_at` is when it was said: nobody may have
-    been there to take it in."""
+    """`choice` is `once`, `always` (for exactly this), `no` or `never`; to a question about several
+    calls `once` or `no` for all of them, or `each`: they are asked about one by one. `given_at` is
+    when it was said: nobody may have been there to take it in."""
 
     inbox_id: int
     ask_id: str
@@ -179,7 +183,8 @@ class QuestionAnswered(Event, frozen=True, tag="question_answered"):
 
 
 class CallClosed(Event, frozen=True, tag="call_closed"):
-    """An open call ended without a result of its own: stopped, overtaken by a new message, or expired."""
+    """An open call ended without a result of its own: stopped, overtaken by a new message, or
+    expired."""
 
     call_id: str
     status: ResultStatus
@@ -187,16 +192,17 @@ class CallClosed(Event, frozen=True, tag="call_closed"):
 
 
 class CallsHandedOver(Event, frozen=True, tag="calls_handed_over"):
-    """These open calls are for tools of the program that asked. The turn rests until it returns their results, or
-    `until` passes. `ids` are the names by which the program knows them, by the id of the call."""
+    """These open calls are for tools of the program that asked. The turn rests until it returns
+    their results, or `until` passes. `ids` are the names by which the program knows them, by the id
+    of the call."""
 
     ids: dict[str, str]
     until: float
 
 
 class ResultsReturned(Event, frozen=True, tag="results_returned"):
-    """The program returned results: they follow, and the turn goes on as `request` wants. `ids` are the names of the
-    calls that the program was given."""
+    """The program returned results: they follow, and the turn goes on as `request` wants. `ids` are
+    the names of the calls that the program was given."""
 
     inbox_id: int
     principal: Principal
@@ -205,8 +211,8 @@ class ResultsReturned(Event, frozen=True, tag="results_returned"):
 
 
 class Recalled(Event, frozen=True, tag="recalled"):
-    """What memory holds of what was just said: `part` is shown to the model at the end of that message. It came from
-    `facts` (their ids), so it is never stored as something new."""
+    """What memory holds of what was just said: `part` is shown to the model at the end of that
+    message. It came from `facts` (their ids), so it is never stored as something new."""
 
     facts: tuple[int, ...]
     part: Text
@@ -226,9 +232,11 @@ class Masked(Event, frozen=True, tag="masked"):
 
 
 class Compacted(Event, frozen=True, tag="compacted"):
-    """The model's context was shortened: `kept` are the messages it still sees, each with the number of its event.
+    """The model's context was shortened: `kept` are the messages it still sees, each with the
+    number of its event.
 
-    A cold start reads from the last of these, so it carries everything that the fold had gathered (`ledger`).
+    A cold start reads from the last of these, so it carries everything that the fold had gathered
+    (`ledger`).
     """
 
     kept: tuple[tuple[int, Message], ...]
@@ -241,8 +249,9 @@ TurnReason = Literal["done", "stopped", "failed", "steps", "tokens", "loop", "de
 
 
 class TurnEnded(Event, frozen=True, tag="turn_ended"):
-    """`answers` are the inbox ids that this turn took in; `said` is what the person was told, where that is not the
-    model's own last message. `note` is what they were told beside the answer; no model reads it."""
+    """`answers` are the inbox ids that this turn took in; `said` is what the person was told, where
+    that is not the model's own last message. `note` is what they were told beside the answer; no
+    model reads it."""
 
     reason: TurnReason
     answers: tuple[int, ...] = ()
@@ -252,11 +261,14 @@ class TurnEnded(Event, frozen=True, tag="turn_ended"):
     @property
     def unanswered(self) -> bool:
         """Whether there was no answer, because something failed or a limit was reached."""
-        return self.reason in ("failed", "dead") or (self.reason in ("steps", "tokens") and bool(self.said))
+        return self.reason in ("failed", "dead") or (
+            self.reason in ("steps", "tokens") and bool(self.said)
+        )
 
 
 class MessageDelivered(Event, frozen=True, tag="message_delivered"):
-    """An outbox row reached its platform under `platform_id`; `mark` says if the text may be a duplicate or late."""
+    """An outbox row reached its platform under `platform_id`; `mark` says if the text may be a
+    duplicate or late."""
 
     key: str
     platform_id: str
@@ -278,8 +290,9 @@ class OptionsSet(Event, frozen=True, tag="options_set"):
 
 
 class Undone(Event, frozen=True, tag="undone"):
-    """The conversation goes on from how it was after event `to_n`, which the `Compacted` behind this holds. What has
-    been said since stays in the log; the tokens stay spent and the options set."""
+    """The conversation goes on from how it was after event `to_n`, which the `Compacted` behind
+    this holds. What has been said since stays in the log; the tokens stay spent and the options
+    set."""
 
     inbox_id: int
     principal: Principal
@@ -287,8 +300,9 @@ class Undone(Event, frozen=True, tag="undone"):
 
 
 class Branched(Event, frozen=True, tag="branched"):
-    """The first event of a session that goes on from how session `of` was after event `at_n`, which the `Compacted`
-    behind this holds. `times` are when each of its messages was said, seconds since the epoch; none in old logs."""
+    """The first event of a session that goes on from how session `of` was after event `at_n`, which
+    the `Compacted` behind this holds. `times` are when each of its messages was said, seconds since
+    the epoch; none in old logs."""
 
     of: str
     at_n: int
@@ -300,11 +314,12 @@ class Branched(Event, frozen=True, tag="branched"):
 class Turn(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What is going on for the person who opened it. The fold changes it; a `Ledger` holds a copy.
 
-    `pieces` is the answer so far, where it came in several replies; `marks` are the hashes of (tool, arguments, result)
-    that the loop guard looks at; `said` is what people wrote in this turn, of which so many as `recalled` says were
-    looked up in memory; `ending` is what a tool ends it with, `asked` how often it asked for a yes. `overflows` counts
-    the requests in a row that were too long, `compacted` how many of them the context has been shortened for. `heard`
-    are the platform's ids of the messages in it, `failed_at` is when the last of `failures` happened.
+    `pieces` is the answer so far, where it came in several replies; `marks` are the hashes of
+    (tool, arguments, result) that the loop guard looks at; `said` is what people wrote in this
+    turn, of which so many as `recalled` says were looked up in memory; `ending` is what a tool ends
+    it with, `asked` how often it asked for a yes. `overflows` counts the requests in a row that
+    were too long, `compacted` how many of them the context has been shortened for. `heard` are the
+    platform's ids of the messages in it, `failed_at` is when the last of `failures` happened.
     """
 
     principal: Principal
@@ -412,8 +427,9 @@ AnyEvent = (
 
 
 class Recorded(msgspec.Struct, frozen=True, gc=False):
-    """An event in its place. `n` counts the session's events from 1 without a gap and is what clients resume from;
-    `seq` orders all sessions (0: not stored yet); `at` is seconds since the epoch."""
+    """An event in its place. `n` counts the session's events from 1 without a gap and is what
+    clients resume from; `seq` orders all sessions (0: not stored yet); `at` is seconds since the
+    epoch."""
 
     seq: int
     session: str

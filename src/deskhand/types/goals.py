@@ -1,4 +1,5 @@
-"""How the log says that a conversation has a standing goal, and how what goes on by itself is told."""
+"""How the log says that a conversation has a standing goal, and how what goes on by itself is
+told."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ COMPACTED = "deep_work_compacted"
 
 
 def goal_of(name: str, args: str) -> str:
-    """What the goal is from a command of this name on: `off` for none, '' where it stays what it was."""
+    """What the goal is from a command of this name on: `off` for none, '' where it stays what it
+    was."""
     if name in (REACHED, ENDED):
         return OFF
     wanted = args.strip()
@@ -30,9 +32,10 @@ State = Literal["planning", "working", "asking", "blocked", "stopped", "resting"
 
 
 class LongWork(msgspec.Struct, frozen=True):
-    """How a conversation stands that goes on by itself: `done` of `tasks` are done, `doing` is the one that is worked
-    on, `used` of `most` tokens are used since it was summed up, `compactions` of `max_compactions` times so far.
-    Without `deep` it is no deep work. A `goal`, '' for none, was worked on again `round` of `rounds` times."""
+    """How a conversation stands that goes on by itself: `done` of `tasks` are done, `doing` is the
+    one that is worked on, `used` of `most` tokens are used since it was summed up, `compactions` of
+    `max_compactions` times so far. Without `deep` it is no deep work. A `goal`, '' for none, was
+    worked on again `round` of `rounds` times."""
 
     session: str
     state: State

@@ -11,11 +11,12 @@ State = Literal["ok", "starting", "degraded", "down"]
 
 
 class HealthFact(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One part, such as `store` or `channel telegram`. Times are seconds since the epoch, None for never.
+    """One part, such as `store` or `channel telegram`. Times are seconds since the epoch, None for
+    never.
 
-    `since` is when it began to run, None while it does not. `last_error` has no secrets in it and stays after things
-    are well again. `restarts` counts since this process began. `detail` says the rest in words. A part that is `vital`
-    takes everything down with it.
+    `since` is when it began to run, None while it does not. `last_error` has no secrets in it and
+    stays after things are well again. `restarts` counts since this process began. `detail` says the
+    rest in words. A part that is `vital` takes everything down with it.
     """
 
     name: str
@@ -30,8 +31,8 @@ class HealthFact(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Health(msgspec.Struct, frozen=True):
-    """All of it at one moment. `version` is Deskhand's, `pid` the process that says this, `since` when that began;
-    `address` is where the page is, '' for nowhere."""
+    """All of it at one moment. `version` is Deskhand's, `pid` the process that says this, `since`
+    when that began; `address` is where the page is, '' for nowhere."""
 
     state: State
     at: float
@@ -43,8 +44,8 @@ class Health(msgspec.Struct, frozen=True):
 
 
 def overall(facts: Iterable[HealthFact]) -> State:
-    """What the facts come to: `down` where a vital part is, `degraded` where anything else is not well, `starting`
-    until everything has begun."""
+    """What the facts come to: `down` where a vital part is, `degraded` where anything else is not
+    well, `starting` until everything has begun."""
     states = {(fact.state, fact.vital) for fact in facts}
     if ("down", True) in states:
         return "down"

@@ -14,8 +14,9 @@ from .options import SessionOptions
 
 
 class Address(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """Where a conversation happens. `channel` is a name from the configuration, `account` the bot there, `chat` and
-    `thread` are the platform's own ids, `group` says that more than one person reads there."""
+    """Where a conversation happens. `channel` is a name from the configuration, `account` the bot
+    there, `chat` and `thread` are the platform's own ids, `group` says that more than one person
+    reads there."""
 
     channel: str
     account: str = ""
@@ -25,7 +26,8 @@ class Address(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Principal(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """Who acts. The Door resolves it; a job, child or result acts `on_behalf_of` a person, with no more rights."""
+    """Who acts. The Door resolves it; a job, child or result acts `on_behalf_of` a person, with no
+    more rights."""
 
     id: str
     roles: tuple[str, ...] = ()
@@ -44,32 +46,36 @@ OWN_SURFACES = frozenset({"terminal", "web", "api", "door", "job"})
 
 
 class Participant(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Somebody who takes part in a conversation. `person` is who they are now; EVERYBODY: a group reads it. `owner`:
-    they have the role of an owner."""
+    """Somebody who takes part in a conversation. `person` is who they are now; EVERYBODY: a group
+    reads it. `owner`: they have the role of an owner."""
 
     person: str
     owner: bool = False
 
 
 Participants = Mapping[str, Participant]
-"""Those who take part in a conversation, by how they are known where they write: an identity of a platform is one
-participant, whoever it is linked to."""
+"""Those who take part in a conversation, by how they are known where they write: an identity of a
+platform is one participant, whoever it is linked to."""
 
 
-def with_participant(before: Participants, principal: Principal, address: Address, sender: str) -> Participants:
-    """These, and who now says something at this address. An identity that is linked to another user than before is
-    that user from now on, and no further participant."""
+def with_participant(
+    before: Participants, principal: Principal, address: Address, sender: str
+) -> Participants:
+    """These, and who now says something at this address. An identity that is linked to another user
+    than before is that user from now on, and no further participant."""
     if address.group:
         return {**before, EVERYBODY: Participant(EVERYBODY)}
     return {
         **before,
-        known_as(principal, address, sender): Participant(acts_for(principal), "owner" in principal.roles),
+        known_as(principal, address, sender): Participant(
+            acts_for(principal), "owner" in principal.roles
+        ),
     }
 
 
 def succeeded(before: Participants, principal: Principal, address: Address, sender: str) -> str:
-    """The person who wrote as this identity until now, where it is somebody else's, and who takes part in no other way;
-    '' for nobody."""
+    """The person who wrote as this identity until now, where it is somebody else's, and who takes
+    part in no other way; '' for nobody."""
     if address.group or not before:
         return ""
     person = principal.on_behalf_of or principal.id
@@ -84,14 +90,16 @@ def succeeded(before: Participants, principal: Principal, address: Address, send
 
 
 def known_as(principal: Principal, address: Address, sender: str) -> str:
-    """How somebody is known where they write: by the identity on its platform, on surfaces of our own by their name."""
+    """How somebody is known where they write: by the identity on its platform, on surfaces of our
+    own by their name."""
     if principal.kind != "person" or not sender or address.channel in OWN_SURFACES:
         return principal.on_behalf_of or principal.id
     return f"{address.channel}:{address.account}:{sender}"
 
 
 def only_person(participants: Participants) -> str:
-    """The id of the one person who takes part, EVERYBODY where it is a group or several have, '' before anybody did."""
+    """The id of the one person who takes part, EVERYBODY where it is a group or several have, ''
+    before anybody did."""
     people = {each.person for each in participants.values()}
     return people.pop() if len(people) == 1 else EVERYBODY if people else ""
 
@@ -127,8 +135,8 @@ class Command(msgspec.Struct, frozen=True, tag="command", omit_defaults=True, gc
 
 
 class Said(msgspec.Struct, frozen=True, tag="said", omit_defaults=True):
-    """A message for the agent. `earlier` is what a program says was said before it, `request` what it wants of the
-    turn."""
+    """A message for the agent. `earlier` is what a program says was said before it, `request` what
+    it wants of the turn."""
 
     message: Message
     earlier: tuple[Message, ...] = ()
@@ -136,15 +144,16 @@ class Said(msgspec.Struct, frozen=True, tag="said", omit_defaults=True):
 
 
 class Result(msgspec.Struct, frozen=True, tag="result", gc=False):
-    """What a call that was left open has come to: a child's answer, a finished background command."""
+    """What a call that was left open has come to: a child's answer, a finished background
+    command."""
 
     call_id: str
     parts: tuple[ResultPart, ...]
 
 
 class ToolResults(msgspec.Struct, frozen=True, tag="tool_results", omit_defaults=True):
-    """What a program's own tools gave for calls that were handed over to it, all at once, and what is said after them.
-    The `call_id` of each is the one under which it was handed over."""
+    """What a program's own tools gave for calls that were handed over to it, all at once, and what
+    is said after them. The `call_id` of each is the one under which it was handed over."""
 
     results: tuple[ToolResult, ...]
     message: Message | None = None
@@ -165,8 +174,8 @@ class Reaction(msgspec.Struct, frozen=True, tag="reaction", gc=False):
 
 
 class Rewind(msgspec.Struct, frozen=True, tag="rewind", omit_defaults=True, gc=False):
-    """The conversation is to go back to how it was after event `to_n`, where no turn was open; with `message`, that is
-    received next. What runs is interrupted."""
+    """The conversation is to go back to how it was after event `to_n`, where no turn was open; with
+    `message`, that is received next. What runs is interrupted."""
 
     to_n: int
     message: Message | None = None
@@ -185,9 +194,9 @@ When = Literal["steer", "queue", "interrupt"]
 class Inbound(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One event as a channel received it.
 
-    `external_id` is the platform's name of it and dedupes redelivery per (channel, account). `at` is when it was
-    said, seconds since the epoch. `session` is set where the surface already knows it. `by_program`: a bot wrote it,
-    and no person.
+    `external_id` is the platform's name of it and dedupes redelivery per (channel, account). `at`
+    is when it was said, seconds since the epoch. `session` is set where the surface already knows
+    it. `by_program`: a bot wrote it, and no person.
     """
 
     external_id: str
@@ -210,8 +219,9 @@ class Waiting(msgspec.Struct, frozen=True, gc=False):
 
 
 class Receipt(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """What a surface learns when it hands something in. `accepted` and `duplicate` are durable: the platform may be
-    told. `after` is the last event of the session before this one: follow from there."""
+    """What a surface learns when it hands something in. `accepted` and `duplicate` are durable: the
+    platform may be told. `after` is the last event of the session before this one: follow from
+    there."""
 
     status: Literal["accepted", "duplicate", "refused"]
     session: str = ""
@@ -221,8 +231,8 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 CHOSEN = frozenset({"web", "api"})
-"""Surfaces where the person names the conversation; their own begin with their name. Elsewhere the platform says who
-reads in a chat."""
+"""Surfaces where the person names the conversation; their own begin with their name. Elsewhere the
+platform says who reads in a chat."""
 
 
 def is_own(principal: Principal, session: str) -> bool:
@@ -232,8 +242,11 @@ def is_own(principal: Principal, session: str) -> bool:
 
 
 def session_key(agent: str, address: Address) -> str:
-    """The session in which `agent` talks at `address`: stable and readable, but opaque to everyone else."""
-    place = ":".join(part.replace(":", "_") for part in (address.channel, address.account, address.chat) if part)
+    """The session in which `agent` talks at `address`: stable and readable, but opaque to everyone
+    else."""
+    place = ":".join(
+        part.replace(":", "_") for part in (address.channel, address.account, address.chat) if part
+    )
     return f"{agent}/{place}" + (f":{address.thread}" if address.thread else "")
 
 

@@ -36,9 +36,11 @@ class Interrupt:
 
 
 @asynccontextmanager
-async def meanwhile(seconds: float, work: Callable[[], Coroutine[object, object, object]]) -> AsyncIterator[None]:
-    """Begin `work` beside the block once that has taken so long, and leave when both are done. A block that is done
-    sooner costs a timer. What `work` raises is raised when the block is over."""
+async def meanwhile(
+    seconds: float, work: Callable[[], Coroutine[object, object, object]]
+) -> AsyncIterator[None]:
+    """Begin `work` beside the block once that has taken so long, and leave when both are done. A
+    block that is done sooner costs a timer. What `work` raises is raised when the block is over."""
     loop, begun = asyncio.get_running_loop(), list[asyncio.Task[object]]()
     timer = loop.call_later(seconds, lambda: begun.append(loop.create_task(work())))
     try:

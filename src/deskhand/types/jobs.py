@@ -1,4 +1,5 @@
-"""What a job is: something that is done when it is due, without anybody asking. And what became of each time."""
+"""What a job is: something that is done when it is due, without anybody asking. And what became of
+each time."""
 
 from __future__ import annotations
 
@@ -32,8 +33,8 @@ _FIXED = re.compile(r"[\w./:@-]{1,200}")
 
 
 class Hooks(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Scripts beside JOB.md, as paths from its folder. `prerun` decides whether the model is asked, and what it
-    prints is put before the model; `postrun` gets the answer."""
+    """Scripts beside JOB.md, as paths from its folder. `prerun` decides whether the model is asked,
+    and what it prints is put before the model; `postrun` gets the answer."""
 
     prerun: str = ""
     postrun: str = ""
@@ -42,15 +43,16 @@ class Hooks(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
 class Job(msgspec.Struct, frozen=True, omit_defaults=True):
     """A job as its file says it.
 
-    `schedule` is as it was written, with wall times in `timezone` ('' is that of the configuration); `on` are events,
-    each a word and what it is about (`file notes/*.md`). `person` is in whose name it acts ('' is the owner). A
-    `prompt` is put to the agent, a text to `deliver` is said as it is, a `chore` is work of our own, which `chore`
-    names. `session`: each run has a conversation of its own, or all go on in the chat of `to`, or in one of this name.
-    `to` is where the answer goes, None is nowhere. `models` are asked in order, before the agent's own. `timeout_s`,
-    `steps` and `tokens` bound one run. `misfire` is what becomes of times that passed unseen, `grace_s` how late one
-    may be made up for; `overlap` what becomes of one that comes while the last still runs. `tools` are patterns of
-    those that it may use, None is all that the agent has. `more` are keys that mean nothing here; they stay in the
-    file.
+    `schedule` is as it was written, with wall times in `timezone` ('' is that of the
+    configuration); `on` are events, each a word and what it is about (`file notes/*.md`). `person`
+    is in whose name it acts ('' is the owner). A `prompt` is put to the agent, a text to `deliver`
+    is said as it is, a `chore` is work of our own, which `chore` names. `session`: each run has a
+    conversation of its own, or all go on in the chat of `to`, or in one of this name. `to` is where
+    the answer goes, None is nowhere. `models` are asked in order, before the agent's own.
+    `timeout_s`, `steps` and `tokens` bound one run. `misfire` is what becomes of times that passed
+    unseen, `grace_s` how late one may be made up for; `overlap` what becomes of one that comes
+    while the last still runs. `tools` are patterns of those that it may use, None is all that the
+    agent has. `more` are keys that mean nothing here; they stay in the file.
     """
 
     name: str
@@ -80,13 +82,16 @@ class Job(msgspec.Struct, frozen=True, omit_defaults=True):
     more: dict[str, Any] = {}
 
     def when(self, zone: str) -> Schedule | None:
-        """When it is due, with this as the zone of the configuration; None for a job that only events or people
-        start. Raises JobInvalid."""
-        return parse_schedule(self.schedule, self.timezone or zone) if self.schedule.strip() else None
+        """When it is due, with this as the zone of the configuration; None for a job that only
+        events or people start. Raises JobInvalid."""
+        return (
+            parse_schedule(self.schedule, self.timezone or zone) if self.schedule.strip() else None
+        )
 
 
 def checked(job: Job, zone: str = "UTC") -> Job:
-    """The same job. Raises JobInvalid with a sentence and the next step where it could never run as it is."""
+    """The same job. Raises JobInvalid with a sentence and the next step where it could never run as
+    it is."""
     named(job.name)
     zone_of(job.timezone or zone)
     job.when(zone)
@@ -95,11 +100,18 @@ def checked(job: Job, zone: str = "UTC") -> Job:
     if job.kind != "chore" and not job.prompt.strip():
         raise JobInvalid("it has no text: write below the second `---` what is to be done")
     if job.kind == "deliver" and job.to is None:
-        raise JobInvalid("a job of kind `deliver` needs `to:` with the channel and the chat where its text is said")
+        raise JobInvalid(
+            "a job of kind `deliver` needs `to:` with the channel and the chat where its "
+            "text is said"
+        )
     if job.session == CHAT and job.to is None:
-        raise JobInvalid("`session: chat` needs `to:` with the channel and the chat in which it goes on")
+        raise JobInvalid(
+            "`session: chat` needs `to:` with the channel and the chat in which it goes on"
+        )
     if job.session not in (ISOLATED, CHAT) and not _FIXED.fullmatch(job.session):
-        raise JobInvalid(f"{job.session!r} cannot name a session; use letters, digits and - _ . : /")
+        raise JobInvalid(
+            f"{job.session!r} cannot name a session; use letters, digits and - _ . : /"
+        )
     for key, low, value, high in (
         ("timeout", 1, job.timeout_s, LONGEST_S),
         ("steps", 1, job.steps, 10_000),
@@ -108,11 +120,14 @@ def checked(job: Job, zone: str = "UTC") -> Job:
     ):
         if value is not None and not low <= value <= high:
             unit = " seconds" if isinstance(value, float) else ""
-            raise JobInvalid(f"`{key}: {value:.10g}`{unit} is out of range; use {low} to {high:,.0f}")
+            raise JobInvalid(
+                f"`{key}: {value:.10g}`{unit} is out of range; use {low} to {high:,.0f}"
+            )
     for key, path in (("prerun", job.hooks.prerun), ("postrun", job.hooks.postrun)):
         if path and not inside(path):
             raise JobInvalid(
-                f"the {key} hook {path!r} must be a path within the folder of the job, as in scripts/check.sh"
+                f"the {key} hook {path!r} must be a path within the folder of the job, as "
+                "in scripts/check.sh"
             )
     return job
 
@@ -127,23 +142,33 @@ def named(name: str) -> str:
     """The name. Raises JobInvalid for one that cannot be a folder's."""
     if len(name) > NAME_CHARS or not _NAME.fullmatch(name):
         raise JobInvalid(
-            f"{name[:NAME_CHARS]!r} cannot name a job; use letters, digits and - _ . ({NAME_CHARS} at most)"
+            f"{name[:NAME_CHARS]!r} cannot name a job; use letters, digits and - _ . "
+            f"({NAME_CHARS} at most)"
         )
     return name
 
 
 RunState = Literal[
-    "waiting", "checking", "running", "finishing", "done", "error", "gated", "skipped", "missed", "interrupted"
+    "waiting",
+    "checking",
+    "running",
+    "finishing",
+    "done",
+    "error",
+    "gated",
+    "skipped",
+    "missed",
+    "interrupted",
 ]
-"""waiting: behind an earlier run · checking: its prerun runs · running: the conversation has it · finishing: its
-postrun runs. All others are ends."""
+"""waiting: behind an earlier run · checking: its prerun runs · running: the conversation has it ·
+finishing: its postrun runs. All others are ends."""
 OPEN: tuple[RunState, ...] = ("waiting", "checking", "running", "finishing")
 
 
 class Run(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One time of a job. `slot` names it: the time at which it was due, or what else started it; there is never a
-    second one of that name. `said` is how it ended, in a sentence. `lease_until` is when whoever runs it is taken for
-    dead. Times are seconds since the epoch."""
+    """One time of a job. `slot` names it: the time at which it was due, or what else started it;
+    there is never a second one of that name. `said` is how it ended, in a sentence. `lease_until`
+    is when whoever runs it is taken for dead. Times are seconds since the epoch."""
 
     job: str
     slot: str
@@ -158,8 +183,8 @@ class Run(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Counters(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How often: the model was asked (`runs`), of these with an error; the prerun said no; it came while the last still
-    ran."""
+    """How often: the model was asked (`runs`), of these with an error; the prerun said no; it came
+    while the last still ran."""
 
     runs: int = 0
     errors: int = 0
@@ -168,9 +193,10 @@ class Counters(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class JobView(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A job with all that is known of it. `problem` says why it cannot run as it is written, and then `job` is None;
-    `notes` are what is odd in its file. `paused` says why no job runs now. `builtin`: it has no file. `label` is whose
-    word the job is, `said` that of what its last run came to."""
+    """A job with all that is known of it. `problem` says why it cannot run as it is written, and
+    then `job` is None; `notes` are what is odd in its file. `paused` says why no job runs now.
+    `builtin`: it has no file. `label` is whose word the job is, `said` that of what its last run
+    came to."""
 
     name: str
     job: Job | None
@@ -188,8 +214,14 @@ class JobView(msgspec.Struct, frozen=True, omit_defaults=True):
 
 _SORRY = "Sorry, I could not answer: "
 _REASONS: dict[TurnReason, str] = {
-    "steps": "it took all its steps without an answer; raise `steps:` in its file, or ask for less at a time",
-    "tokens": "it used all its tokens without an answer; raise `tokens:` in its file, or ask for less at a time",
+    "steps": (
+        "it took all its steps without an answer; raise `steps:` in its file, or ask for less "
+        "at a time"
+    ),
+    "tokens": (
+        "it used all its tokens without an answer; raise `tokens:` in its file, or ask for less "
+        "at a time"
+    ),
     "loop": "it repeated the same step without getting further; say in its file what to do instead",
     "stopped": "it was stopped",
 }
@@ -201,8 +233,8 @@ def reason_of(reason: TurnReason, said: str) -> str:
 
 
 def as_job(principal: Principal, reason: TurnReason, said: str) -> str:
-    """What is sent at the end of a turn. Where it was a job's and failed, nobody who reads it has just asked for
-    anything: it says which job failed, why, and what to do."""
+    """What is sent at the end of a turn. Where it was a job's and failed, nobody who reads it has
+    just asked for anything: it says which job failed, why, and what to do."""
     job = principal.id.removeprefix("job:")
     if principal.kind != "clock" or job == principal.id or reason == "done":
         return said
@@ -220,7 +252,8 @@ def job_of_session(session: str) -> str:
 
 
 def slot_of(due_at: float) -> str:
-    """The name of a time at which something is due: the same for the same moment, whatever the zone."""
+    """The name of a time at which something is due: the same for the same moment, whatever the
+    zone."""
     moment = datetime.fromtimestamp(round(due_at * 1000) // 1000, UTC)
     rest = round(due_at * 1000) % 1000
     return f"{moment:%Y-%m-%dT%H:%M:%S}" + (f".{rest:03d}Z" if rest else "Z")

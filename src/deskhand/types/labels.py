@@ -1,4 +1,5 @@
-"""Where content came from and who may see it, carried by every part and joined wherever content is mixed."""
+"""Where content came from and who may see it, carried by every part and joined wherever content is
+mixed."""
 
 from __future__ import annotations
 
@@ -20,9 +21,10 @@ MOST_SOURCES = 8
 class Label(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Integrity says whose word this is, lowest first: untrusted, tool_local, member, owner.
 
-    `readers` are the principals that may see it; None means anyone. `source` names where it came from, for people and
-    for whoever trusts it: a URL, `file notes.txt`, or several of them, each on a line of its own. `by` are the people
-    below an owner on whose word it was written, whatever else went into it. Content that nobody labelled is untrusted.
+    `readers` are the principals that may see it; None means anyone. `source` names where it came
+    from, for people and for whoever trusts it: a URL, `file notes.txt`, or several of them, each on
+    a line of its own. `by` are the people below an owner on whose word it was written, whatever
+    else went into it. Content that nobody labelled is untrusted.
     """
 
     integrity: Integrity = "untrusted"
@@ -42,10 +44,11 @@ LOCAL = Label("tool_local")
 
 
 def join(labels: Iterable[Label]) -> Label:
-    """The label of content derived from all of these: the lowest integrity, and only the readers common to all.
+    """The label of content derived from all of these: the lowest integrity, and only the readers
+    common to all.
 
-    Nothing to join gives the highest label. `source` is that of the lowest integrity; of untrusted content it names
-    all. `by` names everybody.
+    Nothing to join gives the highest label. `source` is that of the lowest integrity; of untrusted
+    content it names all. `by` names everybody.
     """
     joined = OWNER
     for label in labels:
@@ -56,8 +59,14 @@ def join(labels: Iterable[Label]) -> Label:
         if below == 0 and label.integrity == "untrusted":
             source = _sources(joined, label)
         else:
-            source = label.source if below < 0 or (below == 0 and not joined.source) else joined.source
-        by = joined.by if label.by == joined.by or not label.by else tuple(sorted({*joined.by, *label.by}))
+            source = (
+                label.source if below < 0 or (below == 0 and not joined.source) else joined.source
+            )
+        by = (
+            joined.by
+            if label.by == joined.by or not label.by
+            else tuple(sorted({*joined.by, *label.by}))
+        )
         joined = Label(label.integrity if below < 0 else joined.integrity, readers, source, by)
     return joined
 

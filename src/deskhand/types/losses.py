@@ -14,33 +14,45 @@ _REPLACES = re.compile(
     re.IGNORECASE,
 )
 """A whole text is spoken of: who replaces a word in a file does not mean the rest of it."""
-_DELETES = re.compile(r"\b(delet|remov|drop|erase|throw|get rid|trash|clean|clear|wipe|discard)\w*", re.IGNORECASE)
+_DELETES = re.compile(
+    r"\b(delet|remov|drop|erase|throw|get rid|trash|clean|clear|wipe|discard)\w*", re.IGNORECASE
+)
 
 
 def meant(change: FileChange, said: str) -> bool:
-    """Whether the request speaks of losing this: by the file's name, or by the kind of files that it is one of."""
+    """Whether the request speaks of losing this: by the file's name, or by the kind of files that
+    it is one of."""
     if change.kind == "deleted":
-        return bool(_DELETES.search(said)) and (named(change.path, said) or _kind_named(change.path, said))
-    return (bool(_REPLACES.search(said)) and named(change.path, said)) or _replaced(change.path, said)
+        return bool(_DELETES.search(said)) and (
+            named(change.path, said) or _kind_named(change.path, said)
+        )
+    return (bool(_REPLACES.search(said)) and named(change.path, said)) or _replaced(
+        change.path, said
+    )
 
 
 def _replaced(path: str, said: str) -> bool:
-    """Whether the file itself is what is replaced, as in `replace my diary by a poem`, and not a word in one."""
+    """Whether the file itself is what is replaced, as in `replace my diary by a poem`, and not a
+    word in one."""
     name = _plain(PurePosixPath(path).stem)
     words = _plain(said)
-    found = name and re.search(rf"\breplac\w* (?:(?:my|the|our|this|that|old|whole) )*{re.escape(name)}\b(.*)", words)
+    found = name and re.search(
+        rf"\breplac\w* (?:(?:my|the|our|this|that|old|whole) )*{re.escape(name)}\b(.*)", words
+    )
     return bool(found and not re.search(r"\b(in|inside|within|of)\b", found[1]))
 
 
 def _kind_named(path: str, said: str) -> bool:
-    """Whether files of this ending, or those in this folder, are what is spoken of: `*.tmp`, `the tmp files`. The
-    ending of a name, as in `notes.txt`, speaks of no other file."""
+    """Whether files of this ending, or those in this folder, are what is spoken of: `*.tmp`, `the
+    tmp files`. The ending of a name, as in `notes.txt`, speaks of no other file."""
     place = PurePosixPath(path)
     names = _NAMES.findall(said)
     words = f" {_plain(_NAMES.sub(' ', said))} "
     ending = place.suffix.removeprefix(".").lower()
     folders = [] if names and not _MANY.search(said) else place.parts[:-1]
-    return bool(ending and f" {ending} " in words) or any(f" {_plain(part)} " in words for part in folders)
+    return bool(ending and f" {ending} " in words) or any(
+        f" {_plain(part)} " in words for part in folders
+    )
 
 
 _NAMES = re.compile(r"(?<![\w-])[\w-]++\.\w{1,5}\b")
@@ -48,7 +60,8 @@ _MANY = re.compile(r"\b(all|every|everything|each|files|contents?|whole)\b|\*", 
 
 
 def named(path: str, said: str) -> bool:
-    """Whether the file's name, with or without its ending, occurs in what was said: `todo.md` in `my To-Do list`."""
+    """Whether the file's name, with or without its ending, occurs in what was said: `todo.md` in
+    `my To-Do list`."""
     name = PurePosixPath(path.rstrip("/")).name
     words = f" {_plain(said)} "
     return any(

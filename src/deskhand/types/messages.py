@@ -33,7 +33,8 @@ class Audio(msgspec.Struct, frozen=True, tag="audio", omit_defaults=True, gc=Fal
 
 
 class File(msgspec.Struct, frozen=True, tag="file", omit_defaults=True, gc=False):
-    """`shown` is what the model reads in its place: its text, or where it lies. The Door writes it, once."""
+    """`shown` is what the model reads in its place: its text, or where it lies. The Door writes it,
+    once."""
 
     blob: str
     name: str
@@ -49,9 +50,11 @@ class File(msgspec.Struct, frozen=True, tag="file", omit_defaults=True, gc=False
 
 
 class Thinking(msgspec.Struct, frozen=True, tag="thinking", omit_defaults=True, gc=False):
-    """The model's reasoning, kept to be given back to the wire that made it, in its own form, and to no other.
+    """The model's reasoning, kept to be given back to the wire that made it, in its own form, and
+    to no other.
 
-    `signature` is the provider's seal over the text; `redacted` is reasoning that only the provider can read.
+    `signature` is the provider's seal over the text; `redacted` is reasoning that only the provider
+    can read.
     """
 
     text: str
@@ -61,7 +64,8 @@ class Thinking(msgspec.Struct, frozen=True, tag="thinking", omit_defaults=True, 
 
 
 class ToolCall(msgspec.Struct, frozen=True, tag="tool_call", gc=False):
-    """`arguments` are the exact bytes that the model wrote, so that an approval binds what was shown.
+    """`arguments` are the exact bytes that the model wrote, so that an approval binds what was
+    shown.
 
     They are valid JSON; where the model wrote something else, they are that text as a JSON string.
     """
@@ -72,8 +76,8 @@ class ToolCall(msgspec.Struct, frozen=True, tag="tool_call", gc=False):
 
 
 ResultStatus = Literal["ok", "error", "denied", "expired", "unasked", "interrupted", "superseded"]
-"""`denied`: a person or a rule said no. `expired`: nobody answered in time. `unasked`: nobody who takes part may allow
-it, and nobody else did."""
+"""`denied`: a person or a rule said no. `expired`: nobody answered in time. `unasked`: nobody who
+takes part may allow it, and nobody else did."""
 ResultPart = Text | Image | File
 
 
@@ -108,7 +112,9 @@ class Message(msgspec.Struct, frozen=True, gc=False):
         parts = self.parts
         if len(parts) == 1 and isinstance(first := parts[0], Text):
             return first.text if first.label.integrity != "untrusted" else ""
-        own = [part for part in parts if isinstance(part, Text) and part.label.integrity != "untrusted"]
+        own = [
+            part for part in parts if isinstance(part, Text) and part.label.integrity != "untrusted"
+        ]
         return "".join([part.text for part in own])
 
     @property
@@ -120,7 +126,8 @@ class Message(msgspec.Struct, frozen=True, gc=False):
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """Tokens of one model call. `input_tokens` counts everything that was read, the cached part included."""
+    """Tokens of one model call. `input_tokens` counts everything that was read, the cached part
+    included."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -137,7 +144,8 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 def clean(text: str) -> str:
-    """`text` as every database, wire and terminal can hold it: no NUL, no half of a surrogate pair."""
+    """`text` as every database, wire and terminal can hold it: no NUL, no half of a surrogate
+    pair."""
     if text.isascii():
         return text.replace("\0", "\N{REPLACEMENT CHARACTER}") if "\0" in text else text
     return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")

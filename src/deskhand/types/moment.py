@@ -11,12 +11,14 @@ from .messages import Message, Usage
 from .options import SessionOptions
 
 Outcome = Literal["allowed", "asked", "approved", "refused", "expired", "unasked", "closed", "open"]
-"""`allowed` by the rules or a standing yes; `asked` and not answered yet; `approved` by a person; `refused` by a person
-or a rule; `expired` and `unasked` as results say it; `closed` before anything was decided; `open`: nothing is yet."""
+"""`allowed` by the rules or a standing yes; `asked` and not answered yet; `approved` by a person;
+`refused` by a person or a rule; `expired` and `unasked` as results say it; `closed` before anything
+was decided; `open`: nothing is yet."""
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """A call and what was decided about it, from the log. `n` is the event that says so, `by` the person."""
+    """A call and what was decided about it, from the log. `n` is the event that says so, `by` the
+    person."""
 
     n: int
     call_id: str
@@ -28,11 +30,12 @@ class Judged(msgspec.Struct, frozen=True):
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """A conversation after event `n`. `rest` is the last event up to there that one can go back to or branch from.
+    """A conversation after event `n`. `rest` is the last event up to there that one can go back to
+    or branch from.
 
-    `messages` are what the next call of the model would be sent. `prompt` is what it would be told before them, for an
-    owner alone: it is made of files that others may not read, and they are as they are now. `label` is the lowest of
-    what has been read, `busy` says that a turn is open.
+    `messages` are what the next call of the model would be sent. `prompt` is what it would be told
+    before them, for an owner alone: it is made of files that others may not read, and they are as
+    they are now. `label` is the lowest of what has been read, `busy` says that a turn is open.
     """
 
     n: int

@@ -1,4 +1,5 @@
-"""Who may do what: users, the platform identities that are theirs, roles, tokens and pairing. The vocabulary alone."""
+"""Who may do what: users, the platform identities that are theirs, roles, tokens and pairing. The
+vocabulary alone."""
 
 from __future__ import annotations
 
@@ -10,11 +11,13 @@ from .identity import Inbound, Principal
 
 Scope = Literal["read", "chat", "approve", "admin"]
 SCOPES: tuple[Scope, ...] = ("read", "chat", "approve", "admin")
-"""What a credential may do: see what its user may see; write and run; answer approvals; change the house itself."""
+"""What a credential may do: see what its user may see; write and run; answer approvals; change the
+house itself."""
 OWNER_NAME = "owner"
 """The user who sits at this machine. It always exists and has the role `owner`."""
 GUEST = "guest"
-"""The role of those who are no users and stand in a channel's `allow_from`. It is given to nobody else."""
+"""The role of those who are no users and stand in a channel's `allow_from`. It is given to nobody
+else."""
 ROLE_SCOPES: dict[str, tuple[Scope, ...]] = {
     "owner": SCOPES,
     "approver": ("read", "chat", "approve"),
@@ -22,13 +25,13 @@ ROLE_SCOPES: dict[str, tuple[Scope, ...]] = {
     "viewer": ("read",),
     GUEST: ("read", "chat"),
 }
-"""The roles that are built in; `admin` is another word for `owner`. A role of the configuration is a `member` who may
-talk to the agents that it names."""
+"""The roles that are built in; `admin` is another word for `owner`. A role of the configuration is
+a `member` who may talk to the agents that it names."""
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """A person as one platform knows them: its own id, never a name that they can choose. `account` is the bot there
-    that they may write to; '' is any."""
+    """A person as one platform knows them: its own id, never a name that they can choose. `account`
+    is the bot there that they may write to; '' is any."""
 
     channel: str
     external_id: str
@@ -45,8 +48,9 @@ class User(msgspec.Struct, frozen=True):
 
 
 class Grant(msgspec.Struct, frozen=True):
-    """What a credential has come to: whose it is, and what it may do. `agents` are those that this user may talk to;
-    None: all. `browser` says that it is a cookie, which needs the header against forged requests beside it."""
+    """What a credential has come to: whose it is, and what it may do. `agents` are those that this
+    user may talk to; None: all. `browser` says that it is a cookie, which needs the header against
+    forged requests beside it."""
 
     principal: Principal
     scopes: tuple[Scope, ...]
@@ -57,8 +61,9 @@ class Grant(msgspec.Struct, frozen=True):
 
     @property
     def sender(self) -> str:
-        """What stands as `Inbound.sender` on the channels `web` and `api`: the user, and where this credential may do
-        less than they, the most that it may, as in `ann/member`. `authorise` makes the same principal of it."""
+        """What stands as `Inbound.sender` on the channels `web` and `api`: the user, and where this
+        credential may do less than they, the most that it may, as in `ann/member`. `authorise`
+        makes the same principal of it."""
         name = self.principal.id
         if "admin" in self.scopes:
             return name
@@ -81,7 +86,8 @@ class TokenRow(msgspec.Struct, frozen=True):
 
 
 class Pairing(msgspec.Struct, frozen=True):
-    """A stranger who asked to be let in. `code` is what they were told (8 characters, single use)."""
+    """A stranger who asked to be let in. `code` is what they were told (8 characters, single
+    use)."""
 
     code: str
     channel: str
@@ -102,20 +108,24 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class People(Protocol):
-    """Users and their credentials. What is changed here holds at once, in every process. Raises Refused where somebody
-    may not, ConfigError for a name or a role that cannot be, StoreUnavailable."""
+    """Users and their credentials. What is changed here holds at once, in every process. Raises
+    Refused where somebody may not, ConfigError for a name or a role that cannot be,
+    StoreUnavailable."""
 
     def acting(self, who: Principal) -> People:
-        """The same, in the name of `who`: what they change is written down as theirs, and only an owner may change
-        anything but their own credentials away. Without it the owner at this machine acts."""
+        """The same, in the name of `who`: what they change is written down as theirs, and only an
+        owner may change anything but their own credentials away. Without it the owner at this
+        machine acts."""
         ...
 
     def health(self) -> str:
-        """'' when all is well; else what is wrong with users and their ways in, and the next step."""
+        """'' when all is well; else what is wrong with users and their ways in, and the next
+        step."""
         ...
 
     async def note(self, who: Principal, what: str, subject: str) -> None:
-        """Write down that somebody asked for what is not theirs. Never fails; the same is written once a minute."""
+        """Write down that somebody asked for what is not theirs. Never fails; the same is written
+        once a minute."""
         ...
 
     async def notes(self, limit: int = 100) -> list[Note]:
@@ -129,7 +139,8 @@ class People(Protocol):
     def may_talk(self, principal: Principal, agent: str) -> bool: ...
 
     async def grant_of(self, secret: str) -> Grant | None:
-        """What this credential is worth now; None if nothing. Read anew each time, so that what was revoked is dead."""
+        """What this credential is worth now; None if nothing. Read anew each time, so that what was
+        revoked is dead."""
         ...
 
     async def users(self) -> list[User]: ...
@@ -150,11 +161,13 @@ class People(Protocol):
     async def make_token(
         self, user: str, name: str, scopes: tuple[Scope, ...] = SCOPES, lasts_s: float | None = None
     ) -> tuple[TokenRow, str]:
-        """A new one and its secret, which is shown this once. It never has more scopes than its user's roles give."""
+        """A new one and its secret, which is shown this once. It never has more scopes than its
+        user's roles give."""
         ...
 
     async def rotate(self, token_id: str) -> tuple[TokenRow, str]:
-        """The same credential with a new id and secret, for as long as it had; the old one is dead."""
+        """The same credential with a new id and secret, for as long as it had; the old one is
+        dead."""
         ...
 
     async def revoke(self, token_id: str) -> None: ...
@@ -164,18 +177,21 @@ class People(Protocol):
         ...
 
     async def redeem_login(self, secret: str) -> tuple[TokenRow, str] | None:
-        """The browser's credential and its secret; None where the link is used, expired or made up."""
+        """The browser's credential and its secret; None where the link is used, expired or made
+        up."""
         ...
 
     async def ask_in(self, inbound: Inbound) -> str:
-        """A stranger wrote: the code that they are told, or '' where they are to hear nothing (again)."""
+        """A stranger wrote: the code that they are told, or '' where they are to hear nothing
+        (again)."""
         ...
 
     async def pairings(self) -> list[Pairing]: ...
     async def approve(self, code: str, user: str = "", role: str = "") -> User:
-        """Let in who holds this code, as this user or, without one, under a name made of their identity, as a member
-        where no role is said. The very first of whom neither is said becomes the owner. Raises Refused for a code that
-        does not hold, and after five of those for an hour, whatever the code."""
+        """Let in who holds this code, as this user or, without one, under a name made of their
+        identity, as a member where no role is said. The very first of whom neither is said becomes
+        the owner. Raises Refused for a code that does not hold, and after five of those for an
+        hour, whatever the code."""
         ...
 
     async def refuse(self, code: str) -> None: ...

@@ -12,13 +12,14 @@ from .labels import LOCAL, UNTRUSTED, Label
 
 Kind = Literal["background", "session"]
 State = Literal["wanted", "running", "completed", "timeout", "error"]
-"""`wanted`: the call is in the log, and it is about to be started. `completed`: it ended by itself, with a code."""
+"""`wanted`: the call is in the log, and it is about to be started. `completed`: it ended by itself,
+with a code."""
 
 
 class Process(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`detail` is how it ended, where the state does not say it. `said` is what the conversation is told of its output,
-    under this `label`. The command is of the label `began`: that of who wanted it. Times are seconds since the
-    epoch."""
+    """`detail` is how it ended, where the state does not say it. `said` is what the conversation is
+    told of its output, under this `label`. The command is of the label `began`: that of who wanted
+    it. Times are seconds since the epoch."""
 
     id: str
     session: str

@@ -6,13 +6,22 @@ from collections.abc import Sequence
 
 from .programs import FileChange, Kind, Rehearsed
 
-VERBS: dict[Kind, str] = {"new": "make", "changed": "change", "deleted": "delete", "moved": "move", "folder": "make"}
+VERBS: dict[Kind, str] = {
+    "new": "make",
+    "changed": "change",
+    "deleted": "delete",
+    "moved": "move",
+    "folder": "make",
+}
 
 
 def changed(changes: Sequence[FileChange]) -> str:
     """What would be done: `change notes.txt`, `make 2 files, delete old.txt`."""
     kinds = dict.fromkeys(change.kind for change in changes)
-    return ", ".join(_alike(kind, [c for c in changes if c.kind == kind]) for kind in kinds) or "change nothing"
+    return (
+        ", ".join(_alike(kind, [c for c in changes if c.kind == kind]) for kind in kinds)
+        or "change nothing"
+    )
 
 
 def _alike(kind: Kind, changes: Sequence[FileChange]) -> str:
@@ -25,7 +34,8 @@ def _alike(kind: Kind, changes: Sequence[FileChange]) -> str:
 
 
 def outcome(came: Rehearsed) -> str:
-    """What a rehearsal showed: `would change notes.txt`, `says It is 4.`, `stopped: there is no a.txt`."""
+    """What a rehearsal showed: `would change notes.txt`, `says It is 4.`, `stopped: there is no
+    a.txt`."""
     if came.stopped or came.failed:
         return f"stopped: {came.stopped}" if came.stopped else f"failed: {came.failed}"
     if came.needs is not None:

@@ -1,4 +1,5 @@
-"""What a program came to on a copy of the workspace, in the words that tools, policy and models share."""
+"""What a program came to on a copy of the workspace, in the words that tools, policy and models
+share."""
 
 from __future__ import annotations
 
@@ -18,9 +19,10 @@ Kind = Literal["new", "changed", "deleted", "moved", "folder"]
 
 
 class FileChange(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What becomes of a path. `diff` is for people, and cut where it is long; `digest` binds the whole: the SHA-256 of
-    what the file holds then, '' where it holds nothing. `to` is where it is moved. `loses` says what the person would
-    miss, who may not have meant it; '' where nothing is lost, or the agent itself had made it here."""
+    """What becomes of a path. `diff` is for people, and cut where it is long; `digest` binds the
+    whole: the SHA-256 of what the file holds then, '' where it holds nothing. `to` is where it is
+    moved. `loses` says what the person would miss, who may not have meant it; '' where nothing is
+    lost, or the agent itself had made it here."""
 
     path: str
     kind: Kind
@@ -31,7 +33,8 @@ class FileChange(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
 
 
 class ProgramCall(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A call of another tool that the program asks for. `words` say what it comes to, once it has been done."""
+    """A call of another tool that the program asks for. `words` say what it comes to, once it has
+    been done."""
 
     tool: str
     arguments: dict[str, Any]
@@ -39,8 +42,9 @@ class ProgramCall(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Rehearsed(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`said` is what it tells the person. `stopped` is why it stopped itself, in a sentence for the person; `failed`
-    what went wrong, for who wrote it. `needs` is a call whose result it needs to go on. `ran`: it ran a command."""
+    """`said` is what it tells the person. `stopped` is why it stopped itself, in a sentence for the
+    person; `failed` what went wrong, for who wrote it. `needs` is a call whose result it needs to
+    go on. `ran`: it ran a command."""
 
     said: str = ""
     stopped: str = ""
@@ -54,7 +58,9 @@ class Rehearsed(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def good(self) -> bool:
         """It came to an end, with something to show."""
-        return not (self.stopped or self.failed or self.needs) and bool(self.said or self.changes or self.calls)
+        return not (self.stopped or self.failed or self.needs) and bool(
+            self.said or self.changes or self.calls
+        )
 
 
 class RunArguments(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -66,7 +72,8 @@ class RunArguments(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkno
 
 
 def read_rehearsed(text: str) -> Rehearsed | None:
-    """What a rehearsal came to, from the result of its call; None where that says something else."""
+    """What a rehearsal came to, from the result of its call; None where that says something
+    else."""
     try:
         return msgspec.json.decode(text, type=Rehearsed)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -10,8 +10,8 @@ DEEPEST = 100
 
 
 def tree_of(source: str, longest: int = LONGEST) -> ast.Module:
-    """The tree of a source of at most so many characters. Raises SyntaxError for a longer one, for one that is nested
-    more deeply than people write it, and for what is no Python."""
+    """The tree of a source of at most so many characters. Raises SyntaxError for a longer one, for
+    one that is nested more deeply than people write it, and for what is no Python."""
     if len(source) > longest:
         raise SyntaxError(f"it has more than {longest:,} characters")
     try:

@@ -1,8 +1,10 @@
-"""When something is due. One type for the three languages in which people write it; one pure question, what comes next.
+"""When something is due. One type for the three languages in which people write it; one pure
+question, what comes next.
 
-Cron counts in wall time. A time that the clocks skip in spring comes once, at the first moment that exists; one that
-they show twice in autumn comes once, the first time. A schedule whose hours are a wildcard counts moments instead,
-whatever the clocks show: `*/30 * * * *` is every half hour on each day of the year. So do intervals.
+Cron counts in wall time. A time that the clocks skip in spring comes once, at the first moment that
+exists; one that they show twice in autumn comes once, the first time. A schedule whose hours are a
+wildcard counts moments instead, whatever the clocks show: `*/30 * * * *` is every half hour on each
+day of the year. So do intervals.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from cronsim import CronSim, CronSimError
 
 from .errors import JobInvalid
 
-EXAMPLES = "`0 9 * * *`, `every 30m`, `daily 09:00`, `hourly :15`, `at 2030-12-24 18:00` or `startup`"
+EXAMPLES = (
+    "`0 9 * * *`, `every 30m`, `daily 09:00`, `hourly :15`, `at 2030-12-24 18:00` or `startup`"
+)
 ZONE_CHARS = 64
 SHORTEST_MS = 1000
 LONGEST_MS = 100 * 366 * 86_400_000
@@ -35,7 +39,9 @@ _SPELLINGS = {
     "w": "w week weeks",
 }
 _SPELLED = {word: unit for unit, words in _SPELLINGS.items() for word in words.split()}
-_EVERY = re.compile(r"(?:every\s+)?([0-9]{1,12}(?:\.[0-9]{1,3})?)\s*([a-z]+)(?:\s+from\s+(.+))?", re.IGNORECASE)
+_EVERY = re.compile(
+    r"(?:every\s+)?([0-9]{1,12}(?:\.[0-9]{1,3})?)\s*([a-z]+)(?:\s+from\s+(.+))?", re.IGNORECASE
+)
 _DAILY = re.compile(r"daily\s+(?:at\s+)?(\d{1,2}):(\d{2})", re.IGNORECASE)
 _HOURLY = re.compile(r"hourly(?:\s+(?:at\s+)?:?(\d{1,2}))?", re.IGNORECASE)
 _NAMED = {
@@ -57,7 +63,8 @@ class Cron(msgspec.Struct, frozen=True, tag="cron"):
 
 
 class Every(msgspec.Struct, frozen=True, tag="every", omit_defaults=True):
-    """Every so many milliseconds, counted from `start` (seconds since the epoch): the same moments after a restart."""
+    """Every so many milliseconds, counted from `start` (seconds since the epoch): the same moments
+    after a restart."""
 
     every_ms: int
     start: float = 0.0
@@ -77,7 +84,8 @@ Schedule = Cron | Every | At | Startup
 
 
 def parse_schedule(text: str, zone: str = "UTC") -> Schedule:
-    """What was meant, with wall times in this zone. Raises JobInvalid with a sentence and what would be right."""
+    """What was meant, with wall times in this zone. Raises JobInvalid with a sentence and what
+    would be right."""
     said = " ".join(text.split())
     place = zone_of(zone)
     if not said:
@@ -102,7 +110,9 @@ def zone_of(name: str) -> ZoneInfo:
             raise ValueError("no name of a zone is so long")
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:
-        raise JobInvalid(f"unknown timezone {name[:ZONE_CHARS]!r}; use a name such as 'Europe/Berlin'") from error
+        raise JobInvalid(
+            f"unknown timezone {name[:ZONE_CHARS]!r}; use a name such as 'Europe/Berlin'"
+        ) from error
 
 
 def _every(said: str, found: re.Match[str], zone: ZoneInfo) -> Every:
@@ -124,7 +134,9 @@ def _moment(text: str, zone: ZoneInfo) -> float:
     try:
         when = datetime.fromisoformat(text.strip())
     except ValueError as error:
-        raise JobInvalid(f"{text.strip()[:80]!r} is no date and time; write one as in `at 2030-12-24 18:00`") from error
+        raise JobInvalid(
+            f"{text.strip()[:80]!r} is no date and time; write one as in `at 2030-12-24 18:00`"
+        ) from error
     at = when.timestamp() if when.tzinfo is not None else first_moment(when, zone)
     if not 0 <= at < FAR:
         raise JobInvalid(f"{text.strip()!r} is too far away; choose a time between 1970 and 2100")
@@ -144,7 +156,9 @@ def _cron(expr: str, zone: str, said: str) -> Cron:
     except (CronSimError, AssertionError, ValueError) as error:
         wrong = str(error).replace("Bad ", "the ") or "one of them"
         never = f"; {_NEVER}" if wrong == "the day-of-month" else ""
-        raise JobInvalid(f"{said[:80]!r} cannot be read: look at {wrong}{never}. Write {EXAMPLES}") from error
+        raise JobInvalid(
+            f"{said[:80]!r} cannot be read: look at {wrong}{never}. Write {EXAMPLES}"
+        ) from error
     if next(sim, None) is None:
         raise JobInvalid(f"{said!r} never comes: {_NEVER}")
     return schedule
@@ -154,7 +168,8 @@ _NEVER = "no month that it names has such a day"
 
 
 def next_after(schedule: Schedule, t: float) -> float | None:
-    """The first time after `t` (seconds since the epoch) when it is due; None for never again. Strictly later."""
+    """The first time after `t` (seconds since the epoch) when it is due; None for never again.
+    Strictly later."""
     match schedule:
         case At(at=at):
             return at if at > t else None
@@ -163,7 +178,11 @@ def next_after(schedule: Schedule, t: float) -> float | None:
         case Every(every_ms=every_ms, start=start):
             return _next_every(every_ms, start, t)
         case Cron(expr=expr, zone=zone):
-            found = _by_moment(expr, ZoneInfo(zone), t) if counts_moments(expr) else _by_wall(expr, ZoneInfo(zone), t)
+            found = (
+                _by_moment(expr, ZoneInfo(zone), t)
+                if counts_moments(expr)
+                else _by_wall(expr, ZoneInfo(zone), t)
+            )
             return found if found is not None and found < FAR else None
 
 
@@ -184,7 +203,8 @@ def due_within(schedule: Schedule, after: float, until: float) -> Iterator[float
 
 
 def count_due(schedule: Schedule, after: float, until: float, most: int) -> int:
-    """How often it was due after the one and up to the other; it is counted to `most` and no further."""
+    """How often it was due after the one and up to the other; it is counted to `most` and no
+    further."""
     if isinstance(schedule, Every):
         first = next_after(schedule, after)
         if first is None or first > until:
@@ -194,8 +214,8 @@ def count_due(schedule: Schedule, after: float, until: float, most: int) -> int:
 
 
 def last_due(schedule: Schedule, after: float, until: float, most: int) -> list[float]:
-    """The last times, `most` of them at most, when it was due after the one and up to the other; the oldest first. What
-    it costs does not grow with how long ago `after` is."""
+    """The last times, `most` of them at most, when it was due after the one and up to the other;
+    the oldest first. What it costs does not grow with how long ago `after` is."""
     span_s = 60.0
     while True:
         since = max(after, until - span_s)
@@ -222,9 +242,11 @@ def _by_wall(expr: str, zone: ZoneInfo, t: float) -> float | None:
 
 
 def first_moment(wall: datetime, zone: tzinfo) -> float:
-    """When this wall time is first shown, or the first moment behind the gap in which it would have been."""
+    """When this wall time is first shown, or the first moment behind the gap in which it would have
+    been."""
     early, late = (wall.replace(tzinfo=zone, fold=fold).timestamp() for fold in (0, 1))
-    # PEP 495: in a gap the first is reckoned with the offset before it, and so lies behind the change.
+    # PEP 495: in a gap the first is reckoned with the offset before it, and so lies behind the
+    # change.
     return early if early <= late else _change(zone, late, early)
 
 
@@ -236,7 +258,9 @@ def _by_moment(expr: str, zone: ZoneInfo, t: float) -> float | None:
         if wall is None:
             return None
         ahead_s = (wall - _wall(at, zone)).total_seconds()
-        if ahead_s > 2 * 86_400:  # far enough that no change on the way matters but for what it does to the offset
+        if (
+            ahead_s > 2 * 86_400
+        ):  # far enough that no change on the way matters but for what it does to the offset
             at += floor(ahead_s / 60 - 24 * 60) * 60.0
             continue
         found = at + ahead_s
@@ -274,11 +298,22 @@ def described(schedule: Schedule) -> str:
             return f"{words[:1].lower()}{words[1:]} ({zone})"
         case Every(every_ms=every_ms):
             name, size = next((n, s) for n, s in reversed(_UNITS.items()) if not every_ms % s)
-            return f"every {every_ms // size} {_WORDS[name]}" if every_ms != size else f"every {_WORDS[name][:-1]}"
+            return (
+                f"every {every_ms // size} {_WORDS[name]}"
+                if every_ms != size
+                else f"every {_WORDS[name][:-1]}"
+            )
         case At(at=at):
             return f"once, at {datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"
         case Startup():
             return "at each start"
 
 
-_WORDS = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_WORDS = {
+    "ms": "milliseconds",
+    "s": "seconds",
+    "m": "minutes",
+    "h": "hours",
+    "d": "days",
+    "w": "weeks",
+}

@@ -1,10 +1,11 @@
 """Finds secrets in text whatever they are wrapped in: encoded, split by markup, cut into halves.
 
-Three readings of a text are searched. The first is the text as it is, for the forms that `secrets.forms` lists. The
-second is its skeleton: character references, percent and backslash escapes are decoded, and then only ASCII letters and
-digits are left, without case. What a renderer takes away or adds (emphasis, quotes, line ends, invisible characters,
-spaces between letters) makes no difference there, so what is hidden before Markdown or HTML is rendered is hidden
-afterwards too. The third are runs of base64 and hexadecimal digits, decoded as often as they were encoded.
+Three readings of a text are searched. The first is the text as it is, for the forms that
+`secrets.forms` lists. The second is its skeleton: character references, percent and backslash
+escapes are decoded, and then only ASCII letters and digits are left, without case. What a renderer
+takes away or adds (emphasis, quotes, line ends, invisible characters, spaces between letters) makes
+no difference there, so what is hidden before Markdown or HTML is rendered is hidden afterwards too.
+The third are runs of base64 and hexadecimal digits, decoded as often as they were encoded.
 
 Of a value that looks random, half of it counts as the whole. The time is linear in the text.
 """
@@ -28,11 +29,13 @@ from .secrets import forms
 
 GRAM = 5
 STEP = 4
-"""Every stretch of GRAM + STEP - 1 characters has a piece of GRAM that begins at a multiple of STEP."""
+"""Every stretch of GRAM + STEP - 1 characters has a piece of GRAM that begins at a multiple of
+STEP."""
 PIECE_CHARS = GRAM + STEP - 1
 """The shortest part of a secret that can be found."""
 WHOLE_CHARS = 10
-"""A value with fewer letters and digits is only looked for as it is: words of a text would be taken for it."""
+"""A value with fewer letters and digits is only looked for as it is: words of a text would be taken
+for it."""
 HALVED_CHARS = 16
 """From here on half of a random value is a secret as well, and of one of LONG_CHARS a third."""
 LONG_CHARS = 24
@@ -43,7 +46,8 @@ TARGET_CHARS = 512
 PLACES = 8
 """So many places of one piece are tried in the secrets that contain it."""
 BEGUN_CHARS = 4
-"""So many letters and digits of a secret, one after the other, may be followed by the rest of it."""
+"""So many letters and digits of a secret, one after the other, may be followed by the rest of
+it."""
 HELD_CHARS = 2_000
 """No more than this is held back."""
 SHOWN_CHARS = 64
@@ -57,7 +61,9 @@ ROUNDS = 3
 _KEPT = bytes(code for code in range(128) if chr(code).isalnum())
 _DROPPED = bytes(sorted(set(range(256)) - set(_KEPT)))
 _LOWER = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
-_CODE = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|u\{[0-9A-Fa-f]{1,6}\}|x[0-9A-Fa-f]{2}|U[0-9A-Fa-f]{8}|[0-7]{3}|n|r|t)")
+_CODE = re.compile(
+    r"\\(?:u[0-9A-Fa-f]{4}|u\{[0-9A-Fa-f]{1,6}\}|x[0-9A-Fa-f]{2}|U[0-9A-Fa-f]{8}|[0-7]{3}|n|r|t)"
+)
 _TAG = re.compile(r"<[!/a-zA-Z][^<>]{0,400}>")
 _ESCAPE = re.compile(
     r"(?P<percent>%[0-9A-Fa-f]{2})"
@@ -67,7 +73,9 @@ _ESCAPE = re.compile(
     r"|(?P<wide>[^\x00-\x7f]+)"
 )
 _MAY_ESCAPE = re.compile(r"[%&\\<]|[^\x00-\x7f]")
-_RUN = re.compile(rf"[A-Za-z0-9+/_-]{{{RUN_CHARS},}}(?:[ \t]*\r?\n[ \t>]*[A-Za-z0-9+/_-]{{4,}})*={{0,6}}")
+_RUN = re.compile(
+    rf"[A-Za-z0-9+/_-]{{{RUN_CHARS},}}(?:[ \t]*\r?\n[ \t>]*[A-Za-z0-9+/_-]{{4,}})*={{0,6}}"
+)
 _BASE32 = re.compile(r"[A-Z2-7]+")
 _BLANK = re.compile(r"[\s>]+")
 _URL_SAFE = str.maketrans("-_", "+/")
@@ -117,11 +125,15 @@ class SecretSearch:
                     self._add(target, instead, halved=_looks_random(part))
 
     def _add(self, target: bytes, instead: str, *, halved: bool) -> None:
-        whole = max(PIECE_CHARS, len(target) - BEGUN_CHARS + 1)  # in a stream its first letters may have been shown
+        whole = max(
+            PIECE_CHARS, len(target) - BEGUN_CHARS + 1
+        )  # in a stream its first letters may have been shown
         least = _least(len(target)) if halved else whole
         number = len(self._targets)
         self._targets.append((target, least, instead))
-        self._begun.update(target[at : at + BEGUN_CHARS] for at in range(len(target) - BEGUN_CHARS + 1))
+        self._begun.update(
+            target[at : at + BEGUN_CHARS] for at in range(len(target) - BEGUN_CHARS + 1)
+        )
         for at in range(len(target) - GRAM + 1):
             places = self._places.setdefault(target[at : at + GRAM], [])
             if len(places) < PLACES:
@@ -140,7 +152,8 @@ class SecretSearch:
         return self.hide(text) is not text
 
     def begun(self, text: str) -> int:
-        """How many characters at the end of the text may be the beginning or the middle of a secret that goes on."""
+        """How many characters at the end of the text may be the beginning or the middle of a secret
+        that goes on."""
         tail = text[-HELD_CHARS:]
         held = len(tail) - max(tail.rfind(blank) for blank in " \n\t") - 1
         word = tail[len(tail) - held :]
@@ -173,7 +186,9 @@ class SecretSearch:
         """What stands in the letters and digits of the text."""
         stretches = self._stretches(_skeleton(reading.text))
         places = reading.places([(start, end) for start, end, _ in stretches]) if stretches else []
-        return [SecretHit(*place, stretch[2]) for place, stretch in zip(places, stretches, strict=True)]
+        return [
+            SecretHit(*place, stretch[2]) for place, stretch in zip(places, stretches, strict=True)
+        ]
 
     def _stretches(self, skeleton: bytes) -> list[tuple[int, int, str]]:
         """Where secrets stand in a skeleton, from left to right."""
@@ -226,8 +241,8 @@ class SecretSearch:
 
 
 class SecretStream:
-    """Hides secrets in a text that comes in pieces. What may be a part of a secret is held back until it is clear
-    whether it is one: at most HELD_CHARS, and hardly ever more than a word."""
+    """Hides secrets in a text that comes in pieces. What may be a part of a secret is held back
+    until it is clear whether it is one: at most HELD_CHARS, and hardly ever more than a word."""
 
     def __init__(self, search: SecretSearch) -> None:
         self._search = search
@@ -294,7 +309,11 @@ class DecodedText(msgspec.Struct, frozen=True, gc=False):
         return DecodedText("".join(pieces), tuple(starts), tuple(stood))
 
     def _keep(
-        self, start: int, end: int, to: tuple[list[str], list[int], list[tuple[int, int, bool]]], length: int
+        self,
+        start: int,
+        end: int,
+        to: tuple[list[str], list[int], list[tuple[int, int, bool]]],
+        length: int,
     ) -> int:
         """Take over what stands between these places, stretch by stretch."""
         pieces, starts, stood = to
@@ -342,15 +361,24 @@ def _skeleton(text: str) -> bytes:
 
 def _least(length: int) -> int:
     """How much of a random value of this length is found by itself."""
-    return max(PREFIX_CHARS, length // 3) if length >= LONG_CHARS else max(PIECE_CHARS, length // 2 - 1)
+    return (
+        max(PREFIX_CHARS, length // 3)
+        if length >= LONG_CHARS
+        else max(PIECE_CHARS, length // 2 - 1)
+    )
 
 
 def _decoded_quickly(text: str) -> Iterator[str]:
-    """The text with its escapes decoded once, twice, as often as there are any: without where they stood."""
+    """The text with its escapes decoded once, twice, as often as there are any: without where they
+    stood."""
     for _ in range(ROUNDS):
         if _MAY_ESCAPE.search(text) is None:
             return
-        plain = text if text.isascii() else unicodedata.normalize("NFKC", text).encode("ascii", "ignore").decode()
+        plain = (
+            text
+            if text.isascii()
+            else unicodedata.normalize("NFKC", text).encode("ascii", "ignore").decode()
+        )
         plain = _TAG.sub("", plain) if "<" in plain else plain
         plain = unquote_to_bytes(plain).decode("ascii", "ignore") if "%" in plain else plain
         plain = html.unescape(plain) if "&" in plain else plain
@@ -402,15 +430,17 @@ def _looks_random(value: str) -> bool:
 
 
 def _targets(value: str) -> Iterator[bytes]:
-    """The skeletons of a value: as it is, backwards, rotated, and encoded once, wherever in a longer text; and of its
-    bytes as numbers, which stand one by one."""
+    """The skeletons of a value: as it is, backwards, rotated, and encoded once, wherever in a
+    longer text; and of its bytes as numbers, which stand one by one."""
     skeleton = _skeleton(value)
     if len(skeleton) < WHOLE_CHARS:
         return
     raw = value.encode(errors="surrogateescape")
     found = {skeleton, skeleton[::-1], _skeleton(codecs.encode(value, "rot13")), raw.hex().encode()}
     for before in range(3):  # where it begins within a group of three bytes
-        core = b64encode(bytes(before) + raw).decode()[before + bool(before) : (before + len(raw)) * 8 // 6]
+        core = b64encode(bytes(before) + raw).decode()[
+            before + bool(before) : (before + len(raw)) * 8 // 6
+        ]
         found.add(_skeleton(core))
         found.add(_skeleton(core)[::-1])
     for form in _NUMBERS:

@@ -1,4 +1,5 @@
-"""Values that must never be said: the forms in which they turn up, and what is said in their place."""
+"""Values that must never be said: the forms in which they turn up, and what is said in their
+place."""
 
 from __future__ import annotations
 
@@ -20,32 +21,42 @@ _ESCAPE = re.compile(r"%[0-9A-F]{2}")
 
 
 def handle(name: str) -> str:
-    """What stands for a secret wherever its value may not. No value looks like it, and the broker knows it."""
+    """What stands for a secret wherever its value may not. No value looks like it, and the broker
+    knows it."""
     return "{{secret:" + name + "}}"
 
 
 def forms(value: str) -> tuple[str, ...]:
-    """The value as it is, and as JSON, an address, a page, base64 (also in the middle of a longer text) and hexadecimal
-    digits have it. The lines of a long one count by themselves."""
+    """The value as it is, and as JSON, an address, a page, base64 (also in the middle of a longer
+    text) and hexadecimal digits have it. The lines of a long one count by themselves."""
     raw = value.encode(errors="surrogateescape")
-    found = {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], html.escape(value)}
+    found = {
+        value,
+        json.dumps(value)[1:-1],
+        json.dumps(value, ensure_ascii=False)[1:-1],
+        html.escape(value),
+    }
     found |= {line.strip() for line in value.splitlines() if len(line.strip()) >= LINE_CHARS}
     for quoted in (quote(raw, safe=""), quote(raw), quote_plus(raw)):
         found |= {quoted, _ESCAPE.sub(lambda match: match[0].lower(), quoted)}
     for before in range(3):  # where it begins within a group of three bytes
-        core = b64encode(bytes(before) + raw).decode()[before + bool(before) : (before + len(raw)) * 8 // 6]
+        core = b64encode(bytes(before) + raw).decode()[
+            before + bool(before) : (before + len(raw)) * 8 // 6
+        ]
         found |= {core, core.translate(_URL_SAFE)}
     found |= {raw.hex(), raw.hex().upper()}
     return tuple(form for form in found if len(form) >= SHORTEST)
 
 
 class Scrubber:
-    """Replaces values in a stream of bytes, wherever it is cut into pieces. Holds back only what may be the beginning
-    of a value."""
+    """Replaces values in a stream of bytes, wherever it is cut into pieces. Holds back only what
+    may be the beginning of a value."""
 
     def __init__(self, named: Iterable[tuple[str, str]]) -> None:
         self._instead = {
-            form.encode(errors="surrogateescape"): instead.encode() for value, instead in named for form in forms(value)
+            form.encode(errors="surrogateescape"): instead.encode()
+            for value, instead in named
+            for form in forms(value)
         }
         ordered = sorted(self._instead, key=len, reverse=True)
         self._pattern = re.compile(b"|".join(map(re.escape, ordered))) if ordered else None

@@ -1,11 +1,13 @@
-"""How people say when something comes again: `every Monday at 8`, `on the 1st of every month`, `every other day`.
+"""How people say when something comes again: `every Monday at 8`, `on the 1st of every month`,
+`every other day`.
 
 The hours and what is left out are read as for one moment (`spoken_times`). Beyond that:
 
-- `every week` and `every month` are on today's weekday and day, at 9:00. From the 29th on, and for `the 31st`, that is
-  the last day of the month, since not all months have such a day.
-- `every other day` and `every 2 weeks` count 24 hours a day from the first time on, so that they come an hour earlier
-  or later after the clocks were changed. `every other Monday` begins with the next one.
+- `every week` and `every month` are on today's weekday and day, at 9:00. From the 29th on, and for
+  `the 31st`, that is the last day of the month, since not all months have such a day.
+- `every other day` and `every 2 weeks` count 24 hours a day from the first time on, so that they
+  come an hour earlier or later after the clocks were changed. `every other Monday` begins with the
+  next one.
 - A weekday's midnight is refused, since people mean one end of the day as often as the other.
 """
 
@@ -19,14 +21,29 @@ import msgspec
 from .errors import JobInvalid
 from .schedules import described, parse_schedule
 from .spoken_times import date_and_time, first_coming, is_recurring, readings
-from .spoken_words import DAY, MONTHS, NTH, UNIT, WEEKDAYS, Words, clock_of, date_of, part_of, weekday_index
+from .spoken_words import (
+    DAY,
+    MONTHS,
+    NTH,
+    UNIT,
+    WEEKDAYS,
+    Words,
+    clock_of,
+    date_of,
+    part_of,
+    weekday_index,
+)
 
-EXAMPLES = "`every Monday at 8:00`, `every weekday at 7 am`, `every 2 hours` or `on the 1st of every month`"
+EXAMPLES = (
+    "`every Monday at 8:00`, `every weekday at 7 am`, `every 2 hours` or `on the 1st of every "
+    "month`"
+)
 _UNITS = {"s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week"}
 
 
 def schedule_in(text: str, now: datetime) -> str:
-    """The schedule that is meant, as `parse_schedule` reads it, in the zone of `now`. Raises TimeUnclear."""
+    """The schedule that is meant, as `parse_schedule` reads it, in the zone of `now`. Raises
+    TimeUnclear."""
     words = Words(text, EXAMPLES)
     if not is_recurring(text):
         raise words.unclear("is not said of a time that comes again")
@@ -39,7 +56,8 @@ def schedule_in(text: str, now: datetime) -> str:
 
 
 def schedule_words(schedule: str) -> str:
-    """A schedule of `schedule_in` as people say it, which reads it again; others as `described` tells them.
+    """A schedule of `schedule_in` as people say it, which reads it again; others as `described`
+    tells them.
 
     Raises JobInvalid for what is no schedule.
     """
@@ -47,7 +65,9 @@ def schedule_words(schedule: str) -> str:
     if found := re.fullmatch(r"every ([\d.]+)([smhdw])(?: from (.+))?", schedule):
         unit = _UNITS[found[2]]
         often = f"every {unit}" if found[1] == "1" else f"every {found[1]} {unit}s"
-        return f"{often} from {date_and_time(datetime.fromisoformat(found[3]))}" if found[3] else often
+        return (
+            f"{often} from {date_and_time(datetime.fromisoformat(found[3]))}" if found[3] else often
+        )
     if schedule == "hourly":
         return "every hour"
     if found := re.fullmatch(r"(\d+) (\d+) (\d+|L|\*) (\d+|\*) (\S+)", schedule):
@@ -59,7 +79,9 @@ def schedule_words(schedule: str) -> str:
 
 def _interval(words: Words, now: datetime) -> str | None:
     """`every 2 hours`, `every other Monday at 8`; but not `every second Monday of the month`."""
-    found = words.take(rf"every (other|\d+(?:\.\d+)?(?:st|nd|rd|th)?)(?: ?({UNIT})|(?= {DAY}(?!.*month)))")
+    found = words.take(
+        rf"every (other|\d+(?:\.\d+)?(?:st|nd|rd|th)?)(?: ?({UNIT})|(?= {DAY}(?!.*month)))"
+    )
     if not found:
         return None
     number = "2" if found[1] == "other" else found[1].rstrip("stndrh")
@@ -94,12 +116,15 @@ def _cron(words: Words, now: datetime) -> str:
         raise words.unclear("does not say on which days, or says it in two ways")
     minutes = readings(clock, part)[0]
     if minutes >= 24 * 60 and fields != "* * *":
-        raise words.unclear("is the night after that day: say which day begins, and the hour as in `0:00`")
+        raise words.unclear(
+            "is the night after that day: say which day begins, and the hour as in `0:00`"
+        )
     return f"{minutes % 60} {minutes // 60 % 24} {fields}"
 
 
 class _RepeatedDays(msgspec.Struct, frozen=True, kw_only=True):
-    """What was said of the days; `nth` is a day of the month or, beside a weekday, which one of the month."""
+    """What was said of the days; `nth` is a day of the month or, beside a weekday, which one of the
+    month."""
 
     month: bool
     dated: tuple[int | None, int, int] | None
@@ -159,7 +184,11 @@ def _cron_words(day: str, month: str, weekday: str) -> str | None:
     if (day, month, weekday) == ("*", "*", "*"):
         return "every day"
     if month != "*":
-        return f"every year on {day} {MONTHS[int(month) - 1]}" if weekday == "*" and day.isdigit() else None
+        return (
+            f"every year on {day} {MONTHS[int(month) - 1]}"
+            if weekday == "*" and day.isdigit()
+            else None
+        )
     if weekday == "*":
         return f"on the {'last day' if day == 'L' else _ordinal(int(day))} of every month"
     if day != "*":
@@ -171,7 +200,10 @@ def _cron_words(day: str, month: str, weekday: str) -> str | None:
         return f"on the {which} {_cron_weekday(found[1])} of every month"
     if not re.fullmatch(r"[0-6](,[0-6])*", weekday):
         return None
-    names = [_cron_weekday(number) for number in sorted(weekday.split(","), key=lambda number: (int(number) - 1) % 7)]
+    names = [
+        _cron_weekday(number)
+        for number in sorted(weekday.split(","), key=lambda number: (int(number) - 1) % 7)
+    ]
     return f"every {', '.join(names[:-1])} and {names[-1]}" if names[1:] else f"every {names[0]}"
 
 

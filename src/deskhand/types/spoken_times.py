@@ -1,18 +1,24 @@
-"""How people say one moment, in English: `tomorrow at 9`, `Friday evening`, `in 20 minutes`, `on 3 May at 10`.
+"""How people say one moment, in English: `tomorrow at 9`, `Friday evening`, `in 20 minutes`, `on 3
+May at 10`.
 
-People leave much out. These are the rules for it; an answer repeats the date, so that people see what was understood.
+People leave much out. These are the rules for it; an answer repeats the date, so that people see
+what was understood.
 
-- A day without a time is 9:00. Morning is 9:00, noon and lunch 12:00, afternoon 15:00, end of the day 18:00, evening
-  19:00, night 21:00. Midnight ends the day that it is said with: `Friday at midnight` is Saturday 0:00.
-- A time without a day is the next that comes. Without am or pm both halves of the day count today: `at 9` is 21:00 when
-  it is said at 14:00. `05:30`, with a zero, is in the morning.
-- With a day and without am or pm, 1 to 6 o'clock are in the afternoon, 7 to 11 before noon: `tomorrow at 5` is 17:00.
-  A time with minutes is read as it is written: `tomorrow at 5:30` is 5:30.
-- `Friday` is the next one, and today if its time is still to come. `next Friday` is that too, unless it is less than
-  three days away: then it is the one a week later. `Friday next week` and `in two weeks on Friday` count Mondays.
+- A day without a time is 9:00. Morning is 9:00, noon and lunch 12:00, afternoon 15:00, end of the
+  day 18:00, evening 19:00, night 21:00. Midnight ends the day that it is said with: `Friday at
+  midnight` is Saturday 0:00.
+- A time without a day is the next that comes. Without am or pm both halves of the day count today:
+  `at 9` is 21:00 when it is said at 14:00. `05:30`, with a zero, is in the morning.
+- With a day and without am or pm, 1 to 6 o'clock are in the afternoon, 7 to 11 before noon:
+  `tomorrow at 5` is 17:00. A time with minutes is read as it is written: `tomorrow at 5:30` is
+  5:30.
+- `Friday` is the next one, and today if its time is still to come. `next Friday` is that too,
+  unless it is less than three days away: then it is the one a week later. `Friday next week` and
+  `in two weeks on Friday` count Mondays.
 - `in 3 hours` counts real time; `in 3 days` keeps the time of the clock, as does `in a month`.
 - A date without a year is the next such date. A moment that has passed is refused.
-- A time that the clocks skip is the first that exists; of one that they show twice, the first that is still to come.
+- A time that the clocks skip is the first that exists; of one that they show twice, the first that
+  is still to come.
 """
 
 from __future__ import annotations
@@ -41,12 +47,14 @@ EXAMPLES = "`tomorrow at 9:00`, `Friday 8 pm`, `in 20 minutes` or `24 December a
 
 
 def is_recurring(text: str) -> bool:
-    """Whether this is said of a time that comes again and again, as in `every Monday` or `Mondays at 8`."""
+    """Whether this is said of a time that comes again and again, as in `every Monday` or `Mondays
+    at 8`."""
     return "every" in plain(text).split()
 
 
 def moment_in(text: str, now: datetime) -> datetime:
-    """The moment that is meant, in the zone of `now`, and after it. Raises TimeUnclear with what would be right."""
+    """The moment that is meant, in the zone of `now`, and after it. Raises TimeUnclear with what
+    would be right."""
     words = Words(text, EXAMPLES)
     if is_recurring(text):
         raise words.unclear("comes again and again, and this is about one moment")
@@ -62,7 +70,8 @@ def moment_in(text: str, now: datetime) -> datetime:
 
 
 def in_words(moment: datetime, now: datetime) -> str:
-    """The moment as people say it, to the minute, with its date, in the zone of `now`. `moment_in` reads it again."""
+    """The moment as people say it, to the minute, with its date, in the zone of `now`. `moment_in`
+    reads it again."""
     local = moment.astimezone(now.tzinfo)
     near = {0: "today, ", 1: "tomorrow, "}.get((local.date() - now.date()).days, "")
     return near + date_and_time(local, with_year=local.year != now.year)
@@ -88,7 +97,9 @@ def _after_a_while(words: Words, now: datetime) -> datetime | None:
         raise words.unclear("counts parts of a month: say how many days")
     seconds = amounts["h"] * 3600 + amounts["m"] * 60 + amounts["s"]
 
-    wall = _months_later(now.replace(tzinfo=None), amounts["mo"]) + timedelta(days=amounts["d"], weeks=amounts["w"])
+    wall = _months_later(now.replace(tzinfo=None), amounts["mo"]) + timedelta(
+        days=amounts["d"], weeks=amounts["w"]
+    )
     weekday = words.take(DAY) if amounts["w"] else None
     part = part_of(words)
     clock = clock_of(words)
@@ -106,7 +117,8 @@ def _after_a_while(words: Words, now: datetime) -> datetime | None:
 def first_coming(words: Words, now: datetime, *, cycle_days: int = 0) -> datetime:
     """The first of the moments that can be meant which is still to come; else one that has passed.
 
-    What comes again after so many days may leave out the day, and is not for the rest of today alone.
+    What comes again after so many days may leave out the day, and is not for the rest of today
+    alone.
     """
     today = now.date()
     days, both = _days(words, today)
@@ -126,14 +138,17 @@ def first_coming(words: Words, now: datetime, *, cycle_days: int = 0) -> datetim
 
 
 def _days(words: Words, today: date) -> tuple[list[date], bool]:
-    """The days that can be meant, the nearest first, and whether today is meant as today, and no other day is named."""
+    """The days that can be meant, the nearest first, and whether today is meant as today, and no
+    other day is named."""
     days = dates_of(words, today)
     near = words.take(r"(?:the )?day after tomorrow|tomorrow|today")
     week = words.take(r"(?:the )?(?:next week|week after next)")
     weekday = words.take(rf"(?:this )?(?:(next|this|coming) )?(?:{DAY}|weekend)")
     both = not (days or week or weekday) and (near is None or near[0] == "today")
     if weekday:
-        days = days[:2]  # a weekday that does not fit is a slip: nobody means that date in six years
+        days = days[
+            :2
+        ]  # a weekday that does not fit is a slip: nobody means that date in six years
 
     if near:
         day = today + timedelta(days=2 if "after" in near[0] else near[0] == "tomorrow")
@@ -152,7 +167,8 @@ def _days(words: Words, today: date) -> tuple[list[date], bool]:
 
 
 def readings(clock: SpokenTime | None, part: str, *, both: bool = False) -> list[int]:
-    """Minutes from midnight; with `both`, also the other half of the day or the night that has begun."""
+    """Minutes from midnight; with `both`, also the other half of the day or the night that has
+    begun."""
     if clock is None:
         return [PARTS.get(part, 9) * 60]
     minutes = clock.with_day(part)
@@ -168,7 +184,8 @@ def _wall(day: date, minutes: int) -> datetime:
 
 
 def _shown(wall: datetime, now: datetime) -> list[datetime]:
-    """When the clocks in the zone of `now` show this: the first time, and the second where there is one."""
+    """When the clocks in the zone of `now` show this: the first time, and the second where there is
+    one."""
     zone = now.tzinfo
     if zone is None:
         raise TypeError("a moment is told from one with a zone")
@@ -178,7 +195,9 @@ def _shown(wall: datetime, now: datetime) -> list[datetime]:
 
 def _months_later(wall: datetime, months: float) -> datetime:
     year, month = divmod(wall.year * 12 + wall.month - 1 + int(months), 12)
-    return wall.replace(year=year, month=month + 1, day=min(wall.day, monthrange(year, month + 1)[1]))
+    return wall.replace(
+        year=year, month=month + 1, day=min(wall.day, monthrange(year, month + 1)[1])
+    )
 
 
 def date_and_time(moment: datetime, *, with_year: bool = True) -> str:

@@ -1,4 +1,5 @@
-"""The words in which people say a time, in English: numbers, days, months, hours and dates. One reader for each."""
+"""The words in which people say a time, in English: numbers, days, months, hours and dates. One
+reader for each."""
 
 from __future__ import annotations
 
@@ -17,7 +18,18 @@ MONTHS = (
     *("August", "September", "October", "November", "December"),
 )
 _ONES = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
-_TEENS = ["ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]
+_TEENS = [
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+]
 _TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50}
 _FIRST = (
     *("first", "second", "third", "fourth", "fifth", "sixth"),
@@ -27,22 +39,42 @@ _NUMBERS = {
     **{word: f"{n}" for n, word in enumerate(_ONES + _TEENS, 1)},
     **{word: f"{n}th" for n, word in enumerate(_FIRST, 1)},
     **{word: f"{ten}" for word, ten in _TENS.items()},
-    **{f"{word} {one}": f"{ten + n}" for word, ten in _TENS.items() for n, one in enumerate(_ONES, 1)},
-    **{f"{word} {nth}": f"{ten + n}th" for word, ten in _TENS.items() for n, nth in enumerate(_FIRST[:9], 1)},
+    **{
+        f"{word} {one}": f"{ten + n}"
+        for word, ten in _TENS.items()
+        for n, one in enumerate(_ONES, 1)
+    },
+    **{
+        f"{word} {nth}": f"{ten + n}th"
+        for word, ten in _TENS.items()
+        for n, nth in enumerate(_FIRST[:9], 1)
+    },
 }
 _NUMBER = "|".join(sorted(_NUMBERS, key=len, reverse=True))
 
 DAY = r"(mon|tue|wed|thu|fri|sat|sun)(?:day|s|sday|nesday|rs|rsday|urday)?"
-_MONTH = "(" + "|".join(rf"{month[:3].lower()}(?:{month[3:].lower()})?" for month in MONTHS) + "|sept)"
+_MONTH = (
+    "(" + "|".join(rf"{month[:3].lower()}(?:{month[3:].lower()})?" for month in MONTHS) + "|sept)"
+)
 UNIT = r"(?:seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|w|months?)"
 _AMOUNT = rf"\d{{1,5}}(?:\.\d{{1,3}})? ?{UNIT}"
 AMOUNTS = rf"{_AMOUNT}(?:(?: and)? ?{_AMOUNT})*"
 NTH = r"(\d{1,2})(?:st|nd|rd|th)"
-_NAMED = {"noon": 12, "midday": 12, "lunchtime": 12, "lunch": 12, "end of the day": 18, "midnight": 24}
+_NAMED = {
+    "noon": 12,
+    "midday": 12,
+    "lunchtime": 12,
+    "lunch": 12,
+    "end of the day": 18,
+    "midnight": 24,
+}
 PARTS = {"morning": 9, "afternoon": 15, "evening": 19, "night": 21}
-_FILLERS = frozenset(["every", "at", "on", "the", "of", "in", "this", "by", "around", "about", "from", "starting"])
+_FILLERS = frozenset(
+    ["every", "at", "on", "the", "of", "in", "this", "by", "around", "about", "from", "starting"]
+)
 _CLOCK = (
-    r"(?<!in )(?:(?<!from )(\d{1,2}) (?:minutes? )?(past|to) )?"  # `in 5` is nothing that one can know
+    # `in 5` is nothing that one can know
+    r"(?<!in )(?:(?<!from )(\d{1,2}) (?:minutes? )?(past|to) )?"
     r"(\d{1,2})(?:[:.](\d{2})(?::\d{2})?| ([0-5]\d))?(?: ?(am|pm))?"
 )
 _LONGEST = 200
@@ -64,9 +96,18 @@ _SPELLINGS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (rf"\b(?:{_NUMBER})\b", lambda found: _NUMBERS[found[0]]),
     (r"\b(?:each|once (?:an?|per|every))\b", "every"),
     (r"\beveryday\b|\bdaily\b", "every day"),
-    (r"\b(week|month|year|hour|night)ly\b|\bannually\b", lambda found: f"every {found[1] or 'year'}"),
+    (
+        r"\b(week|month|year|hour|night)ly\b|\bannually\b",
+        lambda found: f"every {found[1] or 'year'}",
+    ),
     (r"\b(?:working|business|work) ?day", "weekday"),
-    (r"(?<!\d )\b((?:mon|tues|wednes|thurs|fri|satur|sun|week)day|weekend|morning|afternoon|evening)s\b", r"every \1"),
+    (
+        (
+            r"(?<!\d "
+            r")\b((?:mon|tues|wednes|thurs|fri|satur|sun|week)day|weekend|morning|afternoon|evening)s\b"
+        ),
+        r"every \1",
+    ),
     (r"\btonight\b", "today night"),
     (r"\bthis (?=morning|afternoon|evening)", "today "),
     (r"\bhalf past\b", "30 past"),
@@ -83,7 +124,8 @@ _SPELLINGS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
 
 
 def plain(said: str) -> str:
-    """In small letters, with numbers in digits, and one word for what has several: `every` for each, daily, Mondays."""
+    """In small letters, with numbers in digits, and one word for what has several: `every` for
+    each, daily, Mondays."""
     text = " ".join(said.lower().split())
     for pattern, spelling in _SPELLINGS:
         text = re.sub(pattern, spelling, text)
@@ -101,7 +143,8 @@ class Words:
         self._left = plain(self._said)
 
     def take(self, pattern: str) -> re.Match[str] | None:
-        """The first place where this stands as words of its own; it is not there any more for other readers."""
+        """The first place where this stands as words of its own; it is not there any more for other
+        readers."""
         found = re.search(rf"(?<![\w:./-])(?:{pattern})(?![\w:/]|[.-]\d)", self._left)
         if found:
             self._left = f"{self._left[: found.start()]}|{self._left[found.end() :]}"
@@ -109,7 +152,9 @@ class Words:
 
     def finish(self) -> None:
         """Raises TimeUnclear if something is left that nobody could read."""
-        left = " ".join(word for word in self._left.replace("|", " ").split() if word not in _FILLERS)
+        left = " ".join(
+            word for word in self._left.replace("|", " ").split() if word not in _FILLERS
+        )
         if left:
             raise self.unclear(f"cannot be read: {left!r} is not part of a time")
 
@@ -127,12 +172,15 @@ class SpokenTime(msgspec.Struct, frozen=True):
     """With minutes, as on a clock."""
 
     def with_day(self, part: str) -> int:
-        """Minutes from the midnight with which its day begins; 24 hours and more in the night after it."""
+        """Minutes from the midnight with which its day begins; 24 hours and more in the night after
+        it."""
         if part == "night" and self.minutes < 5 * 60:
             return self.minutes + 24 * 60
         if self.half or part == "morning":
             return self.minutes
-        later = self.minutes < 13 * 60 if part == "night" else self.minutes < (12 if part else 7) * 60
+        later = (
+            self.minutes < 13 * 60 if part == "night" else self.minutes < (12 if part else 7) * 60
+        )
         return self.minutes + 12 * 60 if later and (part or not self.written) else self.minutes
 
 
@@ -156,7 +204,9 @@ def clock_of(words: Words) -> SpokenTime | None:
         minutes += int(found[1]) if found[2] == "past" else -int(found[1])
     if minutes < 60 and not known:  # a quarter to one
         minutes += 12 * 60
-    return SpokenTime(minutes % (24 * 60) if found[1] else minutes, half=known, written=found[4] is not None)
+    return SpokenTime(
+        minutes % (24 * 60) if found[1] else minutes, half=known, written=found[4] is not None
+    )
 
 
 def part_of(words: Words) -> str:
@@ -168,7 +218,9 @@ def date_of(words: Words) -> tuple[int | None, int, int] | None:
     """Year (where it is said), month and day."""
     if found := words.take(r"(\d{4})-(\d{1,2})-(\d{1,2})"):
         return int(found[1]), int(found[2]), int(found[3])
-    if found := words.take(r"(?<!at )(?<!around )(?<!about )(\d{1,2})\.(0?[1-9]|1[0-2])(?:\.(\d{4}|\d{2}))?"):
+    if found := words.take(
+        r"(?<!at )(?<!around )(?<!about )(\d{1,2})\.(0?[1-9]|1[0-2])(?:\.(\d{4}|\d{2}))?"
+    ):
         return _year(found[3]), int(found[2]), int(found[1])
     if found := words.take(r"(\d{1,2})/(\d{1,2})(?:/(\d{4}|\d{2}))?"):
         low, high = sorted((int(found[1]), int(found[2])))
@@ -194,7 +246,9 @@ def dates_of(words: Words, today: date) -> list[date]:
             return []
         day = int(nth[1]) if nth else 1
         first = today.year * 12 + today.month - 1
-        months = [(n // 12, n % 12 + 1) for n in ([first + 1] if later else range(first, first + 13))]
+        months = [
+            (n // 12, n % 12 + 1) for n in ([first + 1] if later else range(first, first + 13))
+        ]
 
     known = [(y, m) for y, m in months if 1970 <= y < 2100 and 1 <= m <= 12]
     days = [date(y, m, day) for y, m in known if 1 <= day <= monthrange(y, m)[1]]

@@ -1,4 +1,5 @@
-"""What an agent may owe next: call the model, run tools, shorten its context, end the turn, or wait."""
+"""What an agent may owe next: call the model, run tools, shorten its context, end the turn, or
+wait."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from .turn import OpenCall
 
 
 class AskModel(msgspec.Struct, frozen=True):
-    """Call `model` ('' for the first of the chain), not before `at`, telling it `hints` first. Without `tools` it can
-    only answer in words."""
+    """Call `model` ('' for the first of the chain), not before `at`, telling it `hints` first.
+    Without `tools` it can only answer in words."""
 
     hints: tuple[Hinted, ...] = ()
     tools: bool = True
@@ -28,16 +29,16 @@ class RunTools(msgspec.Struct, frozen=True):
 
 
 class Compact(msgspec.Struct, frozen=True):
-    """Shorten the context to this many tokens before the next call; 0 means to half of what it is. With a `focus` only
-    the last exchange stays as it is, and of all others above all this."""
+    """Shorten the context to this many tokens before the next call; 0 means to half of what it is.
+    With a `focus` only the last exchange stays as it is, and of all others above all this."""
 
     budget: int
     focus: str = ""
 
 
 class Condensed(msgspec.Struct, frozen=True):
-    """What is told of messages that are no longer shown: in `parts` to the model, in a `note` to people. `asked` is the
-    call of a model that it took."""
+    """What is told of messages that are no longer shown: in `parts` to the model, in a `note` to
+    people. `asked` is the call of a model that it took."""
 
     parts: tuple[Text, ...] = ()
     note: str = ""
@@ -50,8 +51,8 @@ class EndTurn(msgspec.Struct, frozen=True):
 
 
 class Wait(msgspec.Struct, frozen=True):
-    """Nothing can be done before somebody answers, or until then (seconds since the epoch). That was `longest_s` away
-    when it began: whatever the clock shows now, nobody waits for longer."""
+    """Nothing can be done before somebody answers, or until then (seconds since the epoch). That
+    was `longest_s` away when it began: whatever the clock shows now, nobody waits for longer."""
 
     until: float
     longest_s: float = inf

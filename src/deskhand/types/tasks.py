@@ -1,4 +1,5 @@
-"""What is to be done in a conversation: one graph of tasks, whatever a tool or a surface calls it."""
+"""What is to be done in a conversation: one graph of tasks, whatever a tool or a surface calls
+it."""
 
 from __future__ import annotations
 
@@ -10,17 +11,23 @@ import msgspec
 from .labels import LOCAL, Label
 
 Status = Literal["pending", "in_progress", "completed", "blocked", "deleted"]
-MARKS: dict[Status, str] = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "blocked": "[!]"}
+MARKS: dict[Status, str] = {
+    "pending": "[ ]",
+    "in_progress": "[>]",
+    "completed": "[x]",
+    "blocked": "[!]",
+}
 """How a task is shown in a list."""
 
 
 class Task(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One task. Ids begin with 1 in each conversation and are never given twice.
 
-    It is done after its children (those with it as `parent`, 0 for none) and after what it `depends_on`. `result` is
-    what came of it, or what is needed while it is blocked. `node` says who does it: the `agent`, a `tool` with
-    `config` as its call, or it gathers the results of others (`gather`). `active` is what is said while it is being
-    done. `todo` is its place in the flat list, 0 outside of it. `label` is that of what went into its words.
+    It is done after its children (those with it as `parent`, 0 for none) and after what it
+    `depends_on`. `result` is what came of it, or what is needed while it is blocked. `node` says
+    who does it: the `agent`, a `tool` with `config` as its call, or it gathers the results of
+    others (`gather`). `active` is what is said while it is being done. `todo` is its place in the
+    flat list, 0 outside of it. `label` is that of what went into its words.
     """
 
     id: int

@@ -23,7 +23,8 @@ from .messages import Message, Part, ResultStatus, Text, ToolCall, ToolResult, c
 TURN = "turn"
 """What a stop is given that means what runs, and never the conversation."""
 LATE_EDIT = "late edit"
-"""The name under which the log holds that somebody was told what becomes of an edit of an answered message."""
+"""The name under which the log holds that somebody was told what becomes of an edit of an answered
+message."""
 MEMORIES = '<context_snapshot source="memories">'
 """Begins the part of a message that tells what memory found for it."""
 TASK_LIST = "<tasks>"
@@ -33,11 +34,13 @@ SESSION_SUMMARY = "<session_summary>"
 BESIDE = (MEMORIES, SESSION_SUMMARY, TASK_LIST)
 """How what the runtime tells beside a person's words may begin."""
 LEFT_OUT = "earlier messages are"
-"""Stands in the first line of a conversation of which the model is shown less: `[12 earlier messages are …]`."""
+"""Stands in the first line of a conversation of which the model is shown less: `[12 earlier
+messages are …]`."""
 
 
 class PendingAsk(msgspec.Struct):
-    """What a person was asked. `binds` is empty for a question. `calls` is how many calls it is about."""
+    """What a person was asked. `binds` is empty for a question. `calls` is how many calls it is
+    about."""
 
     ask_id: str
     binds: str
@@ -57,10 +60,11 @@ class HandedOver(msgspec.Struct, frozen=True):
 
 
 class OpenCall(msgspec.Struct):
-    """A call without a result. `n` is the event of the reply that made it, `yes_at` when a person allowed what
-    `yes_binds` names. `handed` where a program is to run it. `rests_since` is when it was asked about, or handed over.
-    `counted`: it was asked about before. `alone`: it is to be asked about by itself. `together`: it was allowed with
-    others, some of which may have run since."""
+    """A call without a result. `n` is the event of the reply that made it, `yes_at` when a person
+    allowed what `yes_binds` names. `handed` where a program is to run it. `rests_since` is when it
+    was asked about, or handed over. `counted`: it was asked about before. `alone`: it is to be
+    asked about by itself. `together`: it was allowed with others, some of which may have run
+    since."""
 
     call: ToolCall
     n: int
@@ -94,7 +98,8 @@ class OpenCall(msgspec.Struct):
 
 ABOUT_ONE = ("once", "always", "no", "never")
 ABOUT_SEVERAL = ("once", "each", "no")
-"""What may be answered to a question about one call, and about several. To several nothing is said for good."""
+"""What may be answered to a question about one call, and about several. To several nothing is said
+for good."""
 
 
 def choices_of(event: ApprovalAsked) -> tuple[str, ...]:
@@ -148,14 +153,16 @@ def interrupted(calls: Mapping[str, OpenCall], reason: str) -> list[CallClosed]:
 
 
 def said_again(row: Waiting, said: Sequence[MessageReceived]) -> MessageReceived:
-    """What was said in a turn, as one message of whoever opened it: nobody's words gain the rights of who repeats
-    them."""
+    """What was said in a turn, as one message of whoever opened it: nobody's words gain the rights
+    of who repeats them."""
     parts: list[Part] = []
     for event in said:
         parts += [Text("\n", LOCAL)] * bool(parts) + [*event.message.parts]
     first = said[0]
     who = row.principal if row.principal.id == first.principal.id else first.principal
-    return replace(first, inbox_id=row.inbox_id, principal=who, message=Message("user", tuple(parts)))
+    return replace(
+        first, inbox_id=row.inbox_id, principal=who, message=Message("user", tuple(parts))
+    )
 
 
 def refusal(row: Waiting, reason: str) -> CommandRun:

@@ -1,1 +1,2 @@
-"""Who may talk to agents: users, roles, identities, tokens, pairing; and how owners are told something."""
+"""Who may talk to agents: users, roles, identities, tokens, pairing; and how owners are told
+something."""

@@ -39,7 +39,8 @@ _row = msgspec.json.Decoder(_Row).decode
 
 
 State = Literal["sending", "sent", "unreached", "seen"]
-"""seen: an owner looked at it here · sent: to one of them at least · unreached: to nobody so far."""
+"""seen: an owner looked at it here · sent: to one of them at least · unreached: to nobody so
+far."""
 
 
 class Alert(msgspec.Struct, frozen=True):
@@ -52,7 +53,8 @@ class Alert(msgspec.Struct, frozen=True):
 
 
 class Alerts:
-    """`channels` are those that send now; None where that is not known, as in a command beside the service."""
+    """`channels` are those that send now; None where that is not known, as in a command beside the
+    service."""
 
     def __init__(self, store: Store, clock: Clock, channels: Collection[str] | None = None) -> None:
         self._store = store
@@ -60,16 +62,18 @@ class Alerts:
         self._channels = channels
 
     async def tell(self, key: str, text: str, *, said_as: str = "") -> list[Change]:
-        """The rows with which all owners are told this, once for each `key`. They go into the transaction of what it is
-        about. It stands in the log in any case.
+        """The rows with which all owners are told this, once for each `key`. They go into the
+        transaction of what it is about. It stands in the log in any case.
 
-        `said_as` is the key of a message in the outbox that says the same: an owner who reads that is not told twice.
-        Sent to anybody else, it reaches no owner, and does not count.
+        `said_as` is the key of a message in the outbox that says the same: an owner who reads that
+        is not told twice. Sent to anybody else, it reaches no owner, and does not count.
         """
         log.warning("%s", text)
         now = self._clock.now()
         key = blake2b(key.encode(), digest_size=16).hexdigest()
-        said = [_outgoing(body).address for (body,) in await self._store.rows("alert_said", (said_as,))]
+        said = [
+            _outgoing(body).address for (body,) in await self._store.rows("alert_said", (said_as,))
+        ]
         owners = await self.owners()
         if not any(address in said for _, address in owners):
             said_as = ""
@@ -83,7 +87,9 @@ class Alerts:
         """The same for what nobody has to act upon: it is no matter whether it reaches anybody."""
         log.info("%s", text)
         now = self._clock.now()
-        return [_sent(f"note:{key}:{owner}", where, text, now) for owner, where in await self.owners()]
+        return [
+            _sent(f"note:{key}:{owner}", where, text, now) for owner, where in await self.owners()
+        ]
 
     async def latest(self, limit: int = 20) -> list[Alert]:
         """The latest first."""
@@ -95,7 +101,8 @@ class Alerts:
         ]
 
     async def unreached(self) -> list[Alert]:
-        """Those that reached nobody, the latest first. One that reaches somebody ends it for all before."""
+        """Those that reached nobody, the latest first. One that reaches somebody ends it for all
+        before."""
         found = []
         for alert in await self.latest(LOOKED_AT):
             if alert.state in ("sent", "seen"):
@@ -109,12 +116,15 @@ class Alerts:
         await self._store.change([Change("alert_seen", (self._clock.now(),))])
 
     async def facts(self) -> list[HealthFact]:
-        """What the health says of alerts, where one has reached nobody. Members read it too: it quotes none."""
+        """What the health says of alerts, where one has reached nobody. Members read it too: it
+        quotes none."""
         found = await self.unreached()
         if not found:
             return []
         count = f"{len(found)} alerts" if len(found) > 1 else "1 alert"
-        return [HealthFact("alerts", "degraded", f"{count} reached nobody; see `{SEE}`", found[-1].at)]
+        return [
+            HealthFact("alerts", "degraded", f"{count} reached nobody; see `{SEE}`", found[-1].at)
+        ]
 
     async def owners(self) -> list[tuple[str, Address]]:
         """The owners who can be written to, each with where they last wrote."""
@@ -126,9 +136,11 @@ class Alerts:
         return found
 
     async def _last_wrote(self, person: str) -> Address | None:
-        """Where this person last wrote alone with us, or else where they were let in; None for nowhere.
+        """Where this person last wrote alone with us, or else where they were let in; None for
+        nowhere.
 
-        Who they are is asked now: what was linked after they wrote counts, and what was unlinked does not.
+        Who they are is asked now: what was linked after they wrote counts, and what was unlinked
+        does not.
         """
         identities = await self._store.rows("alert_identities", (person,))
         theirs = {(channel, account, id_) for channel, account, id_, _ in identities}
@@ -155,7 +167,8 @@ class Alerts:
         return next((address for address in stored if self._may_send(address)), None)
 
     def _wrote(self, body: bytes, theirs: Collection[tuple[str, str, str]]) -> Address | None:
-        """Where one of these identities wrote this; None where it was somebody else, or others read there too."""
+        """Where one of these identities wrote this; None where it was somebody else, or others read
+        there too."""
         if not body:
             return None  # erased
         inbound = _row(body).inbound
@@ -178,5 +191,7 @@ def _state(age_s: float, *, seen: bool, sent: int, owed: int) -> State:
 
 
 def _sent(key: str, address: Address, text: str, now: float) -> Change:
-    out = Outgoing(key, address, (Text(text),), links=())  # it may quote anything: no address in it leads anywhere
+    out = Outgoing(
+        key, address, (Text(text),), links=()
+    )  # it may quote anything: no address in it leads anywhere
     return Change("alert_send", (key, "", msgspec.json.encode(out), now, address.channel))

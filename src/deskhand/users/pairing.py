@@ -1,7 +1,9 @@
-"""How a stranger gets in: they are told a code, they tell it to the owner, and the owner lets them in.
+"""How a stranger gets in: they are told a code, they tell it to the owner, and the owner lets them
+in.
 
-A code is 8 of 32 letters (40 bits), holds for an hour and once, and is bound to who was told it: channel, account and
-the platform's own id. It is never taken from a channel, so that nobody lets themselves in.
+A code is 8 of 32 letters (40 bits), holds for an hour and once, and is bound to who was told it:
+channel, account and the platform's own id. It is never taken from a channel, so that nobody lets
+themselves in.
 """
 
 from __future__ import annotations
@@ -54,10 +56,13 @@ class Pairings(Records):
 
     async def pairings(self) -> list[Pairing]:
         self._admin("see who wants to be let in")
-        return [Pairing(*row) for row in await self._store.rows("pairing_open", (self._clock.now(),))]
+        return [
+            Pairing(*row) for row in await self._store.rows("pairing_open", (self._clock.now(),))
+        ]
 
     async def proposed(self, code: str, user: str = "", role: str = "") -> User | None:
-        """Who `approve` would let in, as whom; None where the code does not hold, which counts for nothing here."""
+        """Who `approve` would let in, as whom; None where the code does not hold, which counts for
+        nothing here."""
         self._admin("see who wants to be let in")
         wanted = _normal(code)
         asked = next((each for each in await self.pairings() if each.code == wanted), None)
@@ -93,13 +98,18 @@ class Pairings(Records):
                 ]
             where = (await self._store.rows("pairing_address", (asked.code,)))[0][0]
             link = (asked.channel, asked.account, asked.external_id, name, where, self._clock.now())
-            changes += [Change("user_identity_add", link), self._said(where, f"in:{asked.code}", _welcome(name))]
+            changes += [
+                Change("user_identity_add", link),
+                self._said(where, f"in:{asked.code}", _welcome(name)),
+            ]
             try:
                 await self._write("paired", f"{name} {described(identity)}", *changes)
             except StoreUnavailable:
                 raise
             except StoreError as error:
-                raise Refused(f"{described(identity)} is somebody already; see: deskhand users list") from error
+                raise Refused(
+                    f"{described(identity)} is somebody already; see: deskhand users list"
+                ) from error
             return self._known(name)
 
     async def refuse(self, code: str) -> None:
@@ -120,7 +130,9 @@ class Pairings(Records):
         now = self._clock.now()
         if until := self.locked_until():
             minutes = ceil((until - now) / 60)
-            raise Refused(f"after {BAD_CODES} bad codes none is taken; the next in {minutes} minutes")
+            raise Refused(
+                f"after {BAD_CODES} bad codes none is taken; the next in {minutes} minutes"
+            )
         wanted = _normal(code)
         found = next((each for each in await self.pairings() if each.code == wanted), None)
         if found is not None:
@@ -129,13 +141,21 @@ class Pairings(Records):
         if guesses < BAD_CODES:
             await self._write("bad pairing code", "", Change("pairing_guess_add", (now,)))
             left = BAD_CODES - guesses
-            raise Refused(f"this code does not hold: it was used, is too old, or was never given ({left} tries left)")
+            raise Refused(
+                "this code does not hold: it was used, is too old, or was never given "
+                f"({left} tries left)"
+            )
         await self._lock(now)
-        raise Refused(f"this code does not hold either; after {BAD_CODES} bad ones none is taken for an hour")
+        raise Refused(
+            f"this code does not hold either; after {BAD_CODES} bad ones none is taken for an hour"
+        )
 
     async def _lock(self, now: float) -> None:
         """Take no more codes, and tell the owners."""
-        text = f"Somebody tried {BAD_CODES} pairing codes that do not hold. None is taken for an hour. Was it you?"
+        text = (
+            f"Somebody tried {BAD_CODES} pairing codes that do not hold. None is taken for an "
+            "hour. Was it you?"
+        )
         told = await Alerts(self._store, self._clock).tell(f"lock:{now}", text)
         locked = [Change("pairing_lock", (now + LOCKED_S,)), Change("pairing_guess_clear", ())]
         await self._write("pairing locked", f"{BAD_CODES} bad codes", *locked, *told)
@@ -144,7 +164,10 @@ class Pairings(Records):
         """It is sent at that address by whichever process has the channel."""
         address = _decode_address(where)
         out = Outgoing(f"people:{key}", address, (Text(text, LOCAL),))
-        return Change("outbox_insert", (out.key, "", msgspec.json.encode(out), self._clock.now(), address.channel))
+        return Change(
+            "outbox_insert",
+            (out.key, "", msgspec.json.encode(out), self._clock.now(), address.channel),
+        )
 
 
 def described(identity: Identity) -> str:
@@ -164,7 +187,12 @@ def _welcome(name: str) -> str:
 
 def _free(identity: Identity, taken: Collection[str]) -> str:
     """A name for somebody of whom only the identity is known."""
-    base = re.sub(r"[^a-z0-9.]+", "-", f"{identity.channel}-{identity.external_id}".lower()).strip("-")[:56] or "guest"
+    base = (
+        re.sub(r"[^a-z0-9.]+", "-", f"{identity.channel}-{identity.external_id}".lower()).strip(
+            "-"
+        )[:56]
+        or "guest"
+    )
     return next(name for n in count(1) if (name := base if n == 1 else f"{base}-{n}") not in taken)
 
 
@@ -172,7 +200,8 @@ def checked(identity: Identity) -> Identity:
     """The identity, if somebody can have it. Raises ConfigError."""
     if identity.channel in RESERVED or not identity.channel or not identity.external_id.strip():
         raise ConfigError(
-            f"{described(identity)!r} is no identity: name a channel of the configuration and the platform's own id,"
+            f"{described(identity)!r} is no identity: name a channel of the configuration "
+            "and the platform's own id,"
             " such as: telegram 12345678"
         )
     return identity

@@ -1,4 +1,5 @@
-"""What those hear who are not let in: nothing, that they are not, or a code with which they may be."""
+"""What those hear who are not let in: nothing, that they are not, or a code with which they may
+be."""
 
 from __future__ import annotations
 
@@ -34,8 +35,8 @@ Response = Literal["auto", "pair", "announce", "ignore"]
 
 
 class Ways(msgspec.Struct, frozen=True):
-    """What strangers may hear. `response` is the setting now; `known`: whether anybody is let in on any channel;
-    `ask_in` gives a code, or '' for none."""
+    """What strangers may hear. `response` is the setting now; `known`: whether anybody is let in on
+    any channel; `ask_in` gives a code, or '' for none."""
 
     response: Callable[[], Response]
     known: Callable[[], bool]

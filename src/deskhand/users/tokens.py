@@ -1,4 +1,5 @@
-"""Tokens and one-time links. A secret is 256 random bits, is shown once, and is looked up by its SHA-256."""
+"""Tokens and one-time links. A secret is 256 random bits, is shown once, and is looked up by its
+SHA-256."""
 
 from __future__ import annotations
 
@@ -75,25 +76,47 @@ class Credentials(Records):
         self._admin("make tokens")
         label = " ".join(name.split())[:NAME_CHARS]
         if unknown := set(scopes) - set(SCOPES):
-            raise ConfigError(f"there is no scope {sorted(unknown)[0]!r}; there are: {', '.join(SCOPES)}")
-        given = tuple(s for s in scopes_of(self._known(user).roles, self._roster.roles()) if s in scopes)
+            raise ConfigError(
+                f"there is no scope {sorted(unknown)[0]!r}; there are: {', '.join(SCOPES)}"
+            )
+        given = tuple(
+            s for s in scopes_of(self._known(user).roles, self._roster.roles()) if s in scopes
+        )
         if not given:
-            raise Refused(f"the roles of {user!r} give none of: {', '.join(scopes) or 'no scope at all'}")
+            raise Refused(
+                f"the roles of {user!r} give none of: {', '.join(scopes) or 'no scope at all'}"
+            )
         if "admin" in given and len(given) < len(SCOPES):
             raise ConfigError(
-                "whoever may `admin` changes the house, and so may do everything: give all scopes, or leave admin out"
+                "whoever may `admin` changes the house, and so may do everything: give all "
+                "scopes, or leave admin out"
             )
         if not label:
             raise ConfigError("a token needs a name, so that you know later what it is for")
         return await self._add(TokenRow("", user, label, "api", given, self._clock.now()), lasts_s)
 
-    async def _add(self, wanted: TokenRow, lasts_s: float | None, *first: Change) -> tuple[TokenRow, str]:
+    async def _add(
+        self, wanted: TokenRow, lasts_s: float | None, *first: Change
+    ) -> tuple[TokenRow, str]:
         secret = new_secret()
         now = self._clock.now()
         expires_at = None if lasts_s is None else now + lasts_s
-        token = msgspec.structs.replace(wanted, id=new_id(), created_at=now, expires_at=expires_at, last_used_at=None)
-        row = (token.id, hashed(secret), token.user, token.name, token.kind, " ".join(token.scopes), now, expires_at)
-        await self._write("token made", f"{token.user} {token.id} {token.name}", *first, Change("token_add", row))
+        token = msgspec.structs.replace(
+            wanted, id=new_id(), created_at=now, expires_at=expires_at, last_used_at=None
+        )
+        row = (
+            token.id,
+            hashed(secret),
+            token.user,
+            token.name,
+            token.kind,
+            " ".join(token.scopes),
+            now,
+            expires_at,
+        )
+        await self._write(
+            "token made", f"{token.user} {token.id} {token.name}", *first, Change("token_add", row)
+        )
         return token, secret
 
     async def rotate(self, token_id: str) -> tuple[TokenRow, str]:
@@ -108,7 +131,9 @@ class Credentials(Records):
         if not rows or rows[0][1] != self._who.id:
             self._admin("revoke the tokens of others")
         old = await self._token(token_id)
-        await self._write("token revoked", f"{old.user} {old.id} {old.name}", Change("token_drop", (old.id,)))
+        await self._write(
+            "token revoked", f"{old.user} {old.id} {old.name}", Change("token_drop", (old.id,))
+        )
 
     async def _token(self, token_id: str) -> TokenRow:
         rows = await self._store.rows("token_get", (token_id,))
@@ -119,7 +144,9 @@ class Credentials(Records):
     async def make_login(self, user: str) -> str:
         self._admin("make a link to log in")
         if not scopes_of(self._known(user).roles, self._roster.roles()):
-            raise Refused(f"{user!r} has no role, so there is nothing to log in to: deskhand users add-role")
+            raise Refused(
+                f"{user!r} has no role, so there is nothing to log in to: deskhand users add-role"
+            )
         secret = new_secret()
         now = self._clock.now()
         row = Change("login_add", (hashed(secret), user, now + LOGIN_S))
@@ -134,7 +161,11 @@ class Credentials(Records):
         now = self._clock.now()
         link = hashed(secret)
         row = (link, token_id, hashed(fresh), " ".join(SCOPES), now, now + BROWSER_S)
-        once = [Change("login_redeem", row), Change("login_drop", (link,)), Change("token_expire", (now,))]
+        once = [
+            Change("login_redeem", row),
+            Change("login_drop", (link,)),
+            Change("token_expire", (now,)),
+        ]
         made, *_ = await self._store.change(once)
         if not made:
             return None

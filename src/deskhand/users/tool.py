@@ -29,7 +29,8 @@ class UserToolArguments(msgspec.Struct, frozen=True):
 
 
 class ManageUsers:
-    """Every agent shows it, and only an owner who is there may use it. It is never done by a job."""
+    """Every agent shows it, and only an owner who is there may use it. It is never done by a
+    job."""
 
     effects: tuple[Effect, ...] = ("none", "host")
 
@@ -61,7 +62,8 @@ def _action(arguments: bytes) -> str:
 
 
 def asking_about_users(judge: Callable[[Case], Decision]) -> Callable[[Case], Decision]:
-    """The judge, who lets the tool itself refuse whoever may not, and leaves no change of users to an agent alone."""
+    """The judge, who lets the tool itself refuse whoever may not, and leaves no change of users to
+    an agent alone."""
 
     def careful(case: Case) -> Decision:
         if case.tool != NAME:
@@ -86,7 +88,8 @@ def _make(people: People | None) -> Tool:
         transport: str = "",
         external_id: str = "",
     ) -> Done:
-        """List and change who may talk to you: users, their roles and their ids on chat platforms. For owners alone.
+        """List and change who may talk to you: users, their roles and their ids on chat platforms.
+        For owners alone.
 
         username: small letters, digits, dot and hyphen
         role: owner, approver, member, viewer, or one of the configuration
@@ -102,7 +105,9 @@ def _make(people: People | None) -> Tool:
                 case "list":
                     return done("\n".join(map(_line, await acting.users())), own(context))
                 case "add":
-                    user = await acting.add_user(username, role or "member", identity if transport else None)
+                    user = await acting.add_user(
+                        username, role or "member", identity if transport else None
+                    )
                 case "remove":
                     await acting.remove_user(username)
                     return done(f"ok, {username} is no user any more", own(context))

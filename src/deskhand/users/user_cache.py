@@ -31,7 +31,8 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 class Roster:
-    """Reads users when any process has changed them. What cannot be read is nobody: never an old state."""
+    """Reads users when any process has changed them. What cannot be read is nobody: never an old
+    state."""
 
     def __init__(self, store: Store, clock: Clock, roles: Callable[[], Roles]) -> None:
         self.store = store
@@ -50,7 +51,13 @@ class Roster:
                 self._version = version
         except (StoreError, LookupError, TypeError, ValueError) as error:
             if not self._snapshot.broken:
-                log.error("the users cannot be read, so nobody but the owner at this machine is let in: %s", error)
+                log.error(
+                    (
+                        "the users cannot be read, so nobody but the owner at this machine is "
+                        "let in: %s"
+                    ),
+                    error,
+                )
             self._snapshot = Snapshot(broken=str(error) or "a row is missing")
             self._version = -1
         return self._snapshot
@@ -64,10 +71,14 @@ class Roster:
         for user, channel, external_id, account in look("user_identity_all"):
             identities.setdefault(user, []).append(Identity(channel, external_id, account))
         users = {
-            name: User(name, tuple(roles.get(name, ())), tuple(identities.get(name, ())), created_at)
+            name: User(
+                name, tuple(roles.get(name, ())), tuple(identities.get(name, ())), created_at
+            )
             for name, created_at in look("user_all")
         }
-        return Snapshot(users, {each: user.name for user in users.values() for each in user.identities})
+        return Snapshot(
+            users, {each: user.name for user in users.values() for each in user.identities}
+        )
 
 
 class Records:
@@ -95,7 +106,8 @@ class Records:
         return user
 
     async def _write(self, what: str, subject: str, *changes: Change) -> list[int]:
-        """All of it and a line of the audit trail, or nothing. Returns how many rows each has changed."""
+        """All of it and a line of the audit trail, or nothing. Returns how many rows each has
+        changed."""
         note = Change("people_note", (self._clock.now(), self._who.id, what, subject))
         trim = Change("people_notes_trim", (NOTES_KEPT,))
         counts = await self._store.change([*changes, Change("people_changed", ()), note, trim])
@@ -107,7 +119,9 @@ class Records:
         try:
             await self._store.change([line, Change("people_notes_trim", (NOTES_KEPT,))])
         except StoreUnavailable as error:
-            log.warning("%s was refused: %s %s (not written down: %s)", who.id, what, subject, error)
+            log.warning(
+                "%s was refused: %s %s (not written down: %s)", who.id, what, subject, error
+            )
 
     async def notes(self, limit: int = 100) -> list[Note]:
         self._admin("read the audit trail")

@@ -1,4 +1,5 @@
-"""Users, their identities and roles, and who it is that writes. It implements `types.people.People`."""
+"""Users, their identities and roles, and who it is that writes. It implements
+`types.people.People`."""
 
 from __future__ import annotations
 
@@ -20,9 +21,12 @@ Guests = Mapping[str, Sequence[str]]
 
 
 class LocalPeople(Credentials, Pairings):
-    """The users in the store of this process. `roles` are those of the configuration, asked anew each time."""
+    """The users in the store of this process. `roles` are those of the configuration, asked anew
+    each time."""
 
-    def __init__(self, roster: Roster, guests: Callable[[], Guests], who: Principal = OWNER) -> None:
+    def __init__(
+        self, roster: Roster, guests: Callable[[], Guests], who: Principal = OWNER
+    ) -> None:
         super().__init__(roster, who)
         self._guests = guests
 
@@ -39,7 +43,9 @@ class LocalPeople(Credentials, Pairings):
             return None
         if address.channel in ("web", "api"):  # who they are, their room has found out
             name, _, most = sender.partition("/")  # as `Grant.sender` has it
-            return self._principal(snapshot.users.get(name), ROLE_SCOPES.get(most, ()) if most else SCOPES)
+            return self._principal(
+                snapshot.users.get(name), ROLE_SCOPES.get(most, ()) if most else SCOPES
+            )
         here = Identity(address.channel, sender, address.account)
         anywhere = Identity(address.channel, sender)
         known = snapshot.of.get(here) or snapshot.of.get(anywhere)
@@ -70,14 +76,25 @@ class LocalPeople(Credentials, Pairings):
     def health(self) -> str:
         snapshot = self._roster.look()
         if snapshot.broken:
-            return f"users cannot be read, so only the terminal is let in ({snapshot.broken}): deskhand doctor"
+            return (
+                f"users cannot be read, so only the terminal is let in ({snapshot.broken}): "
+                "deskhand doctor"
+            )
         known = {identity.channel for identity in snapshot.of}
-        shut = [name for name, allowed in self._guests().items() if not allowed and name not in known]
+        shut = [
+            name for name, allowed in self._guests().items() if not allowed and name not in known
+        ]
         if shut:
             named = ", ".join(shut)
-            return f"nobody may write on {named} yet: write to it yourself and run `deskhand pair list`"
+            return (
+                f"nobody may write on {named} yet: write to it yourself and run `deskhand pair "
+                "list`"
+            )
         if self.locked_until():
-            return "there were too many bad pairing codes, so none is taken for an hour: `deskhand pair list`"
+            return (
+                "there were too many bad pairing codes, so none is taken for an hour: `deskhand "
+                "pair list`"
+            )
         return ""
 
     def known(self) -> dict[str, User]:
@@ -98,8 +115,14 @@ class LocalPeople(Credentials, Pairings):
         wanted = role_name(role, self._roster.roles())
         async with self._roster.settling:
             if name in self._roster.look().users:
-                raise Refused(f"there is a user {name!r} already; give another role with: deskhand users add-role")
-            changes = [Change("user_add", (name, self._clock.now())), Change("user_role_add", (name, wanted))]
+                raise Refused(
+                    f"there is a user {name!r} already; give another role with: deskhand "
+                    "users add-role"
+                )
+            changes = [
+                Change("user_add", (name, self._clock.now())),
+                Change("user_role_add", (name, wanted)),
+            ]
             if identity is not None:
                 changes.append(self._linking(name, identity))
             subject = f"{name} {wanted}" + (f" {described(identity)}" if identity else "")
@@ -111,8 +134,17 @@ class LocalPeople(Credentials, Pairings):
         checked(identity)
         for known, theirs in self._matching(identity):
             if theirs != name or known == identity:
-                raise Refused(f"{described(known)} is {theirs}; take it away first: deskhand users unlink")
-        row = (identity.channel, identity.account, identity.external_id, name, b"", self._clock.now())
+                raise Refused(
+                    f"{described(known)} is {theirs}; take it away first: deskhand users unlink"
+                )
+        row = (
+            identity.channel,
+            identity.account,
+            identity.external_id,
+            name,
+            b"",
+            self._clock.now(),
+        )
         return Change("user_identity_add", row)
 
     def _matching(self, identity: Identity) -> list[tuple[Identity, str]]:
@@ -135,17 +167,25 @@ class LocalPeople(Credentials, Pairings):
         self._admin("link identities")
         self._known(name)
         async with self._roster.settling:
-            await self._write("linked", f"{name} {described(identity)}", self._linking(name, identity))
+            await self._write(
+                "linked", f"{name} {described(identity)}", self._linking(name, identity)
+            )
         return self._known(name)
 
     async def unlink(self, identity: Identity) -> None:
         self._admin("unlink identities")
-        found = [each for each in self._matching(identity) if identity.account in ("", each[0].account)]
+        found = [
+            each for each in self._matching(identity) if identity.account in ("", each[0].account)
+        ]
         if not found:
-            raise Refused(f"{described(identity)} is nobody's; `deskhand users list` shows who is who")
+            raise Refused(
+                f"{described(identity)} is nobody's; `deskhand users list` shows who is who"
+            )
         for known, name in found:
             row = (known.channel, known.account, known.external_id)
-            await self._write("unlinked", f"{name} {described(known)}", Change("user_identity_remove", row))
+            await self._write(
+                "unlinked", f"{name} {described(known)}", Change("user_identity_remove", row)
+            )
 
     async def add_role(self, name: str, role: str) -> User:
         self._admin("give roles")
@@ -158,14 +198,21 @@ class LocalPeople(Credentials, Pairings):
         self._admin("take roles away")
         wanted = ALIASES.get(role, role)
         if wanted not in self._known(name).roles:
-            raise ConfigError(f"{name!r} does not have the role {role!r}; it has: {', '.join(self._known(name).roles)}")
+            raise ConfigError(
+                f"{name!r} does not have the role {role!r}; it has: "
+                f"{', '.join(self._known(name).roles)}"
+            )
         if name == OWNER_NAME and wanted == "owner":
             raise Refused(f"{OWNER_NAME!r} is whoever sits at this machine and stays an owner")
-        await self._write("role taken away", f"{name} {wanted}", Change("user_role_remove", (name, wanted)))
+        await self._write(
+            "role taken away", f"{name} {wanted}", Change("user_role_remove", (name, wanted))
+        )
         return self._known(name)
 
 
-def open_people(store: Store, clock: Clock, roles: Callable[[], Roles], guests: Callable[[], Guests]) -> LocalPeople:
+def open_people(
+    store: Store, clock: Clock, roles: Callable[[], Roles], guests: Callable[[], Guests]
+) -> LocalPeople:
     """The users in this store, changed in the name of the owner."""
     return LocalPeople(Roster(store, clock, roles), guests)
 

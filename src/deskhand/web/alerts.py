@@ -15,6 +15,22 @@ async def seen(call: Call) -> None:
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/api/alerts", "admin", alerts, "The latest alerts", returns=list[AlertView], tag="house"),
-    Endpoint("POST", "/api/alerts/seen", "admin", seen, "Mark all alerts as seen", status=204, tag="house"),
+    Endpoint(
+        "GET",
+        "/api/alerts",
+        "admin",
+        alerts,
+        "The latest alerts",
+        returns=list[AlertView],
+        tag="house",
+    ),
+    Endpoint(
+        "POST",
+        "/api/alerts/seen",
+        "admin",
+        seen,
+        "Mark all alerts as seen",
+        status=204,
+        tag="house",
+    ),
 )

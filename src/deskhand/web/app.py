@@ -43,8 +43,10 @@ log = logging.getLogger(__name__)
 AT_ONCE = 2000
 """Requests, streams and WebSockets that are served at one time."""
 CSP = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "manifest-src 'self'; worker-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; "
+    "manifest-src 'self'; worker-src 'self'; form-action 'none'; base-uri 'none'; "
+    "frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types deskhand dompurify"
 )
 HEADERS = {
@@ -58,7 +60,8 @@ HEADERS = {
 
 
 class Guarded:
-    """Nothing gets to a route that is of the wrong host or origin, or that brings a credential which does not hold."""
+    """Nothing gets to a route that is of the wrong host or origin, or that brings a credential
+    which does not hold."""
 
     def __init__(self, app: ASGIApp, web: Web, limits: GuardLimits) -> None:
         self._app = app
@@ -72,7 +75,9 @@ class Guarded:
             await self._app(scope, receive, send)
             return
         request_id = self._web.ids.new("req")
-        scope.setdefault("state", {}).update(request_id=request_id, grant=None, credential=None, guesses=self._guesses)
+        scope.setdefault("state", {}).update(
+            request_id=request_id, grant=None, credential=None, guesses=self._guesses
+        )
 
         async def with_headers(message: Message) -> None:
             if message["type"] in ("http.response.start", "websocket.http.response.start"):
@@ -102,7 +107,12 @@ class Guarded:
         headers = Headers(scope=scope)
         state = scope["state"]
         if self._open > AT_ONCE:
-            raise HttpProblem(503, "busy", "Too much is going on here. Try again in a moment.", {"retry-after": "2"})
+            raise HttpProblem(
+                503,
+                "busy",
+                "Too much is going on here. Try again in a moment.",
+                {"retry-after": "2"},
+            )
         check_host(headers, self._limits.hosts)
         credential = credential_of(headers)
         changes = scope["type"] == "websocket" or scope["method"] not in SAFE
@@ -114,8 +124,15 @@ class Guarded:
         client = client_of(scope["client"][0] if scope.get("client") else "")
         state["grant"] = await self._guesses.grant(credential, client)
         state["credential"] = credential
-        if credential.browser and scope["type"] == "http" and changes and FORGERY_HEADER not in headers:
-            raise HttpProblem(403, "forged", f"A page must send the header `{FORGERY_HEADER}: 1` with this.")
+        if (
+            credential.browser
+            and scope["type"] == "http"
+            and changes
+            and FORGERY_HEADER not in headers
+        ):
+            raise HttpProblem(
+                403, "forged", f"A page must send the header `{FORGERY_HEADER}: 1` with this."
+            )
 
 
 def _serves(web: Web, endpoint: Endpoint) -> Route:
@@ -123,7 +140,9 @@ def _serves(web: Web, endpoint: Endpoint) -> Route:
         try:
             call = await _call(web, endpoint, request)
             if request.method == "HEAD" and endpoint.media == "text/event-stream":
-                return Response(media_type=endpoint.media)  # of a stream there is no end to wait for
+                return Response(
+                    media_type=endpoint.media
+                )  # of a stream there is no end to wait for
             return as_response(endpoint, await endpoint.handler(call))
         except HttpProblem as problem:
             if problem.faults and endpoint.invalid is not None:
@@ -142,7 +161,9 @@ async def _call(web: Web, endpoint: Endpoint, request: Request) -> Call:
             check_scope(grant, endpoint.needs)
         except HttpProblem:
             if grant is not None:
-                await web.people.note(grant.principal, "refused", f"{request.method} {request.url.path}"[:200])
+                await web.people.note(
+                    grant.principal, "refused", f"{request.method} {request.url.path}"[:200]
+                )
             raise
     query = query_of(request, endpoint.query)
     body = None
@@ -158,7 +179,9 @@ def _socket(web: Web, socket: Socket) -> WebSocketRoute:
         try:
             check_scope(grant, socket.needs)
         except HttpProblem as problem:
-            await websocket.send_denial_response(error_response(problem, websocket.state.request_id))
+            await websocket.send_denial_response(
+                error_response(problem, websocket.state.request_id)
+            )
             return
         if grant is None or credential is None:
             raise AssertionError("checked above")
@@ -180,12 +203,15 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 
 def _is_unknown(request: Request) -> bool:
-    """Whether nothing of OpenAI's API is at this address: all that matched is the page, which has any path."""
+    """Whether nothing of OpenAI's API is at this address: all that matched is the page, which has
+    any path."""
     return request.url.path.startswith(OPENAI) and "path" in request.path_params
 
 
 async def _broken(request: Request, error: Exception) -> Response:
-    log.exception("%s %s broke (request %s)", request.method, request.url.path, _id(request), exc_info=error)
+    log.exception(
+        "%s %s broke (request %s)", request.method, request.url.path, _id(request), exc_info=error
+    )
     said = "Something broke on our side; the log has it under this request id: deskhand logs."
     return error_response(HttpProblem(500, "failed", said), _id(request), request.url.path)
 

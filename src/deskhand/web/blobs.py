@@ -1,4 +1,5 @@
-"""Files that go with a message: sent before it, and fetched back by whoever sees the conversation that names them."""
+"""Files that go with a message: sent before it, and fetched back by whoever sees the conversation
+that names them."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ _MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,63}/[a-z0-9][a-z0-9!#$&^_.+-]{0
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 NAME_CHARS = 255
 SENT_S = 7 * 24 * 3600.0
-"""So long it is known who sent a file: longer than it is kept without a conversation that names it."""
+"""So long it is known who sent a file: longer than it is kept without a conversation that names
+it."""
 
 
 class Named(msgspec.Struct, frozen=True):
@@ -58,7 +60,9 @@ class BlobView(msgspec.Struct, frozen=True):
 async def put(call: Call) -> BlobView:
     mime = call.request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not _MIME.fullmatch(mime):
-        raise HttpProblem(415, "no_type", "Say what it is in the header `Content-Type`, such as image/png.")
+        raise HttpProblem(
+            415, "no_type", "Say what it is in the header `Content-Type`, such as image/png."
+        )
     data = await read_limited(call.request, BLOB_BYTES, UPLOAD_S)
     if not data:
         raise bad("The file is empty.")
@@ -76,11 +80,15 @@ async def get(call: Call) -> Response:
 
 
 async def _named(call: Call) -> tuple[str, bytes]:
-    """The session and the bytes of what it names: a digest alone opens nothing. Raises HttpProblem."""
+    """The session and the bytes of what it names: a digest alone opens nothing. Raises
+    HttpProblem."""
     digest = call.path("blob")
     web = call.web
     session = await seen(call, key_of(call.query.session, call.principal, web.house.agents[0]))
-    if not _DIGEST.fullmatch(digest) or not (await web.store.rows("blob_is_in", (digest, session)))[0][0]:
+    if (
+        not _DIGEST.fullmatch(digest)
+        or not (await web.store.rows("blob_is_in", (digest, session)))[0][0]
+    ):
         raise not_found("such file")
     try:
         return session, await web.blobs.get(digest)
@@ -94,7 +102,9 @@ async def preview(call: Call) -> PreviewView:
     if found.kind != "pdf":
         return found
     async with call.web.drawing:
-        return await with_pages(found, data, (await call.web.house.reach(session.partition("/")[0])).sandbox)
+        return await with_pages(
+            found, data, (await call.web.house.reach(session.partition("/")[0])).sandbox
+        )
 
 
 async def page(call: Call) -> Response:

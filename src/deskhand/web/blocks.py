@@ -1,4 +1,5 @@
-"""Messages as openagent-core's clients read them: text, or the content blocks of Anthropic's Messages API.
+"""Messages as openagent-core's clients read them: text, or the content blocks of Anthropic's
+Messages API.
 
 https://docs.anthropic.com/en/api/messages
 """
@@ -27,7 +28,8 @@ class ComputerMessage(msgspec.Struct):
 
 
 def content_of(message: Message, redact: Redact) -> str | list[Block]:
-    """The text where there is nothing else, and all parts otherwise. What an assistant says is always parts."""
+    """The text where there is nothing else, and all parts otherwise. What an assistant says is
+    always parts."""
     plain = message.role == "user" and all(isinstance(part, Text) for part in message.parts)
     if plain:
         return redact(message.text)
@@ -41,7 +43,12 @@ def block_of(part: Part, redact: Redact) -> Block:
         case Thinking(text=text):
             return {"type": "thinking", "thinking": redact(text)}
         case ToolCall():
-            return {"type": "tool_use", "id": part.id, "name": part.name, "input": input_of(part, redact)}
+            return {
+                "type": "tool_use",
+                "id": part.id,
+                "name": part.name,
+                "input": input_of(part, redact),
+            }
         case ToolResult():
             return result_block(part.call_id, part.text, redact)
         case Image(name=name) | File(name=name):
@@ -62,7 +69,10 @@ def input_of(call: ToolCall, redact: Redact) -> Any:
 def messages_of(messages: Iterable[Message], redact: Redact) -> list[Block]:
     """All messages of a request: results of tools are the user's word there."""
     return [
-        {"role": "user" if message.role == "tool" else message.role, "content": content_of(message, redact)}
+        {
+            "role": "user" if message.role == "tool" else message.role,
+            "content": content_of(message, redact),
+        }
         for message in messages
     ]
 
@@ -100,7 +110,11 @@ def _results(event: e.AnyEvent, redact: Redact) -> list[Block]:
 def _line(recorded: e.Recorded, redact: Redact) -> ComputerMessage | None:
     at = iso(recorded.at)
     match recorded.event:
-        case e.MessageReceived(message=message) | e.HistoryMessage(message=message) | e.ModelReplied(message=message):
+        case (
+            e.MessageReceived(message=message)
+            | e.HistoryMessage(message=message)
+            | e.ModelReplied(message=message)
+        ):
             return ComputerMessage(message.role, content_of(message, redact), at)
         case e.TurnEnded(said=said) if said:
             return ComputerMessage("assistant", [{"type": "text", "text": redact(said)}], at)

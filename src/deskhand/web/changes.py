@@ -1,4 +1,5 @@
-"""What agents changed, as a timeline, and undoing it: each person finds only what was done for them."""
+"""What agents changed, as a timeline, and undoing it: each person finds only what was done for
+them."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ LATEST = 1 << 60
 
 
 class ChangeQuery(msgspec.Struct, frozen=True):
-    """`session` is one conversation by its name, '' for all. `before` is the number of a change: those before it."""
+    """`session` is one conversation by its name, '' for all. `before` is the number of a change:
+    those before it."""
 
     session: str = ""
     before: Annotated[int, msgspec.Meta(ge=1, le=LATEST)] = LATEST
@@ -28,7 +30,8 @@ class ChangeQuery(msgspec.Struct, frozen=True):
 
 
 class OfCall(msgspec.Struct, frozen=True):
-    """`call` is the id of a call, `n` the number of the event that made it; 0 for the latest of that id."""
+    """`call` is the id of a call, `n` the number of the event that made it; 0 for the latest of
+    that id."""
 
     call: Annotated[str, msgspec.Meta(max_length=200)] = ""
     n: Annotated[int, msgspec.Meta(ge=0, le=LATEST)] = 0
@@ -43,7 +46,9 @@ class Undo(msgspec.Struct, frozen=True):
 async def changes(call: Call) -> ChangesView:
     wanted: ChangeQuery = call.query
     agent = call.web.house.agents[0]
-    inside = await seen(call, key_of(wanted.session, call.principal, agent)) if wanted.session else ""
+    inside = (
+        await seen(call, key_of(wanted.session, call.principal, agent)) if wanted.session else ""
+    )
     found = await call.web.house.changes(call.principal, inside, wanted.before, wanted.limit + 1)
     shown = [_named(call, each) for each in found[: wanted.limit]]
     return ChangesView(shown, shown[-1].n if len(found) > wanted.limit else None)
@@ -64,7 +69,8 @@ async def diff(call: Call) -> CallDiff:
 
 
 async def diff_of_call(call: Call) -> CallDiff:
-    """Whoever sees a conversation sees what its calls changed, as far as the labels of the files allow it."""
+    """Whoever sees a conversation sees what its calls changed, as far as the labels of the files
+    allow it."""
     session = await seen(call)
     asked = call.query
     try:
@@ -92,7 +98,9 @@ def _number(call: Call) -> int:
 def _named(call: Call, found: ChangeView) -> ChangeView:
     if not found.session:
         return found
-    return msgspec.structs.replace(found, session=name_of(found.session, call.principal, call.web.house.agents[0]))
+    return msgspec.structs.replace(
+        found, session=name_of(found.session, call.principal, call.web.house.agents[0])
+    )
 
 
 ENDPOINTS = (
@@ -107,7 +115,13 @@ ENDPOINTS = (
         tag="changes",
     ),
     Endpoint(
-        "GET", "/api/changes/{number}", "read", change, "What one call changed", returns=ChangeDetail, tag="changes"
+        "GET",
+        "/api/changes/{number}",
+        "read",
+        change,
+        "What one call changed",
+        returns=ChangeDetail,
+        tag="changes",
     ),
     Endpoint(
         "GET",

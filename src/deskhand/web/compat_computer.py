@@ -36,7 +36,8 @@ class Ask(msgspec.Struct, frozen=True):
 
 
 class Answered(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`waiting` is there when a person must answer something first: what is asked, and about which call."""
+    """`waiting` is there when a person must answer something first: what is asked, and about which
+    call."""
 
     response: str
     session_id: str
@@ -82,7 +83,8 @@ class History(msgspec.Struct, frozen=True):
 
 
 class Cron(msgspec.Struct, frozen=True):
-    """A job. `id` is its name, `session_id` the conversation of its last run; times are written in UTC."""
+    """A job. `id` is its name, `session_id` the conversation of its last run; times are written in
+    UTC."""
 
     id: str
     name: str
@@ -102,7 +104,8 @@ class Jobs(msgspec.Struct, frozen=True):
 
 
 class JobRan(msgspec.Struct, frozen=True):
-    """A run of the job `job` is over (`ok`), or took longer than this request waits and goes on (`running`)."""
+    """A run of the job `job` is over (`ok`), or took longer than this request waits and goes on
+    (`running`)."""
 
     status: Literal["ok", "running"]
     job: str
@@ -130,7 +133,9 @@ async def chat(call: Call) -> Answered:
     name = call.path("name")
     with anyio.move_on_after(ANSWER_S):
         return await _answer(call, await seen(call), mode, receipt.after, receipt.inbox_id)
-    return Answered("It still works on this. Ask for the history later.", name, mode, {"running": True})
+    return Answered(
+        "It still works on this. Ask for the history later.", name, mode, {"running": True}
+    )
 
 
 async def _mode(call: Call, wanted: str | None) -> str:
@@ -152,7 +157,9 @@ async def _answer(call: Call, session: str, mode: str, after: int, inbox_id: int
             for message in translate(state, item):
                 match message["type"]:
                     case "plan_ready" | "approval_request" | "question":
-                        return Answered(message.get("question") or message["text"], name, state.mode, message)
+                        return Answered(
+                            message.get("question") or message["text"], name, state.mode, message
+                        )
                     case "done" if _ends(item, inbox_id):
                         return Answered(message["text"], name, mode)
                     case "error" if _ends(item, inbox_id):
@@ -167,7 +174,11 @@ async def _answer(call: Call, session: str, mode: str, after: int, inbox_id: int
 
 
 def _ends(item: object, inbox_id: int) -> bool:
-    return isinstance(item, e.Recorded) and isinstance(item.event, e.TurnEnded) and inbox_id in item.event.answers
+    return (
+        isinstance(item, e.Recorded)
+        and isinstance(item.event, e.TurnEnded)
+        and inbox_id in item.event.answers
+    )
 
 
 async def history(call: Call) -> History:
@@ -195,7 +206,10 @@ def lines_of(log: Sequence[e.Recorded], redact: Callable[[str], str]) -> list[Li
                 lines.append(Line("user", redact(message.text), at))
             case e.HistoryMessage(message=Message(role="tool", parts=parts)):
                 results = [part for part in parts if isinstance(part, ToolResult)]
-                lines += [_result(at, each.call_id, tools, redact(each.text), each.status) for each in results]
+                lines += [
+                    _result(at, each.call_id, tools, redact(each.text), each.status)
+                    for each in results
+                ]
             case e.ModelReplied(message=message) | e.HistoryMessage(message=message):
                 tools |= {each.id: each.name for each in message.calls}
                 lines.append(Line("assistant", _said(message, redact), at))
@@ -221,7 +235,9 @@ def _said(message: Message, redact: Callable[[str], str]) -> str | Replied:
     return Replied("assistant", calls, text)
 
 
-def _result(at: float, call_id: str, tools: Mapping[str, str], text: str, status: ResultStatus) -> Line:
+def _result(
+    at: float, call_id: str, tools: Mapping[str, str], text: str, status: ResultStatus
+) -> Line:
     tool = tools.get(call_id, "")
     return Line("tool", result_of(tool, text, status), at, call_id, tool)
 
@@ -231,7 +247,8 @@ async def cron(call: Call) -> Jobs:
 
 
 async def _jobs_of_people(call: Call) -> list[JobRowView]:
-    """The jobs that people made: those with a prompt, and those whose text is said as it is. Chores are our own."""
+    """The jobs that people made: those with a prompt, and those whose text is said as it is. Chores
+    are our own."""
     return [each for each in await call.web.jobs.listed(call.principal) if each.kind != "chore"]
 
 
@@ -279,7 +296,9 @@ async def toggle_job(call: Call) -> JobSwitched:
 
 
 async def _job(call: Call, name: str) -> JobRowView:
-    found = next((each for each in await call.web.jobs.listed(call.principal) if each.name == name), None)
+    found = next(
+        (each for each in await call.web.jobs.listed(call.principal) if each.name == name), None
+    )
     if found is None:
         raise not_found("such job")
     return found
@@ -309,7 +328,15 @@ ENDPOINTS = (
         invalid=422,
         tag=_T,
     ),
-    Endpoint("GET", "/api/sessions/{name}/history", "read", history, "Its messages", returns=History, tag=_T),
+    Endpoint(
+        "GET",
+        "/api/sessions/{name}/history",
+        "read",
+        history,
+        "Its messages",
+        returns=History,
+        tag=_T,
+    ),
     Endpoint("GET", "/api/cron", "read", cron, "Jobs", returns=Jobs, tag=_T),
     _on_job("{id}/run", run_job, "Run a job now", JobRan),
     _on_job("{id}/toggle", toggle_job, "Turn a job on or off", JobSwitched),

@@ -45,7 +45,13 @@ DEEPEST = 12
 LISTED = 500
 CUT = "\n\n[cut after 100 KB]"
 PLAIN = (".txt", ".log", ".csv")
-EFFORTS: dict[str, Thinking] = {"low": "low", "medium": "medium", "high": "high", "max": "max", "xhigh": "max"}
+EFFORTS: dict[str, Thinking] = {
+    "low": "low",
+    "medium": "medium",
+    "high": "high",
+    "max": "max",
+    "xhigh": "max",
+}
 """What `thinking_effort` may be."""
 NOT_YET = {
     "teams": "not yet: the choice is kept, and there are no teammates so far",
@@ -53,8 +59,8 @@ NOT_YET = {
 
 
 class Begin(msgspec.Struct, frozen=True):
-    """How the conversation is to be held. `enable_approval` asks before every tool outside the safe list; false is the
-    normal policy, never less."""
+    """How the conversation is to be held. `enable_approval` asks before every tool outside the safe
+    list; false is the normal policy, never less."""
 
     preset: Annotated[str, msgspec.Meta(max_length=64)] | None = None
     system_prompt: Annotated[str, msgspec.Meta(max_length=100_000)] | None = None
@@ -151,7 +157,9 @@ async def begin(call: Call) -> Begun:
         raise HttpProblem(400, "bad_request", sentence(receipt.reason))
     await seen(call, session)
     on = (("teams", wanted.enable_teams), ("plan_mode", wanted.enable_plan_mode))
-    return Begun(name, {f"enable_{what}": NOT_YET[what] for what, wished in on if wished and what in NOT_YET})
+    return Begun(
+        name, {f"enable_{what}": NOT_YET[what] for what, wished in on if wished and what in NOT_YET}
+    )
 
 
 def _effort(wanted: str | None) -> Thinking:
@@ -183,7 +191,9 @@ async def conversations(call: Call) -> list[Conversation]:
 async def conversation(call: Call) -> ConversationDetail:
     session = await seen(call)
     log = await call.web.store.events(session)
-    used = sum((each.event.usage for each in log if isinstance(each.event, e.ModelReplied)), Usage())
+    used = sum(
+        (each.event.usage for each in log if isinstance(each.event, e.ModelReplied)), Usage()
+    )
     options = fold(State(session), log).options
     row = SessionRow(*(await call.web.store.rows("session_get", (session,)))[0])
     thinking = options.thinking or "off"
@@ -221,8 +231,8 @@ async def all_files(call: Call) -> Response:
 
 
 async def files_for(web: Web, principal: Principal, agent: str) -> list[WorkspaceFile]:
-    """The files of this agent's workspace, as `GET /api/workspace/files` lists them. None where it cannot be
-    reached, or is not theirs."""
+    """The files of this agent's workspace, as `GET /api/workspace/files` lists them. None where it
+    cannot be reached, or is not theirs."""
     if not web.people.may_talk(principal, agent):
         return []
     try:
@@ -260,15 +270,20 @@ def _walk(files: Workspace, hidden: Collection[str]) -> list[tuple[WorkspaceFile
             if entry.kind == "folder" and depth < DEEPEST:
                 left.append((path, depth + 1))
             elif entry.kind == "file":
-                found.append((WorkspaceFile(entry.name, path, entry.size_bytes), listed.place_of(entry)))
+                found.append(
+                    (WorkspaceFile(entry.name, path, entry.size_bytes), listed.place_of(entry))
+                )
     return sorted(found, key=lambda each: each[0].path)
 
 
 def _check_hidden(path: str) -> None:
-    """Raises HttpProblem for another system's own folders: they are not shown, and nothing is put there."""
+    """Raises HttpProblem for another system's own folders: they are not shown, and nothing is put
+    there."""
     first = PurePosixPath(path).parts[:1]
     if first and first[0] in HIDDEN:
-        raise HttpProblem(403, "forbidden", f"{first[0]!r} is not shown here, and nothing can be put there.")
+        raise HttpProblem(
+            403, "forbidden", f"{first[0]!r} is not shown here, and nothing can be put there."
+        )
 
 
 async def one_file(call: Call) -> FileContent:
@@ -281,7 +296,9 @@ async def one_file(call: Call) -> FileContent:
     content = found.content
     if content is not None and found.truncated:
         content += CUT
-    known = found.language if found.language != "text" or PurePosixPath(path).suffix in PLAIN else None
+    known = (
+        found.language if found.language != "text" or PurePosixPath(path).suffix in PLAIN else None
+    )
     language = None if found.binary else "plaintext" if known in ("text", "csv") else known
     return FileContent(path, found.name, found.size, content, found.binary, language)
 
@@ -326,14 +343,44 @@ ENDPOINTS = (
         tag=_T,
     ),
     Endpoint(
-        "GET", "/api/conversations", "read", conversations, "Your conversations", returns=list[Conversation], tag=_T
+        "GET",
+        "/api/conversations",
+        "read",
+        conversations,
+        "Your conversations",
+        returns=list[Conversation],
+        tag=_T,
     ),
     Endpoint(
-        "GET", "/api/conversations/{name}", "read", conversation, "One of them", returns=ConversationDetail, tag=_T
+        "GET",
+        "/api/conversations/{name}",
+        "read",
+        conversation,
+        "One of them",
+        returns=ConversationDetail,
+        tag=_T,
     ),
-    Endpoint("DELETE", "/api/conversations/{name}", "chat", delete, "Erase it", returns=Deleted, tag=_T),
-    Endpoint("GET", "/api/workspace/files", "read", all_files, "All files", returns=list[WorkspaceFile], tag=_T),
-    Endpoint("GET", "/api/workspace/file/{path:path}", "read", one_file, "One of them", returns=FileContent, tag=_T),
+    Endpoint(
+        "DELETE", "/api/conversations/{name}", "chat", delete, "Erase it", returns=Deleted, tag=_T
+    ),
+    Endpoint(
+        "GET",
+        "/api/workspace/files",
+        "read",
+        all_files,
+        "All files",
+        returns=list[WorkspaceFile],
+        tag=_T,
+    ),
+    Endpoint(
+        "GET",
+        "/api/workspace/file/{path:path}",
+        "read",
+        one_file,
+        "One of them",
+        returns=FileContent,
+        tag=_T,
+    ),
     Endpoint(
         "POST",
         "/api/workspace/upload",
@@ -356,5 +403,13 @@ ENDPOINTS = (
         media="application/octet-stream",
         tag=_T,
     ),
-    Endpoint("GET", "/api/auth/config", "public", auth_config, "How one signs in here", returns=AuthConfig, tag=_T),
+    Endpoint(
+        "GET",
+        "/api/auth/config",
+        "public",
+        auth_config,
+        "How one signs in here",
+        returns=AuthConfig,
+        tag=_T,
+    ),
 )

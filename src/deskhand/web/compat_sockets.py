@@ -72,23 +72,36 @@ class Computer:
                 call = self.state.calls.get(asked.text("tool_call_id"))
                 if call is None or not call.ask_id:
                     raise Refused("nothing is asked about this tool_call_id")
-                await talk.submit(Answer(call.ask_id, "once" if asked.body.get("approved") is True else "no"))
+                await talk.submit(
+                    Answer(call.ask_id, "once" if asked.body.get("approved") is True else "no")
+                )
             case "approve_plan" | "revise_plan":
                 await self._plan(asked, talk)
             case other:
-                known = "message, set_mode, clear, ping, approval_response, approve_plan, revise_plan"
+                known = (
+                    "message, set_mode, clear, ping, approval_response, approve_plan, revise_plan"
+                )
                 raise Refused(UNKNOWN.format(other, known))
 
     async def _plan(self, asked: Asked, talk: Talk) -> None:
         """An answer to the plan that is shown, with what is to be heeded or changed."""
-        ask_id = next((call.ask_id for call in self.state.calls.values() if call.ask_id and call.tool == EXIT), "")
+        ask_id = next(
+            (
+                call.ask_id
+                for call in self.state.calls.values()
+                if call.ask_id and call.tool == EXIT
+            ),
+            "",
+        )
         if not ask_id:
             raise Refused("no plan waits for an answer at the moment")
         feedback = asked.text("feedback")
         if asked.type == "revise_plan":
             if not feedback.strip():
                 raise Refused("say what is to change in the plan: send `feedback`")
-            await talk.say(feedback)  # it overtakes the question, so that the model reads it with the refusal
+            await talk.say(
+                feedback
+            )  # it overtakes the question, so that the model reads it with the refusal
             return
         await talk.submit(Answer(ask_id, "once"))
         if feedback.strip():
@@ -103,7 +116,11 @@ class OpenAgent:
         self._web = web
         self._agent = agent if agent in web.house.agents else web.house.agents[0]
         tools = web.house.tools(self._agent)
-        schemas = tuple(ToolSchema(tool.name, tool.description, tool.parameters) for tool in tools if not tool.deferred)
+        schemas = tuple(
+            ToolSchema(tool.name, tool.description, tool.parameters)
+            for tool in tools
+            if not tool.deferred
+        )
         self.state = dialect_openagent.OpenAgentDialectState(web.redact, schemas)
         self._session, self._board = Session(session), Board(web, session)
 
@@ -168,7 +185,9 @@ class OpenAgent:
             case "plan_approval":
                 await self._plan(asked.text("decision"), asked.text("feedback"), talk)
             case other:
-                raise Refused(UNKNOWN.format(other, "message, interrupt, cancel, tool_approval_response"))
+                raise Refused(
+                    UNKNOWN.format(other, "message, interrupt, cancel, tool_approval_response")
+                )
 
     async def _plan(self, decision: str, feedback: str, talk: Talk) -> None:
         """An answer to the plan that is shown; with a no, what is to be changed."""
@@ -182,7 +201,9 @@ class OpenAgent:
 
     async def _decide(self, decision: str, talk: Talk) -> None:
         if decision not in ("approve", "deny", "auto_approve"):
-            raise Refused(f"there is no decision {decision!r}; there are: approve, deny, auto_approve")
+            raise Refused(
+                f"there is no decision {decision!r}; there are: approve, deny, auto_approve"
+            )
         ask_id = next((call.ask_id for call in self.state.calls.values() if call.ask_id), "")
         if not ask_id:
             raise Refused("nothing is asked at the moment")
@@ -216,7 +237,12 @@ async def activity(web: Web, socket: WebSocket, grant: Grant) -> None:
 
 
 SOCKETS = (
-    Socket("/ws/activity", "read", activity, "Calls of tools and their results, as agent_computer tells them"),
+    Socket(
+        "/ws/activity",
+        "read",
+        activity,
+        "Calls of tools and their results, as agent_computer tells them",
+    ),
     Socket("/ws/{name}", "chat", computer, "Talk as agent_computer's clients do"),
     Socket("/api/chat/{name}/ws", "chat", openagent, "Talk as openagent-core's clients do"),
 )

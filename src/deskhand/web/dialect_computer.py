@@ -1,4 +1,5 @@
-"""agent_computer's WebSocket in our events: what its clients read is made from the log alone, and purely."""
+"""agent_computer's WebSocket in our events: what its clients read is made from the log alone, and
+purely."""
 
 from __future__ import annotations
 
@@ -50,9 +51,10 @@ class Long(msgspec.Struct, frozen=True):
 
 
 class ComputerDialectState(msgspec.Struct):
-    """What must be remembered from one event to the next. `iteration` counts the calls of the model in this run,
-    `asking` says that such a call was announced, `searching` that the memory search before the first was. `recalled`
-    memories were found. Of the context, `known` tokens were counted by the provider and `fresh` characters came since.
+    """What must be remembered from one event to the next. `iteration` counts the calls of the model
+    in this run, `asking` says that such a call was announced, `searching` that the memory search
+    before the first was. `recalled` memories were found. Of the context, `known` tokens were
+    counted by the provider and `fresh` characters came since.
     """
 
     redact: Callable[[str], str] = str
@@ -183,7 +185,12 @@ def _called(state: ComputerDialectState, model: str) -> list[Out]:
     """The model is being called."""
     out: list[Out] = []
     if state.searching:
-        found = {"type": "thinking", "iteration": 0, "phase": "memory_search_done", "count": state.recalled}
+        found = {
+            "type": "thinking",
+            "iteration": 0,
+            "phase": "memory_search_done",
+            "count": state.recalled,
+        }
         out += [found, _thinking(state)]
         state.searching = False
     state.asking = True
@@ -212,11 +219,20 @@ def _replied(state: ComputerDialectState, event: e.ModelReplied, at: float) -> l
         opened = OpenComputerCall(call.name, at, arguments)
         state.calls[call.id] = opened
         if not opened.plan:
-            out.append({"type": "tool_call", "tool": call.name, "input": arguments, "tool_call_id": call.id})
+            out.append(
+                {
+                    "type": "tool_call",
+                    "tool": call.name,
+                    "input": arguments,
+                    "tool_call_id": call.id,
+                }
+            )
     return out
 
 
-def _result(state: ComputerDialectState, at: float, call_id: str, text: str, status: ResultStatus) -> list[Out]:
+def _result(
+    state: ComputerDialectState, at: float, call_id: str, text: str, status: ResultStatus
+) -> list[Out]:
     call = state.calls.pop(call_id, None) or OpenComputerCall("", at)
     state.fresh += len(text)
     if call.plan:
@@ -241,7 +257,8 @@ def _result(state: ComputerDialectState, at: float, call_id: str, text: str, sta
 
 
 def _planned(state: ComputerDialectState, status: ResultStatus) -> list[Out]:
-    """A plan was answered: for these clients what follows a yes, or what is to change, is a run of its own."""
+    """A plan was answered: for these clients what follows a yes, or what is to change, is a run of
+    its own."""
     if status == "superseded":
         state.open = bool(state.calls)  # the message that says what is to change begins it
         return []
@@ -260,10 +277,13 @@ def _next(state: ComputerDialectState) -> list[Out]:
 
 
 def result_of(tool: str, text: str, status: ResultStatus) -> str:
-    """A result as these clients read it: a command as JSON with its exit code, a failure as JSON with its error."""
+    """A result as these clients read it: a command as JSON with its exit code, a failure as JSON
+    with its error."""
     if tool == SHELL and (ended := output_of(text, good=status == "ok")) is not None:
         code, stdout, stderr = ended
-        return _json({"exit_code": code, "stdout": stdout[:STDOUT_CHARS], "stderr": stderr[:STDERR_CHARS]})
+        return _json(
+            {"exit_code": code, "stdout": stdout[:STDOUT_CHARS], "stderr": stderr[:STDERR_CHARS]}
+        )
     if status == "ok":
         return text
     return _json({"error": text} if status == "error" else {"error": text, "tool": tool})
@@ -282,7 +302,11 @@ def _asked(state: ComputerDialectState, event: e.ApprovalAsked | e.QuestionAsked
     if call is not None and call.plan:
         return [_plan_ready(state, call.plan)]
     tool = call.tool if call is not None else ""
-    out: Out = {"tool_call_id": event.call_id, "tool": tool, "question": state.redact(event.question)}
+    out: Out = {
+        "tool_call_id": event.call_id,
+        "tool": tool,
+        "question": state.redact(event.question),
+    }
     if isinstance(event, e.QuestionAsked):
         return [{"type": "question", **out, "choices": list(event.choices), "until": event.until}]
     wanted = call.arguments if call is not None else {}
@@ -291,13 +315,22 @@ def _asked(state: ComputerDialectState, event: e.ApprovalAsked | e.QuestionAsked
 
 
 def _asked_together(state: ComputerDialectState, event: e.ApprovalAsked) -> Out:
-    """Several calls in one question, for clients that know one call each: what they show has all of them, and what they
-    answer holds for all."""
+    """Several calls in one question, for clients that know one call each: what they show has all of
+    them, and what they answer holds for all."""
     known = [(call.call_id, state.calls.get(call.call_id)) for call in event.calls]
-    wanted = [{"tool_call_id": call_id, "tool": call.tool, "input": call.arguments} for call_id, call in known if call]
+    wanted = [
+        {"tool_call_id": call_id, "tool": call.tool, "input": call.arguments}
+        for call_id, call in known
+        if call
+    ]
     out: Out = {"tool_call_id": event.call_id, "tool": f"{len(event.calls)} calls"}
     out |= {"question": state.redact(event.question), "input": {"calls": wanted}}
-    return {"type": "approval_request", **out, "reason": state.redact(event.reason), "until": event.until}
+    return {
+        "type": "approval_request",
+        **out,
+        "reason": state.redact(event.reason),
+        "until": event.until,
+    }
 
 
 def _plan_ready(state: ComputerDialectState, plan: str) -> Out:
@@ -306,8 +339,13 @@ def _plan_ready(state: ComputerDialectState, plan: str) -> Out:
     return {"type": "plan_ready", "text": plan, **tasks, **used}
 
 
-def _resolved(state: ComputerDialectState, event: e.ApprovalAnswered | e.QuestionAnswered) -> list[Out]:
-    found = next(((call_id, call) for call_id, call in state.calls.items() if call.ask_id == event.ask_id), None)
+def _resolved(
+    state: ComputerDialectState, event: e.ApprovalAnswered | e.QuestionAnswered
+) -> list[Out]:
+    found = next(
+        ((call_id, call) for call_id, call in state.calls.items() if call.ask_id == event.ask_id),
+        None,
+    )
     if found is None:
         return []
     call_id, call = found
@@ -338,7 +376,9 @@ def _ended(state: ComputerDialectState, event: e.TurnEnded) -> list[Out]:
             "type": "done",
             "text": text,
             "iterations": state.iteration,
-            "finish_reason": FINISHED.get(state.finish, state.finish) if event.reason == "done" else event.reason,
+            "finish_reason": FINISHED.get(state.finish, state.finish)
+            if event.reason == "done"
+            else event.reason,
             "model": state.model,
             "usage": usage_of(state.usage),
             "mode": state.mode,

@@ -1,4 +1,5 @@
-"""openagent-core's WebSocket in our events: what its clients read is made from the log and what streams, purely."""
+"""openagent-core's WebSocket in our events: what its clients read is made from the log and what
+streams, purely."""
 
 from __future__ import annotations
 
@@ -41,11 +42,11 @@ class OpenAgentCall(msgspec.Struct):
 class OpenAgentDialectState(msgspec.Struct):
     """What must be remembered from one event to the next.
 
-    `traced` is the conversation as the model sees it, where its calls are to be shown; `prompt` the system prompt of
-    the call that goes on, `asked` whether that call was shown. `compacting`: a summary was asked for, and told of.
-    `feedback` is what this client wants of a plan that it turns
-    down. `tasks` gives what is told of the tasks after a call of this tool, `ended` what is told of a command in the
-    background that has ended, by its id.
+    `traced` is the conversation as the model sees it, where its calls are to be shown; `prompt` the
+    system prompt of the call that goes on, `asked` whether that call was shown. `compacting`: a
+    summary was asked for, and told of. `feedback` is what this client wants of a plan that it turns
+    down. `tasks` gives what is told of the tasks after a call of this tool, `ended` what is told of
+    a command in the background that has ended, by its id.
     """
 
     redact: Callable[[str], str] = str
@@ -85,7 +86,13 @@ def _progress(state: OpenAgentDialectState, item: Progress) -> list[Out]:
             state.sent = max(state.sent, item.offset + len(item.text))
             return [_text(state, fresh)] if fresh else []
         case "thinking":
-            return [{"type": "thinking_delta", "content": state.redact(item.text), "effort": state.effort}]
+            return [
+                {
+                    "type": "thinking_delta",
+                    "content": state.redact(item.text),
+                    "effort": state.effort,
+                }
+            ]
         case "reset":
             state.sent = 0
             return [{"type": "text_reset"}]
@@ -118,7 +125,11 @@ def _recorded(state: OpenAgentDialectState, item: e.Recorded) -> list[Out]:
         case e.ApprovalAsked() | e.QuestionAsked():
             return _asked(state, event)
         case e.ApprovalAnswered(ask_id=ask_id, choice=choice):
-            return [] if choice == "each" else _answered(state, ask_id, yes=choice in ("once", "always"))
+            return (
+                []
+                if choice == "each"
+                else _answered(state, ask_id, yes=choice in ("once", "always"))
+            )
         case e.OptionsSet():
             return _options(state, event)
         case e.Compacted(dropped=dropped):
@@ -126,7 +137,12 @@ def _recorded(state: OpenAgentDialectState, item: e.Recorded) -> list[Out]:
             state.compacting = False
             if asked_for or not dropped:
                 return []
-            return [{"type": "compact", "message": f"{dropped} earlier messages were left out to make room."}]
+            return [
+                {
+                    "type": "compact",
+                    "message": f"{dropped} earlier messages were left out to make room.",
+                }
+            ]
         case e.CommandRun(reply=reply) if reply:
             return [_text(state, reply)]
         case e.TurnEnded():
@@ -177,7 +193,8 @@ def _request(state: OpenAgentDialectState, asked: TracedRequest) -> Out:
     state.seq += 1
     messages = messages_of(asked.messages, state.redact)
     tools = [
-        {"name": tool.name, "description": tool.description, "input_schema": tool.parameters} for tool in asked.tools
+        {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
+        for tool in asked.tools
     ]
     return {
         "type": "llm_request",
@@ -195,7 +212,9 @@ def _request(state: OpenAgentDialectState, asked: TracedRequest) -> Out:
     }
 
 
-def _from_log(state: OpenAgentDialectState, traced: session.State, event: e.ModelReplied) -> TracedRequest:
+def _from_log(
+    state: OpenAgentDialectState, traced: session.State, event: e.ModelReplied
+) -> TracedRequest:
     """The call that this reply answers, as far as the log has it."""
     messages: tuple[Message, ...] = tuple(each.message for each in traced.messages)
     return TracedRequest(
@@ -209,7 +228,10 @@ def _from_log(state: OpenAgentDialectState, traced: session.State, event: e.Mode
 
 
 def _response(state: OpenAgentDialectState, event: e.ModelReplied) -> Out:
-    calls = [{"id": call.id, "name": call.name, "input": input_of(call, state.redact)} for call in event.message.calls]
+    calls = [
+        {"id": call.id, "name": call.name, "input": input_of(call, state.redact)}
+        for call in event.message.calls
+    ]
     return {
         "type": "llm_response",
         "seq": state.seq,
@@ -226,7 +248,13 @@ def _result(state: OpenAgentDialectState, call_id: str, text: str, status: str) 
     shown = state.redact(text)
     if len(shown) > RESULT_CHARS:
         shown = shown[:RESULT_CHARS] + "..."
-    said: Out = {"type": "tool_result", "tool": tool, "result": shown, "id": call_id, "status": status}
+    said: Out = {
+        "type": "tool_result",
+        "tool": tool,
+        "result": shown,
+        "id": call_id,
+        "status": status,
+    }
     if status == "ok" and tool in TASK_TOOLS and state.tasks is not None:
         return [said, state.tasks(tool)]
     return [said]
@@ -268,7 +296,13 @@ def _answered(state: OpenAgentDialectState, ask_id: str, *, yes: bool) -> list[O
         return [{"type": "plan_rejected", "feedback": feedback}]
     if yes:
         return []
-    return [{"type": "tool_approval_result", "decision": "denied", "tools": [call.tool for call in calls]}]
+    return [
+        {
+            "type": "tool_approval_result",
+            "decision": "denied",
+            "tools": [call.tool for call in calls],
+        }
+    ]
 
 
 def _options(state: OpenAgentDialectState, event: e.OptionsSet) -> list[Out]:
@@ -281,9 +315,17 @@ def _options(state: OpenAgentDialectState, event: e.OptionsSet) -> list[Out]:
     if options.compact:
         state.compacting = True
         out = [{"type": "compact", "message": "The conversation is summed up."}]
-    changed = (("plan_mode", options.plan_mode), ("teams", options.teams), ("approval", options.approval))
+    changed = (
+        ("plan_mode", options.plan_mode),
+        ("teams", options.teams),
+        ("approval", options.approval),
+    )
     return out + [
-        {"type": f"{name}_changed", "enabled": on, **({"not_yet": NOT_YET[name]} if on and name in NOT_YET else {})}
+        {
+            "type": f"{name}_changed",
+            "enabled": on,
+            **({"not_yet": NOT_YET[name]} if on and name in NOT_YET else {}),
+        }
         for name, on in changed
         if on is not None
     ]

@@ -21,8 +21,8 @@ from ..types.errors import (
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """`code` is for programs and never changes; `message` is a sentence with the next step. `request_id` stands in the
-    log too."""
+    """`code` is for programs and never changes; `message` is a sentence with the next step.
+    `request_id` stands in the log too."""
 
     code: str
     message: str
@@ -31,8 +31,8 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """What is wrong with one field of a request, in FastAPI's words: `loc` leads to it from `body` or `query`, `input`
-    is what was sent there."""
+    """What is wrong with one field of a request, in FastAPI's words: `loc` leads to it from `body`
+    or `query`, `input` is what was sent there."""
 
     type: str
     loc: tuple[str | int, ...]
@@ -42,8 +42,8 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 class ErrorBody(msgspec.Struct, frozen=True):
-    """Every answer that is no success has this body. `detail` is for clients that were written for a FastAPI server:
-    the message, or the fields that do not fit."""
+    """Every answer that is no success has this body. `detail` is for clients that were written for
+    a FastAPI server: the message, or the fields that do not fit."""
 
     error: Problem
     detail: str | tuple[Fault, ...]
@@ -62,8 +62,8 @@ class OpenAIErrorBody(msgspec.Struct, frozen=True):
 
 
 class HttpProblem(Exception):
-    """Ends a request with this status. `headers` go along; `param` is the field of the request that is wrong, `faults`
-    say what is wrong with each that does not fit."""
+    """Ends a request with this status. `headers` go along; `param` is the field of the request that
+    is wrong, `faults` say what is wrong with each that does not fit."""
 
     def __init__(
         self,

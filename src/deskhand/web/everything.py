@@ -1,4 +1,5 @@
-"""All that can be asked of the web room, in one list: what the guard, the documentation and the tests go by."""
+"""All that can be asked of the web room, in one list: what the guard, the documentation and the
+tests go by."""
 
 from __future__ import annotations
 

@@ -21,7 +21,8 @@ _TYPES = {
     "array": "list_type",
     "object": "model_attributes_type",
 }
-"""The names that pydantic has for them: https://docs.pydantic.dev/latest/errors/validation_errors/"""
+"""The names that pydantic has for them:
+https://docs.pydantic.dev/latest/errors/validation_errors/"""
 
 
 def fault_of(error: msgspec.ValidationError, root: Literal["body", "query"], given: Any) -> Fault:
@@ -44,7 +45,9 @@ def no_json(error: Exception) -> Fault:
     """The whole body is no JSON."""
     at = re.search(r"byte (\d+)", str(error))
     position = int(at[1]) if at is not None else 0
-    return Fault("json_invalid", ("body", position), "The body is no JSON.", {}, {"error": str(error)})
+    return Fault(
+        "json_invalid", ("body", position), "The body is no JSON.", {}, {"error": str(error)}
+    )
 
 
 def _steps(path: str) -> tuple[str | int, ...]:

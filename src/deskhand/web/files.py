@@ -1,4 +1,5 @@
-"""An agent's workspace over HTTP: listed, shown, fetched and added to. The kernel keeps every path inside it."""
+"""An agent's workspace over HTTP: listed, shown, fetched and added to. The kernel keeps every path
+inside it."""
 
 from __future__ import annotations
 
@@ -40,13 +41,16 @@ RAW_BYTES = 200_000_000
 HIDDEN = frozenset({".agent", ".transcripts", ".tasks", ".team"})
 """Another system's own folders: its listing leaves them out, and so does ours."""
 PRIVATE = frozenset({"user.md", "memory"})
-STEERING = frozenset({"rules.md", "soul.md", "code.md", "agents.md", "heartbeat.md", "knowledge", "skills", "tools"})
+STEERING = frozenset(
+    {"rules.md", "soul.md", "code.md", "agents.md", "heartbeat.md", "knowledge", "skills", "tools"}
+)
 
 
 class FileView(msgspec.Struct, frozen=True):
-    """A name in a folder. `path` leads to it from the workspace; `modified_at` is seconds since the epoch; it and the
-    size of a folder are told to owners, and are 0 for others. `shown` is the name with what nobody sees written out,
-    and `note` says so where another name in the folder looks like it."""
+    """A name in a folder. `path` leads to it from the workspace; `modified_at` is seconds since the
+    epoch; it and the size of a folder are told to owners, and are 0 for others. `shown` is the name
+    with what nobody sees written out, and `note` says so where another name in the folder looks
+    like it."""
 
     name: str
     path: str
@@ -95,14 +99,21 @@ async def workspace(call: Call, agent: str) -> Workspace:
 
 
 def check_place(call: Call, path: str, *, write: bool = False, asked: str = "") -> None:
-    """Raises HttpProblem for what of a workspace is the owner's own: what is known of them, and to write, whatever the
-    agent is told in everybody's conversations. It is called as they `asked` for it, not as where that leads."""
+    """Raises HttpProblem for what of a workspace is the owner's own: what is known of them, and to
+    write, whatever the agent is told in everybody's conversations. It is called as they `asked` for
+    it, not as where that leads."""
     if "owner" in call.principal.roles:
         return
     parts = posixpath.normpath(path).lower().split("/")
-    if set(parts if path.startswith("/") else parts[:1]) & (STEERING | PRIVATE if write else PRIVATE):
+    if set(parts if path.startswith("/") else parts[:1]) & (
+        STEERING | PRIVATE if write else PRIVATE
+    ):
         what = "tells the agent what to do" if write else "is known of the owner"
-        raise HttpProblem(403, "forbidden", f"{(asked or path)[:200]!r} is for owners alone: it holds what {what}.")
+        raise HttpProblem(
+            403,
+            "forbidden",
+            f"{(asked or path)[:200]!r} is for owners alone: it holds what {what}.",
+        )
 
 
 def plainly(error: ToolError) -> HttpProblem:
@@ -125,7 +136,11 @@ async def listed(call: Call) -> list[FileView]:
     top = PurePosixPath(path)
     shown = [entry for entry, may in zip(found.entries, seen, strict=True) if may]
     twins = alike(entry.name for entry in shown)
-    views = [_view(top, entry, twins.get(entry.name, "")) for entry in shown if str(top / entry.name) not in HIDDEN]
+    views = [
+        _view(top, entry, twins.get(entry.name, ""))
+        for entry in shown
+        if str(top / entry.name) not in HIDDEN
+    ]
     return views if "owner" in call.principal.roles else [_plain(view) for view in views]
 
 
@@ -137,27 +152,40 @@ def _listed(files: Workspace, path: str) -> Listed:
 
 
 def _plain(view: FileView) -> FileView:
-    """What those who may not see all are told: the size of a folder follows what lies in it, and any time can be set
-    without a trace."""
-    return msgspec.structs.replace(view, size=view.size if view.kind == "file" else 0, modified_at=0.0)
+    """What those who may not see all are told: the size of a folder follows what lies in it, and
+    any time can be set without a trace."""
+    return msgspec.structs.replace(
+        view, size=view.size if view.kind == "file" else 0, modified_at=0.0
+    )
 
 
 async def sees(web: Web, principal: Principal, agent: str, places: Sequence[Place]) -> list[bool]:
-    """Which of these files, and of their names, are for this person. What is known of the owner is for owners. It is
-    asked when they were read."""
+    """Which of these files, and of their names, are for this person. What is known of the owner is
+    for owners. It is asked when they were read."""
     marks = await marks_in(await web.house.reach(agent or web.house.agents[0]))
     readers = readers_of(principal)
-    return await anyio.to_thread.run_sync(lambda: [may_see(marks.told((place,)), readers) for place in places])
+    return await anyio.to_thread.run_sync(
+        lambda: [may_see(marks.told((place,)), readers) for place in places]
+    )
 
 
 def _view(folder: PurePosixPath, entry: Entry, note: str) -> FileView:
     path = str(folder / entry.name)
-    return FileView(entry.name, path, entry.kind, entry.size_bytes, entry.modified_s, shown_name(entry.name), note)
+    return FileView(
+        entry.name,
+        path,
+        entry.kind,
+        entry.size_bytes,
+        entry.modified_s,
+        shown_name(entry.name),
+        note,
+    )
 
 
 async def opened(call: Call, agent: str, path: str, most: int) -> OpenedFile:
-    """A file of an agent, at most so many bytes of it. It is judged by what the kernel has opened, when it was read.
-    Raises HttpProblem for one that is not for this person: the owner's own, or one whose label names other readers."""
+    """A file of an agent, at most so many bytes of it. It is judged by what the kernel has opened,
+    when it was read. Raises HttpProblem for one that is not for this person: the owner's own, or
+    one whose label names other readers."""
     files = await workspace(call, agent)
     check_place(call, path)
     if "\0" in path:
@@ -169,7 +197,9 @@ async def opened(call: Call, agent: str, path: str, most: int) -> OpenedFile:
     check_place(call, files.inside(found.place.real), asked=path)
     if not all(await sees(call.web, call.principal, agent, (found.place,))):
         await call.web.people.note(call.principal, "file refused", path[:200])
-        raise HttpProblem(403, "forbidden", f"{path[:200]!r} is for others alone: what went into it is.")
+        raise HttpProblem(
+            403, "forbidden", f"{path[:200]!r} is for others alone: what went into it is."
+        )
     return found
 
 
@@ -209,7 +239,9 @@ async def download(call: Call, agent: str, path: str) -> Response:
     """The file as it is: a picture to be shown, all else to be kept. Raises HttpProblem."""
     found = await opened(call, agent, path, RAW_BYTES + 1)
     if len(found.data) > RAW_BYTES:
-        raise HttpProblem(413, "too_large", f"That file is too large to send: at most {RAW_BYTES:,} bytes.")
+        raise HttpProblem(
+            413, "too_large", f"That file is too large to send: at most {RAW_BYTES:,} bytes."
+        )
     return sent(found.data, PurePosixPath(path).name)
 
 
@@ -218,13 +250,15 @@ async def upload(call: Call) -> Uploaded:
 
 
 async def keep_uploads(call: Call, agent: str, subdir: str) -> list[str]:
-    """Write each part named `files` of a multipart body. Who sends a file need not have written it: but for owners, who
-    may put there what they want, it is from outside, and on the word of who sends it. Raises HttpProblem, and then
-    nothing was written."""
+    """Write each part named `files` of a multipart body. Who sends a file need not have written it:
+    but for owners, who may put there what they want, it is from outside, and on the word of who
+    sends it. Raises HttpProblem, and then nothing was written."""
     await workspace(call, agent)
     given = [(name, data) async for name, data in _parts(call)]
     if not given:
-        said = "There is no file in it: send multipart/form-data with one or more parts named `files`."
+        said = (
+            "There is no file in it: send multipart/form-data with one or more parts named `files`."
+        )
         raise bad(said, Fault("missing", ("body", "files"), said))
     for name, _ in given:
         check_place(call, str(PurePosixPath(subdir or ".") / name), write=True)
@@ -232,17 +266,24 @@ async def keep_uploads(call: Call, agent: str, subdir: str) -> list[str]:
         if name in ("", ".", "..") or name.startswith("."):
             raise bad("Each file needs a name, which does not begin with a dot.")
     name = agent or call.web.house.agents[0]
-    return [await _kept(call, name, str(PurePosixPath(subdir or ".") / file), data) for file, data in given]
+    return [
+        await _kept(call, name, str(PurePosixPath(subdir or ".") / file), data)
+        for file, data in given
+    ]
 
 
 async def _parts(call: Call) -> AsyncGenerator[tuple[str, bytes]]:
     kind = call.request.headers.get("content-type", "")
     if kind.partition(";")[0].strip().lower() != "multipart/form-data":
         said = "Send the files as multipart/form-data, in parts named `files`."
-        raise HttpProblem(415, "not_multipart", said, faults=(Fault("missing", ("body", "files"), said),))
+        raise HttpProblem(
+            415, "not_multipart", said, faults=(Fault("missing", ("body", "files"), said),)
+        )
     stream = limited(call.request, UPLOAD_BYTES, UPLOAD_S)
     try:
-        form = await MultiPartParser(call.request.headers, stream, max_files=FILES, max_fields=FILES).parse()
+        form = await MultiPartParser(
+            call.request.headers, stream, max_files=FILES, max_fields=FILES
+        ).parse()
     except MultiPartException as error:
         raise bad(sentence(error.message)) from error
     try:
@@ -250,14 +291,22 @@ async def _parts(call: Call) -> AsyncGenerator[tuple[str, bytes]]:
             if name in ("files", "file") and isinstance(part, UploadFile):
                 if (part.size or 0) > FILE_BYTES:
                     most = f"{FILE_BYTES // 1_000_000} MB"
-                    raise HttpProblem(413, "too_large", f"{part.filename!r} is too large: a file has at most {most}.")
-                yield PurePosixPath((part.filename or "").replace("\\", "/")).name, await part.read()
+                    raise HttpProblem(
+                        413,
+                        "too_large",
+                        f"{part.filename!r} is too large: a file has at most {most}.",
+                    )
+                yield (
+                    PurePosixPath((part.filename or "").replace("\\", "/")).name,
+                    await part.read(),
+                )
     finally:
         await form.close()
 
 
 async def _kept(call: Call, agent: str, path: str, data: bytes) -> str:
-    """Write a file that somebody sends, as a change that can be undone. Returns where it lies. Raises HttpProblem."""
+    """Write a file that somebody sends, as a change that can be undone. Returns where it lies.
+    Raises HttpProblem."""
     reach, who, name = await call.web.house.reach(agent), call.principal, PurePosixPath(path).name
     label = LOCAL
     if "owner" not in who.roles:
@@ -267,7 +316,9 @@ async def _kept(call: Call, agent: str, path: str, data: bytes) -> str:
         check_place(call, reach.files.inside(real), write=True, asked=name)
 
     act = partial(reach.files.write, path, data, judge=judge)
-    doer = By(call.web.ids.new("upload"), agent, "", acts_for(who), "upload", path, call.web.clock.now())
+    doer = By(
+        call.web.ids.new("upload"), agent, "", acts_for(who), "upload", path, call.web.clock.now()
+    )
     try:
         rows = await changed_by(reach, doer, path, act, (label, label))
     except ToolError as error:

@@ -1,4 +1,5 @@
-"""Who is let through: the right host, the right origin, a credential that holds, and not too many guesses."""
+"""Who is let through: the right host, the right origin, a credential that holds, and not too many
+guesses."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ FORGERY_HEADER = "x-deskhand"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 GUESSES = 10
 REFILL_S = 6.0
-"""Wrong credentials that are looked at: ten at once, then one in six seconds, for each address and for all together."""
+"""Wrong credentials that are looked at: ten at once, then one in six seconds, for each address and
+for all together."""
 REMEMBERED = 1000
 FRESH_S = 0.4
 STRANGER = Principal("anonymous")
@@ -48,7 +50,10 @@ def check_host(headers: Headers, hosts: frozenset[str]) -> None:
         raise HttpProblem(
             421,
             "wrong_host",
-            "This Deskhand is not reached under that name. Its names are set by `web.host` and `web.hosts`.",
+            (
+                "This Deskhand is not reached under that name. Its names are set by `web.host` "
+                "and `web.hosts`."
+            ),
         )
 
 
@@ -57,11 +62,16 @@ SIGNED = "/api/hooks/"
 
 
 def check_origin(
-    headers: Headers, origins: frozenset[str], credential: Credential | None, *, signed: bool = False
+    headers: Headers,
+    origins: frozenset[str],
+    credential: Credential | None,
+    *,
+    signed: bool = False,
 ) -> None:
-    """Raises HttpProblem for what another site's page would send: asked of all that changes something, and of every
-    WebSocket. Without an Origin only a program may, with its token in the header and no cookie, or with a signature of
-    its own (`signed`); one that brings nothing is told so."""
+    """Raises HttpProblem for what another site's page would send: asked of all that changes
+    something, and of every WebSocket. Without an Origin only a program may, with its token in the
+    header and no cookie, or with a signature of its own (`signed`); one that brings nothing is told
+    so."""
     refused = HttpProblem(403, "wrong_origin", "Pages of other sites may not use this Deskhand.")
     origin = headers.get("origin")
     if len(headers.getlist("origin")) > 1 or headers.get("sec-fetch-site", "") == "cross-site":
@@ -76,7 +86,8 @@ def check_origin(
 
 
 def credential_of(headers: Headers) -> Credential | None:
-    """The bearer token, else the cookie of the page. Never anything in the address: addresses are logged."""
+    """The bearer token, else the cookie of the page. Never anything in the address: addresses are
+    logged."""
     scheme, _, value = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and value.strip():
         return Credential(value.strip(), browser=False)
@@ -88,7 +99,8 @@ def credential_of(headers: Headers) -> Credential | None:
 
 
 class Guesses:
-    """Looks credentials up, and only so many wrong ones. Those that held before are always looked at."""
+    """Looks credentials up, and only so many wrong ones. Those that held before are always looked
+    at."""
 
     def __init__(self, people: People, clock: Clock) -> None:
         self._people = people
@@ -102,7 +114,9 @@ class Guesses:
         """Raises HttpProblem: 401 where it does not hold, 429 where too many did not."""
         mark = sha256(credential.secret.encode("utf-8", "surrogateescape")).digest()
         held = mark in self._held
-        guess = not held and not self._asking[mark]  # the same one ten times over is one guess: all clients come back
+        guess = (
+            not held and not self._asking[mark]
+        )  # the same one ten times over is one guess: all clients come back
         if guess:
             self.check(client)
             self.count(client)  # before it is looked at: others are asked meanwhile
@@ -119,7 +133,10 @@ class Guesses:
             raise HttpProblem(
                 401,
                 "unauthenticated",
-                "This token does not hold, or no longer. `deskhand login` and `deskhand tokens create` make new ones.",
+                (
+                    "This token does not hold, or no longer. `deskhand login` and `deskhand "
+                    "tokens create` make new ones."
+                ),
                 {"www-authenticate": "Bearer"},
             )
         if guess:
@@ -131,7 +148,8 @@ class Guesses:
         return found
 
     async def holds(self, credential: Credential) -> bool:
-        """Whether it still does (or did FRESH_S ago), for a stream that stays open: of one there may be hundreds."""
+        """Whether it still does (or did FRESH_S ago), for a stream that stays open: of one there
+        may be hundreds."""
         now = self._clock.monotonic()
         looked_at, held = self._looked.get(credential, (-FRESH_S, False))
         if now - looked_at < FRESH_S:
@@ -147,7 +165,9 @@ class Guesses:
         """Raises HttpProblem where too much was guessed of late."""
         if self._left(client) < 1 or self._left("") < 1:
             wait = {"retry-after": str(int(REFILL_S * 2))}
-            raise HttpProblem(429, "too_many_guesses", "Too many wrong tokens or links. Wait a minute.", wait)
+            raise HttpProblem(
+                429, "too_many_guesses", "Too many wrong tokens or links. Wait a minute.", wait
+            )
 
     def count(self, client: str) -> None:
         """One was wrong."""
@@ -172,8 +192,8 @@ class Guesses:
 
 
 def client_of(host: str) -> str:
-    """The address that guesses are counted for: an IPv4 one is the same however it is written, and a whole IPv6 network
-    belongs to one guesser."""
+    """The address that guesses are counted for: an IPv4 one is the same however it is written, and
+    a whole IPv6 network belongs to one guesser."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -190,7 +210,8 @@ def unauthenticated() -> HttpProblem:
     return HttpProblem(
         401,
         "unauthenticated",
-        "Say who you are: send `Authorization: Bearer TOKEN` (`deskhand tokens create` makes one), or open the "
+        "Say who you are: send `Authorization: Bearer TOKEN` (`deskhand tokens create` "
+        "makes one), or open the "
         "link that `deskhand login` prints.",
         {"www-authenticate": "Bearer"},
     )
@@ -201,4 +222,6 @@ def check_scope(grant: Grant | None, needs: Scope) -> None:
     if grant is None:
         raise unauthenticated()
     if needs not in grant.scopes:
-        raise HttpProblem(403, "forbidden", f"This needs the right to {needs!r}, and your credential has it not.")
+        raise HttpProblem(
+            403, "forbidden", f"This needs the right to {needs!r}, and your credential has it not."
+        )

@@ -1,4 +1,5 @@
-"""Files that are held back from prompts: which, why, what stands in them, and an owner's word on it."""
+"""Files that are held back from prompts: which, why, what stands in them, and an owner's word on
+it."""
 
 from __future__ import annotations
 

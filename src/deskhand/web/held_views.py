@@ -7,11 +7,14 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-_Path = Annotated[str, Meta(min_length=1, max_length=4096, description="a path that `GET /api/held` gave")]
+_Path = Annotated[
+    str, Meta(min_length=1, max_length=4096, description="a path that `GET /api/held` gave")
+]
 
 
 class HeldView(msgspec.Struct, frozen=True):
-    """A file or the folder of a skill. `shown` is its path with what nobody sees written out; `why` is a clause."""
+    """A file or the folder of a skill. `shown` is its path with what nobody sees written out; `why`
+    is a clause."""
 
     path: str
     shown: str
@@ -20,8 +23,8 @@ class HeldView(msgspec.Struct, frozen=True):
 
 
 class SeenView(msgspec.Struct, frozen=True):
-    """All that would be approved. `digest` is what is sent back with a yes; where it is empty, `problem` says why there
-    can be none. `bound`: when it changes later, it is held back again."""
+    """All that would be approved. `digest` is what is sent back with a yes; where it is empty,
+    `problem` says why there can be none. `bound`: when it changes later, it is held back again."""
 
     path: str
     agent: str

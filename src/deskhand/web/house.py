@@ -66,7 +66,8 @@ class Setting(msgspec.Struct, frozen=True):
 
 
 def agents_for(call: Call) -> list[str]:
-    """The agents of which this person may know: those to whom they may talk, or might with a greater role."""
+    """The agents of which this person may know: those to whom they may talk, or might with a
+    greater role."""
     theirs = call.grant.agents if call.grant is not None else ()
     return [name for name in call.web.house.agents if theirs is None or name in theirs]
 
@@ -93,7 +94,9 @@ async def status(call: Call) -> StatusView:
     if not there:
         raise not_found("agent that is yours")
     found = await call.web.house.status(there[0])
-    return msgspec.structs.replace(found, agents=there, cron_jobs=len(await call.web.jobs.listed(call.principal)))
+    return msgspec.structs.replace(
+        found, agents=there, cron_jobs=len(await call.web.jobs.listed(call.principal))
+    )
 
 
 async def agents(call: Call) -> list[AgentView]:
@@ -123,7 +126,10 @@ async def models(call: Call) -> ModelsView:
 async def select(call: Call) -> SelectedView:
     wanted: SelectModel = call.body
     if not wanted.model_id.strip():
-        raise bad("No model is named: send `model_id`, and its `provider` where that does not stand in it.")
+        raise bad(
+            "No model is named: send `model_id`, and its `provider` where that does not "
+            "stand in it."
+        )
     name = await _selected(call, wanted)
     await call.web.house.select_model(wanted.agent, name)
     provider, _, model = name.partition("/")
@@ -131,7 +137,8 @@ async def select(call: Call) -> SelectedView:
 
 
 async def _selected(call: Call, wanted: SelectModel) -> str:
-    """`provider/name`. Clients of agent_computer send each model that they found with OpenRouter as its provider."""
+    """`provider/name`. Clients of agent_computer send each model that they found with OpenRouter as
+    its provider."""
     if not wanted.provider:
         return wanted.model_id
     name = f"{wanted.provider}/{wanted.model_id}"
@@ -153,13 +160,41 @@ async def change(call: Call) -> SettingsView:
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/health", "public", health, "How each component is doing", returns=HealthView, tag="house"),
-    Endpoint("GET", "/api/status", "read", status, "What runs here", returns=StatusView, tag="house"),
-    Endpoint("GET", "/api/agents", "read", agents, "The agents", returns=list[AgentView], tag="house"),
     Endpoint(
-        "GET", "/api/tools", "read", tools, "What an agent can do", query=OfAgent, returns=list[ToolView], tag="house"
+        "GET",
+        "/health",
+        "public",
+        health,
+        "How each component is doing",
+        returns=HealthView,
+        tag="house",
     ),
-    Endpoint("GET", "/api/skills", "read", skills, "Its skills", query=OfAgent, returns=list[SkillView], tag="house"),
+    Endpoint(
+        "GET", "/api/status", "read", status, "What runs here", returns=StatusView, tag="house"
+    ),
+    Endpoint(
+        "GET", "/api/agents", "read", agents, "The agents", returns=list[AgentView], tag="house"
+    ),
+    Endpoint(
+        "GET",
+        "/api/tools",
+        "read",
+        tools,
+        "What an agent can do",
+        query=OfAgent,
+        returns=list[ToolView],
+        tag="house",
+    ),
+    Endpoint(
+        "GET",
+        "/api/skills",
+        "read",
+        skills,
+        "Its skills",
+        query=OfAgent,
+        returns=list[SkillView],
+        tag="house",
+    ),
     Endpoint(
         "POST",
         "/api/skills",
@@ -172,7 +207,15 @@ ENDPOINTS = (
         invalid=422,
         tag="house",
     ),
-    Endpoint("GET", "/api/presets", "read", presets, "Prompts that are ready", returns=list[PresetView], tag="house"),
+    Endpoint(
+        "GET",
+        "/api/presets",
+        "read",
+        presets,
+        "Prompts that are ready",
+        returns=list[PresetView],
+        tag="house",
+    ),
     Endpoint("GET", "/api/models", "read", models, "The models", returns=ModelsView, tag="house"),
     Endpoint(
         "POST",
@@ -195,7 +238,15 @@ ENDPOINTS = (
         returns=ModelsFound,
         tag="house",
     ),
-    Endpoint("GET", "/api/settings", "admin", settings, "The configuration", returns=SettingsView, tag="house"),
+    Endpoint(
+        "GET",
+        "/api/settings",
+        "admin",
+        settings,
+        "The configuration",
+        returns=SettingsView,
+        tag="house",
+    ),
     Endpoint(
         "PATCH",
         "/api/settings",

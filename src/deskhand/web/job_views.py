@@ -12,11 +12,12 @@ Words = Annotated[str, Meta(max_length=4_000)]
 
 
 class JobRowView(msgspec.Struct, frozen=True):
-    """A job in a list. `when` and `last_result` are sentences; `state` is `on`, `off`, or why it cannot run. `to` is
-    where its answers go, '' is nowhere. `builtin`: it is set in the configuration. `preview` is how its prompt
-    begins, `schedule` what its file has. `runs` counts how often the model was asked or the text said, `errors` those
-    of them that failed, `gates` how often the prerun said that nothing is to be done, `skips` how often it came while
-    the last run went on."""
+    """A job in a list. `when` and `last_result` are sentences; `state` is `on`, `off`, or why it
+    cannot run. `to` is where its answers go, '' is nowhere. `builtin`: it is set in the
+    configuration. `preview` is how its prompt begins, `schedule` what its file has. `runs` counts
+    how often the model was asked or the text said, `errors` those of them that failed, `gates` how
+    often the prerun said that nothing is to be done, `skips` how often it came while the last run
+    went on."""
 
     name: str
     description: str
@@ -52,7 +53,8 @@ class RunView(msgspec.Struct, frozen=True):
 
 
 class JobDetail(msgspec.Struct, frozen=True):
-    """`text` is its file. `trouble` says why something does not set it off. `forecast` is what it will come to."""
+    """`text` is its file. `trouble` says why something does not set it off. `forecast` is what it
+    will come to."""
 
     job: JobRowView
     text: str
@@ -64,8 +66,8 @@ class JobDetail(msgspec.Struct, frozen=True):
 
 
 class JobDraft(msgspec.Struct, frozen=True):
-    """Either `text`, the whole of a JOB.md, or a `blueprint` with its `slots`. `to` is where the answers go, as in
-    `telegram:12345` or `web:NAME` for a conversation on the page."""
+    """Either `text`, the whole of a JOB.md, or a `blueprint` with its `slots`. `to` is where the
+    answers go, as in `telegram:12345` or `web:NAME` for a conversation on the page."""
 
     name: Name = ""
     text: Annotated[str, Meta(max_length=100_000)] = ""
@@ -81,7 +83,8 @@ class JobText(msgspec.Struct, frozen=True):
 
 
 class Preview(msgspec.Struct, frozen=True):
-    """A job that nobody has made so far. `command` is what makes it in a terminal, '' where it is no blueprint."""
+    """A job that nobody has made so far. `command` is what makes it in a terminal, '' where it is
+    no blueprint."""
 
     name: str
     when: str
@@ -93,7 +96,8 @@ class Preview(msgspec.Struct, frozen=True):
 
 
 class BlueprintView(msgspec.Struct, frozen=True):
-    """`form` is a JSON schema of its blanks; the `format` of each is what kind of thing it takes."""
+    """`form` is a JSON schema of its blanks; the `format` of each is what kind of thing it
+    takes."""
 
     name: str
     title: str
@@ -116,8 +120,8 @@ class Started(msgspec.Struct, frozen=True):
 
 
 class Scheduler(msgspec.Struct, frozen=True):
-    """`paused` says why no job runs now, '' where they run. `resumable`: an owner may let them run again;
-    otherwise the configuration has them switched off."""
+    """`paused` says why no job runs now, '' where they run. `resumable`: an owner may let them run
+    again; otherwise the configuration has them switched off."""
 
     paused: str
     resumable: bool

@@ -1,4 +1,5 @@
-"""Jobs: what there is, what became of it, and making, changing and running them. And the way in for webhooks."""
+"""Jobs: what there is, what became of it, and making, changing and running them. And the way in for
+webhooks."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ log = logging.getLogger(__name__)
 HOOK_BYTES = 256_000
 HOOK_S = 10.0
 CLOSED = (
-    "This webhook is closed to this request: there is none of that name, it has no secret, or the signature does not "
+    "This webhook is closed to this request: there is none of that name, it has no secret, "
+    "or the signature does not "
     "fit. Whoever owns it finds out which with: deskhand jobs show NAME"
 )
 
@@ -116,30 +118,94 @@ _T = "jobs"
 _ONE = "/api/jobs/{name}"
 
 
-def _on_one(method: Any, rest: str, needs: Any, handler: Any, summary: str, **more: Any) -> Endpoint:
+def _on_one(
+    method: Any, rest: str, needs: Any, handler: Any, summary: str, **more: Any
+) -> Endpoint:
     return Endpoint(method, f"{_ONE}{rest}", needs, handler, summary, tag=_T, **more)
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/api/jobs", "read", jobs, "Your jobs; an owner's are all", returns=list[JobRowView], tag=_T),
-    Endpoint("POST", "/api/jobs", "chat", make, "Make a job", body=JobDraft, returns=JobDetail, status=201, tag=_T),
     Endpoint(
-        "GET", "/api/blueprints", "read", blueprints, "Jobs that need only blanks", returns=list[BlueprintView], tag=_T
+        "GET",
+        "/api/jobs",
+        "read",
+        jobs,
+        "Your jobs; an owner's are all",
+        returns=list[JobRowView],
+        tag=_T,
     ),
     Endpoint(
-        "POST", "/api/blueprints/preview", "chat", preview, "What it would be", body=JobDraft, returns=Preview, tag=_T
+        "POST",
+        "/api/jobs",
+        "chat",
+        make,
+        "Make a job",
+        body=JobDraft,
+        returns=JobDetail,
+        status=201,
+        tag=_T,
+    ),
+    Endpoint(
+        "GET",
+        "/api/blueprints",
+        "read",
+        blueprints,
+        "Jobs that need only blanks",
+        returns=list[BlueprintView],
+        tag=_T,
+    ),
+    Endpoint(
+        "POST",
+        "/api/blueprints/preview",
+        "chat",
+        preview,
+        "What it would be",
+        body=JobDraft,
+        returns=Preview,
+        tag=_T,
     ),
     _on_one("GET", "", "read", show, "A job, its file and its forecast", returns=JobDetail),
     _on_one("PUT", "", "chat", change, "Write its file anew", body=JobText, returns=JobDetail),
     _on_one("DELETE", "", "chat", remove, "Remove it"),
-    _on_one("POST", "/undo", "chat", undo, "Put back what it was before its last change", returns=JobUndone),
+    _on_one(
+        "POST",
+        "/undo",
+        "chat",
+        undo,
+        "Put back what it was before its last change",
+        returns=JobUndone,
+    ),
     _on_one("POST", "/redo", "chat", redo, "Take back the last undo", returns=JobUndone),
     _on_one("POST", "/run", "chat", run, "Run it now", returns=Started, status=202),
     _on_one("POST", "/enable", "chat", enable, "Switch it on", returns=JobRowView),
     _on_one("POST", "/disable", "chat", disable, "Switch it off", returns=JobRowView),
-    _on_one("GET", "/runs", "read", runs, "What became of it, the latest first", query=Shown, returns=list[RunView]),
-    Endpoint("GET", "/api/scheduler", "read", scheduler, "Whether jobs are paused, and why", returns=Scheduler, tag=_T),
-    Endpoint("POST", "/api/scheduler/resume", "admin", resume, "Let jobs run again", returns=Scheduler, tag=_T),
+    _on_one(
+        "GET",
+        "/runs",
+        "read",
+        runs,
+        "What became of it, the latest first",
+        query=Shown,
+        returns=list[RunView],
+    ),
+    Endpoint(
+        "GET",
+        "/api/scheduler",
+        "read",
+        scheduler,
+        "Whether jobs are paused, and why",
+        returns=Scheduler,
+        tag=_T,
+    ),
+    Endpoint(
+        "POST",
+        "/api/scheduler/resume",
+        "admin",
+        resume,
+        "Let jobs run again",
+        returns=Scheduler,
+        tag=_T,
+    ),
     Endpoint(
         "POST",
         "/api/hooks/{name}",

@@ -18,7 +18,8 @@ class Redeem(msgspec.Struct, frozen=True):
 
 
 class Me(msgspec.Struct, frozen=True):
-    """Who this credential is, and what they are called. `authenticated` is for openagent-core's clients."""
+    """Who this credential is, and what they are called. `authenticated` is for openagent-core's
+    clients."""
 
     user: str
     name: str
@@ -37,13 +38,17 @@ async def redeem(call: Call) -> Response:
     if found is None:
         guesses.count(client_of(host))
         raise HttpProblem(
-            401, "link_void", "This link was used, or is older than ten minutes. `deskhand login` prints a new one."
+            401,
+            "link_void",
+            "This link was used, or is older than ten minutes. `deskhand login` prints a new one.",
         )
     token, secret = found
     lasts_s = int((token.expires_at or 0.0) - call.web.clock.now())
     response = Response(status_code=204)
     secure = call.site.startswith("https:")
-    response.set_cookie(COOKIE, secret, lasts_s, path="/", secure=secure, httponly=True, samesite="strict")
+    response.set_cookie(
+        COOKIE, secret, lasts_s, path="/", secure=secure, httponly=True, samesite="strict"
+    )
     return response
 
 
@@ -76,5 +81,13 @@ ENDPOINTS = (
         tag="people",
     ),
     Endpoint("POST", "/api/logout", "read", leave, "End this credential", status=204, tag="people"),
-    Endpoint("GET", "/api/auth/me", "read", me, "Who you are here, and what you may do", returns=Me, tag="people"),
+    Endpoint(
+        "GET",
+        "/api/auth/me",
+        "read",
+        me,
+        "Who you are here, and what you may do",
+        returns=Me,
+        tag="people",
+    ),
 )

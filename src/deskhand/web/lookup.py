@@ -1,4 +1,5 @@
-"""Looked up across one's conversations: what was said and what it cost, what waits, what is allowed for good."""
+"""Looked up across one's conversations: what was said and what it cost, what waits, what is allowed
+for good."""
 
 from __future__ import annotations
 
@@ -25,8 +26,9 @@ MOST = 100
 
 
 class SearchQuery(msgspec.Struct, frozen=True):
-    """`q` are words, or their beginnings. `session` is one conversation by its name, '' for all. `order`: what fits
-    best first, or the latest first; then `before` is the `seq` of the last one of the page before."""
+    """`q` are words, or their beginnings. `session` is one conversation by its name, '' for all.
+    `order`: what fits best first, or the latest first; then `before` is the `seq` of the last one
+    of the page before."""
 
     q: str = ""
     limit: Annotated[int, msgspec.Meta(ge=1, le=MOST)] = 20
@@ -36,8 +38,8 @@ class SearchQuery(msgspec.Struct, frozen=True):
 
 
 class SearchResult(msgspec.Struct, frozen=True):
-    """A place where it was said. In `excerpt` U+E000 and U+E001 stand around what was searched for. `seq` is the number
-    of its event over all conversations."""
+    """A place where it was said. In `excerpt` U+E000 and U+E001 stand around what was searched for.
+    `seq` is the number of its event over all conversations."""
 
     name: str
     title: str
@@ -55,8 +57,8 @@ class Range(msgspec.Struct, frozen=True):
 
 
 class Sum(msgspec.Struct, frozen=True):
-    """`cost` is in US dollars by the prices of the catalogue; None where one of them is not known. `known_cost` is what
-    those that are known come to."""
+    """`cost` is in US dollars by the prices of the catalogue; None where one of them is not known.
+    `known_cost` is what those that are known come to."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -99,9 +101,10 @@ class UsageView(msgspec.Struct, frozen=True):
 
 
 class AskView(msgspec.Struct, frozen=True):
-    """Something that waits for a person. `approval`: it is a call that must be approved, else a question. `elsewhere`
-    are those who may answer, where nobody may who takes part in the conversation. `call_id` is the call. A question
-    about several calls has a line for each; `calls` are their ids, and `tool` and `arguments` those of the first."""
+    """Something that waits for a person. `approval`: it is a call that must be approved, else a
+    question. `elsewhere` are those who may answer, where nobody may who takes part in the
+    conversation. `call_id` is the call. A question about several calls has a line for each; `calls`
+    are their ids, and `tool` and `arguments` those of the first."""
 
     ask_id: str
     name: str
@@ -129,7 +132,15 @@ async def search(call: Call) -> list[SearchResult]:
     before = wanted.before if wanted.order == "latest" else None
     hits = await call.web.store.search(who, wanted.q[:500], wanted.limit, inside, before)
     return [
-        SearchResult(name_of(hit.session, who, agent), hit.title, hit.n, hit.at, hit.role, marked(hit), hit.seq)
+        SearchResult(
+            name_of(hit.session, who, agent),
+            hit.title,
+            hit.n,
+            hit.at,
+            hit.role,
+            marked(hit),
+            hit.seq,
+        )
         for hit in hits
     ]
 
@@ -163,7 +174,9 @@ async def usage(call: Call) -> UsageView:
 
     titles = {row.session: row.title for row in rows}
     sessions = [
-        SessionUsage(name_of(key, who, agent), titles[key][:PREVIEW_CHARS], *msgspec.structs.astuple(each))
+        SessionUsage(
+            name_of(key, who, agent), titles[key][:PREVIEW_CHARS], *msgspec.structs.astuple(each)
+        )
         for key, each in sums(lambda row: row.session)
     ]
     days = lines(lambda row: datetime.fromtimestamp(row.day, UTC).date().isoformat())
@@ -185,7 +198,9 @@ def summed(rows: Iterable[Used], price: Callable[[str], Price | None]) -> Sum:
             whole = False
             continue
         fresh = row.input_tokens - row.cached_tokens
-        known += (fresh * each.read + row.cached_tokens * each.cached + row.output_tokens * each.written) / 1e6
+        known += (
+            fresh * each.read + row.cached_tokens * each.cached + row.output_tokens * each.written
+        ) / 1e6
     known = round(known, 6)
     return Sum(read, written, read + written, calls, known if whole else None, known)
 
@@ -242,11 +257,41 @@ ENDPOINTS = (
         tag=_T,
     ),
     Endpoint(
-        "GET", "/api/usage", "read", usage, "Tokens and cost", query=Range, returns=UsageView, invalid=422, tag=_T
+        "GET",
+        "/api/usage",
+        "read",
+        usage,
+        "Tokens and cost",
+        query=Range,
+        returns=UsageView,
+        invalid=422,
+        tag=_T,
     ),
-    Endpoint("GET", "/api/approvals", "read", approvals, "What waits for an answer", returns=list[AskView], tag=_T),
     Endpoint(
-        "GET", "/api/grants", "read", grants, "What was allowed or refused for good", returns=list[GrantView], tag=_T
+        "GET",
+        "/api/approvals",
+        "read",
+        approvals,
+        "What waits for an answer",
+        returns=list[AskView],
+        tag=_T,
     ),
-    Endpoint("DELETE", "/api/grants/{hash}", "approve", revoke, "Ask about it again", returns=GrantView, tag=_T),
+    Endpoint(
+        "GET",
+        "/api/grants",
+        "read",
+        grants,
+        "What was allowed or refused for good",
+        returns=list[GrantView],
+        tag=_T,
+    ),
+    Endpoint(
+        "DELETE",
+        "/api/grants/{hash}",
+        "approve",
+        revoke,
+        "Ask about it again",
+        returns=GrantView,
+        tag=_T,
+    ),
 )

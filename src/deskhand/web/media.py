@@ -1,4 +1,5 @@
-"""What bytes are, by what they begin with and never by what somebody says, and how they are sent to a browser."""
+"""What bytes are, by what they begin with and never by what somebody says, and how they are sent to
+a browser."""
 
 from __future__ import annotations
 
@@ -8,7 +9,10 @@ from urllib.parse import quote
 
 from starlette.responses import Response
 
-SANDBOXED = {"content-security-policy": "default-src 'none'; sandbox", "x-content-type-options": "nosniff"}
+SANDBOXED = {
+    "content-security-policy": "default-src 'none'; sandbox",
+    "x-content-type-options": "nosniff",
+}
 """No browser runs what is sent with these headers, whatever it is."""
 DRAWING = "image/svg+xml"
 PHOTOS = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
@@ -20,7 +24,11 @@ _STARTS = (
     (b"GIF89a", "image/gif"),
 )
 _SVG = re.compile(
-    rb"\s*(?:<\?xml[^>]{0,200}\?>\s*)?(?:<!--.{0,2000}?-->\s*)*(?:<!DOCTYPE svg[^>\[]{0,300}>\s*)?<svg[\s>]", re.S
+    (
+        rb"\s*(?:<\?xml[^>]{0,200}\?>\s*)?(?:<!--.{0,2000}?-->\s*)*(?:<!DOCTYPE "
+        rb"svg[^>\[]{0,300}>\s*)?<svg[\s>]"
+    ),
+    re.S,
 )
 _HEAD_BYTES = 4096
 
@@ -38,14 +46,17 @@ def picture_type(data: bytes) -> str:
 
 
 def sent(data: bytes, name: str) -> Response:
-    """Bytes that somebody else chose. A picture is of its own type, so that an `<img>` shows it; it is shown by itself
-    too, but for a drawing, which could be a page with scripts. All else is to be kept."""
+    """Bytes that somebody else chose. A picture is of its own type, so that an `<img>` shows it; it
+    is shown by itself too, but for a drawing, which could be a page with scripts. All else is to be
+    kept."""
     picture = picture_type(data)
     kind = picture or mimetypes.guess_type(name)[0] or "application/octet-stream"
     if not picture and (kind.startswith("image/") or not re.fullmatch(r"[\w.+-]+/[\w.+-]+", kind)):
         kind = "application/octet-stream"
     shown = "inline" if picture and picture != DRAWING else "attachment"
     disposition = f"{shown}; filename*=utf-8''{quote(name or 'file', safe='')}"
-    response = Response(data, media_type=None, headers={**SANDBOXED, "content-disposition": disposition})
+    response = Response(
+        data, media_type=None, headers={**SANDBOXED, "content-disposition": disposition}
+    )
     response.headers["content-type"] = kind  # as it is: no charset is claimed
     return response

@@ -1,4 +1,5 @@
-"""What a conversation is called in an address: a short name of one's own, or `agent~place` for any other."""
+"""What a conversation is called in an address: a short name of one's own, or `agent~place` for any
+other."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ _SHORT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@ -]{0,127}")
 
 
 def address_of(principal: Principal, name: str) -> Address:
-    """Where this person's own conversation `name` happens. No two people share one, whatever they call it."""
+    """Where this person's own conversation `name` happens. No two people share one, whatever they
+    call it."""
     return Address(CHANNEL, principal.id, name)
 
 

@@ -1,4 +1,5 @@
-"""The table of endpoints as an OpenAPI document: the schemas are those of the structs that are really read and sent."""
+"""The table of endpoints as an OpenAPI document: the schemas are those of the structs that are
+really read and sent."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from .routing import Call, Endpoint, Nothing
 REF = "#/components/schemas/{name}"
 TITLE = "Deskhand"
 ABOUT = (
-    "A self-hosted personal AI agent. Everything here needs a token (`deskhand tokens create`) except what says "
+    "A self-hosted personal AI agent. Everything here needs a token (`deskhand tokens "
+    "create`) except what says "
     "otherwise; what the token's user may not see is answered as if it were not there."
 )
 REFUSALS = {
@@ -29,7 +31,11 @@ REFUSALS = {
     500: "Something broke",
     503: "It cannot be done at the moment",
 }
-WITH_BODY = {408: "The body came too slowly", 413: "The body is too large", 415: "The body is of another type"}
+WITH_BODY = {
+    408: "The body came too slowly",
+    413: "The body is too large",
+    415: "The body is of another type",
+}
 OTHERS = {409: "Not while it is so", 501: "Not yet", 502: "The model could not be asked"}
 LOGIN = "page"
 
@@ -42,13 +48,25 @@ def document(endpoints: Iterable[Endpoint], version: str) -> dict[str, Any]:
     for endpoint in listed:
         path = re.sub(r":\w+\}", "}", endpoint.path)
         paths.setdefault(path, {})[endpoint.method.lower()] = _operation(endpoint, schemas)
-    bearer = {"type": "http", "scheme": "bearer", "description": "A token: `deskhand tokens create`."}
-    cookie = {"type": "apiKey", "in": "cookie", "name": "deskhand", "description": "A browser that was logged in."}
+    bearer = {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "A token: `deskhand tokens create`.",
+    }
+    cookie = {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": "deskhand",
+        "description": "A browser that was logged in.",
+    }
     return {
         "openapi": "3.1.0",
         "info": {"title": TITLE, "version": version, "description": ABOUT},
         "paths": paths,
-        "components": {"schemas": schemas.components, "securitySchemes": {"token": bearer, LOGIN: cookie}},
+        "components": {
+            "schemas": schemas.components,
+            "securitySchemes": {"token": bearer, LOGIN: cookie},
+        },
     }
 
 
@@ -58,7 +76,11 @@ class _Schemas:
     def __init__(self, endpoints: list[Endpoint]) -> None:
         self._types: list[Any] = [ErrorBody, OpenAIErrorBody]
         for endpoint in endpoints:
-            self._types += [each for each in (endpoint.body, endpoint.returns, endpoint.query) if each is not None]
+            self._types += [
+                each
+                for each in (endpoint.body, endpoint.returns, endpoint.query)
+                if each is not None
+            ]
         made, self.components = msgspec.json.schema_components(self._types, ref_template=REF)
         self._made = dict(zip(map(repr, self._types), made, strict=True))
         _name_tags(self.components)
@@ -76,7 +98,11 @@ def _name_tags(components: dict[str, Any]) -> None:
     """A tag is always sent: what has one requires it."""
     for schema in components.values():
         tag = schema.get("properties", {}).get("type", {})
-        if "enum" in tag and len(tag["enum"]) == 1 and "type" not in schema.setdefault("required", []):
+        if (
+            "enum" in tag
+            and len(tag["enum"]) == 1
+            and "type" not in schema.setdefault("required", [])
+        ):
             schema["required"] = ["type", *schema["required"]]
 
 
@@ -91,7 +117,9 @@ def _operation(endpoint: Endpoint, schemas: _Schemas) -> dict[str, Any]:
         "security": [{}] if public else [{"token": []}, {LOGIN: []}],
     }
     if not public:
-        operation["description"] = f"Needs the scope `{endpoint.needs}`, one of: {', '.join(SCOPES)}."
+        operation["description"] = (
+            f"Needs the scope `{endpoint.needs}`, one of: {', '.join(SCOPES)}."
+        )
     if (body := _body(endpoint, schemas)) is not None:
         operation["requestBody"] = body
     return operation
@@ -124,13 +152,22 @@ def _body(endpoint: Endpoint, schemas: _Schemas) -> dict[str, Any] | None:
         return {"required": True, "content": {endpoint.takes: {"schema": _RAW[endpoint.takes]}}}
     if endpoint.body is None:
         return None
-    return {"required": not endpoint.optional, "content": {"application/json": {"schema": schemas.of(endpoint.body)}}}
+    return {
+        "required": not endpoint.optional,
+        "content": {"application/json": {"schema": schemas.of(endpoint.body)}},
+    }
 
 
 _RAW: dict[str, dict[str, Any]] = {
     "multipart/form-data": {
         "type": "object",
-        "properties": {"files": {"type": "array", "items": {"type": "string", "format": "binary"}, "minItems": 1}},
+        "properties": {
+            "files": {
+                "type": "array",
+                "items": {"type": "string", "format": "binary"},
+                "minItems": 1,
+            }
+        },
         "required": ["files"],
     },
     "*/*": {"type": "string", "format": "binary", "minLength": 1},
@@ -140,8 +177,12 @@ _RAW: dict[str, dict[str, Any]] = {
 def _responses(endpoint: Endpoint, schemas: _Schemas) -> dict[str, Any]:
     good: dict[str, Any] = {"description": "It went well"}
     if endpoint.status != 204:
-        schema = schemas.of(endpoint.returns) if endpoint.returns is not None else {"type": "string"}
-        good["content"] = {endpoint.media: {"schema": schema if endpoint.media == "application/json" else {}}}
+        schema = (
+            schemas.of(endpoint.returns) if endpoint.returns is not None else {"type": "string"}
+        )
+        good["content"] = {
+            endpoint.media: {"schema": schema if endpoint.media == "application/json" else {}}
+        }
     shape = OpenAIErrorBody if endpoint.path.startswith(OPENAI) else ErrorBody
     wrong = {"application/json": {"schema": schemas.of(shape)}}
     reads = endpoint.raw or endpoint.body is not None
@@ -150,7 +191,10 @@ def _responses(endpoint: Endpoint, schemas: _Schemas) -> dict[str, Any]:
         refusals[endpoint.invalid] = "A field does not fit: `detail` names it"
     return {
         str(endpoint.status): good,
-        **{str(status): {"description": said, "content": wrong} for status, said in refusals.items()},
+        **{
+            str(status): {"description": said, "content": wrong}
+            for status, said in refusals.items()
+        },
     }
 
 

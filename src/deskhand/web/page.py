@@ -1,4 +1,5 @@
-"""The page: files that come with Deskhand, served as they are. They hold no data, so nobody need say who they are."""
+"""The page: files that come with Deskhand, served as they are. They hold no data, so nobody need
+say who they are."""
 
 from __future__ import annotations
 
@@ -14,7 +15,11 @@ from starlette.routing import BaseRoute, Route
 from .errors import HttpProblem, error_response
 
 STATIC = Path(__file__).parent / "static"
-TYPES = {".js": "text/javascript", ".mjs": "text/javascript", ".webmanifest": "application/manifest+json"}
+TYPES = {
+    ".js": "text/javascript",
+    ".mjs": "text/javascript",
+    ".webmanifest": "application/manifest+json",
+}
 
 
 def _read() -> dict[str, tuple[bytes, bytes, str, str]]:
@@ -23,9 +28,18 @@ def _read() -> dict[str, tuple[bytes, bytes, str, str]]:
     for file in sorted(STATIC.rglob("*")):
         if file.is_file():
             data = file.read_bytes()
-            media = TYPES.get(file.suffix) or mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+            media = (
+                TYPES.get(file.suffix)
+                or mimetypes.guess_type(file.name)[0]
+                or "application/octet-stream"
+            )
             etag = f'W/"{sha256(data).hexdigest()[:32]}"'  # weak: the same file, compressed or not
-            found[file.relative_to(STATIC).as_posix()] = (data, gzip.compress(data, mtime=0), media, etag)
+            found[file.relative_to(STATIC).as_posix()] = (
+                data,
+                gzip.compress(data, mtime=0),
+                media,
+                etag,
+            )
     return found
 
 
@@ -43,7 +57,9 @@ def routes() -> list[BaseRoute]:
         if request.headers.get("if-none-match") == etag:
             return Response(status_code=304, headers=headers)
         if "gzip" in request.headers.get("accept-encoding", "") and len(small) < len(data):
-            return Response(small, headers={**headers, "content-encoding": "gzip"}, media_type=media)
+            return Response(
+                small, headers={**headers, "content-encoding": "gzip"}, media_type=media
+            )
         return Response(data, headers=headers, media_type=media)
 
     return [Route("/", serve), Route("/{path:path}", serve)]

@@ -1,4 +1,5 @@
-"""Who may come in: users, their roles and identities, tokens, links to log in, and strangers who ask."""
+"""Who may come in: users, their roles and identities, tokens, links to log in, and strangers who
+ask."""
 
 from __future__ import annotations
 
@@ -8,7 +9,17 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from ..types.people import OWNER_NAME, SCOPES, Identity, Note, Pairing, People, Scope, TokenRow, User
+from ..types.people import (
+    OWNER_NAME,
+    SCOPES,
+    Identity,
+    Note,
+    Pairing,
+    People,
+    Scope,
+    TokenRow,
+    User,
+)
 from .errors import HttpProblem, bad, not_found
 from .routing import Call, Endpoint
 from .settings import is_loopback
@@ -56,16 +67,17 @@ class NewLogin(msgspec.Struct, frozen=True):
 
 
 class LoginView(msgspec.Struct, frozen=True):
-    """Opens the page once, within ten minutes; `qr_svg` is the same for a phone's camera, '' where the address leads to
-    this machine alone: a phone would look for Deskhand in itself."""
+    """Opens the page once, within ten minutes; `qr_svg` is the same for a phone's camera, '' where
+    the address leads to this machine alone: a phone would look for Deskhand in itself."""
 
     url: str
     qr_svg: str
 
 
 class Admit(msgspec.Struct, frozen=True):
-    """Who it is: oneself (`owner`), a user by name (made, where there is none, with this `role`), or somebody new with
-    this `role`. One of the three is said: nobody becomes the owner because nothing was."""
+    """Who it is: oneself (`owner`), a user by name (made, where there is none, with this `role`),
+    or somebody new with this `role`. One of the three is said: nobody becomes the owner because
+    nothing was."""
 
     user: Name = ""
     role: Name = ""
@@ -99,7 +111,11 @@ async def users(call: Call) -> list[User]:
 async def add_user(call: Call) -> User:
     new: NewUser = call.body
     if bool(new.channel) != bool(new.external_id):
-        raise HttpProblem(400, "bad_request", "An identity has a channel and an external_id: send both, or neither.")
+        raise HttpProblem(
+            400,
+            "bad_request",
+            "An identity has a channel and an external_id: send both, or neither.",
+        )
     identity = Identity(new.channel, new.external_id, new.account) if new.channel else None
     return await acting(call).add_user(new.name, new.role, identity)
 
@@ -118,7 +134,9 @@ async def remove_role(call: Call) -> User:
 
 async def link(call: Call) -> User:
     new: IdentityBody = call.body
-    return await acting(call).link(await known(call), Identity(new.channel, new.external_id, new.account))
+    return await acting(call).link(
+        await known(call), Identity(new.channel, new.external_id, new.account)
+    )
 
 
 async def unlink(call: Call) -> None:
@@ -136,7 +154,9 @@ async def tokens(call: Call) -> list[TokenRow]:
 async def make_token(call: Call) -> TokenMade:
     new: NewToken = call.body
     lasts_s = None if new.days is None else new.days * DAY_S
-    return TokenMade(*await acting(call).make_token(new.user or call.principal.id, new.name, new.scopes, lasts_s))
+    return TokenMade(
+        *await acting(call).make_token(new.user or call.principal.id, new.name, new.scopes, lasts_s)
+    )
 
 
 async def rotate(call: Call) -> TokenMade:
@@ -145,7 +165,8 @@ async def rotate(call: Call) -> TokenMade:
 
 
 async def revoke(call: Call) -> None:
-    """Itself, with any credential; any other of one's own from a browser, since that is the person."""
+    """Itself, with any credential; any other of one's own from a browser, since that is the
+    person."""
     await _token(call)
     id_ = call.path("id")
     grant = call.grant
@@ -154,7 +175,10 @@ async def revoke(call: Call) -> None:
         raise HttpProblem(
             403,
             "forbidden",
-            "A token may end itself alone. End others on the page, or with: deskhand tokens revoke.",
+            (
+                "A token may end itself alone. End others on the page, or with: deskhand tokens "
+                "revoke."
+            ),
         )
     await acting(call).revoke(id_)
 
@@ -191,7 +215,9 @@ async def pairings(call: Call) -> list[Pairing]:
 async def admit(call: Call) -> User:
     new: Admit = call.body
     if new.owner == bool(new.user or new.role):
-        raise bad("Say who it is: `owner: true` where it is you, else `user`, or `role` for somebody new.")
+        raise bad(
+            "Say who it is: `owner: true` where it is you, else `user`, or `role` for somebody new."
+        )
     user = OWNER_NAME if new.owner else new.user
     return await acting(call).approve(call.path("code"), user, new.role)
 
@@ -210,10 +236,44 @@ _U = "/api/users"
 _A: Scope = "admin"
 ENDPOINTS = (
     Endpoint("GET", _U, _A, users, "Who may come in", returns=list[User], tag="people"),
-    Endpoint("POST", _U, _A, add_user, "Let somebody in", body=NewUser, returns=User, status=201, tag="people"),
-    Endpoint("DELETE", f"{_U}/{{user}}", _A, remove_user, "A user with all of their tokens", status=204, tag="people"),
-    Endpoint("POST", f"{_U}/{{user}}/roles/{{role}}", _A, add_role, "Give a role", returns=User, tag="people"),
-    Endpoint("DELETE", f"{_U}/{{user}}/roles/{{role}}", _A, remove_role, "Take it away", returns=User, tag="people"),
+    Endpoint(
+        "POST",
+        _U,
+        _A,
+        add_user,
+        "Let somebody in",
+        body=NewUser,
+        returns=User,
+        status=201,
+        tag="people",
+    ),
+    Endpoint(
+        "DELETE",
+        f"{_U}/{{user}}",
+        _A,
+        remove_user,
+        "A user with all of their tokens",
+        status=204,
+        tag="people",
+    ),
+    Endpoint(
+        "POST",
+        f"{_U}/{{user}}/roles/{{role}}",
+        _A,
+        add_role,
+        "Give a role",
+        returns=User,
+        tag="people",
+    ),
+    Endpoint(
+        "DELETE",
+        f"{_U}/{{user}}/roles/{{role}}",
+        _A,
+        remove_role,
+        "Take it away",
+        returns=User,
+        tag="people",
+    ),
     Endpoint(
         "POST",
         f"{_U}/{{user}}/identities",
@@ -245,10 +305,34 @@ ENDPOINTS = (
         tag="people",
     ),
     Endpoint(
-        "POST", "/api/tokens", _A, make_token, "A new one", body=NewToken, returns=TokenMade, status=201, tag="people"
+        "POST",
+        "/api/tokens",
+        _A,
+        make_token,
+        "A new one",
+        body=NewToken,
+        returns=TokenMade,
+        status=201,
+        tag="people",
     ),
-    Endpoint("POST", "/api/tokens/{id}/rotate", _A, rotate, "Another secret for it", returns=TokenMade, tag="people"),
-    Endpoint("DELETE", "/api/tokens/{id}", "read", revoke, "It holds no more, at once", status=204, tag="people"),
+    Endpoint(
+        "POST",
+        "/api/tokens/{id}/rotate",
+        _A,
+        rotate,
+        "Another secret for it",
+        returns=TokenMade,
+        tag="people",
+    ),
+    Endpoint(
+        "DELETE",
+        "/api/tokens/{id}",
+        "read",
+        revoke,
+        "It holds no more, at once",
+        status=204,
+        tag="people",
+    ),
     Endpoint(
         "POST",
         "/api/logins",
@@ -261,7 +345,15 @@ ENDPOINTS = (
         optional=True,
         tag="people",
     ),
-    Endpoint("GET", "/api/pairings", _A, pairings, "Strangers who ask", returns=list[Pairing], tag="people"),
+    Endpoint(
+        "GET",
+        "/api/pairings",
+        _A,
+        pairings,
+        "Strangers who ask",
+        returns=list[Pairing],
+        tag="people",
+    ),
     Endpoint(
         "POST",
         "/api/pairings/{code}",
@@ -274,5 +366,14 @@ ENDPOINTS = (
         tag="people",
     ),
     Endpoint("DELETE", "/api/pairings/{code}", _A, turn_away, "Do not", status=204, tag="people"),
-    Endpoint("GET", "/api/audit", _A, notes, "Who changed or tried what", query=Last, returns=list[Note], tag="people"),
+    Endpoint(
+        "GET",
+        "/api/audit",
+        _A,
+        notes,
+        "Who changed or tried what",
+        query=Last,
+        returns=list[Note],
+        tag="people",
+    ),
 )

@@ -23,7 +23,16 @@ from ..types.identity import Principal
 from ..types.people import People
 from .alert_views import AlertView
 from .held_views import HeldView, SeenView
-from .job_views import BlueprintView, JobDetail, JobDraft, JobRowView, JobUndone, Preview, RunView, Scheduler
+from .job_views import (
+    BlueprintView,
+    JobDetail,
+    JobDraft,
+    JobRowView,
+    JobUndone,
+    Preview,
+    RunView,
+    Scheduler,
+)
 from .proposal_views import ProposalDetail, ProposalView
 from .steps import SetUp
 from .views import (
@@ -50,7 +59,8 @@ DRAWN_AT_ONCE = 3
 
 
 class House(Protocol):
-    """What the page and the API may know and change of the running Deskhand beside its conversations."""
+    """What the page and the API may know and change of the running Deskhand beside its
+    conversations."""
 
     @property
     def agents(self) -> Sequence[str]:
@@ -93,7 +103,8 @@ class House(Protocol):
         ...
 
     async def select_model(self, agent: str, model: str) -> None:
-        """Use this one from the next step on, and after a restart too. Raises ConfigError for one that cannot be."""
+        """Use this one from the next step on, and after a restart too. Raises ConfigError for one
+        that cannot be."""
         ...
 
     async def search_models(self, wanted: str) -> list[ModelView]:
@@ -104,9 +115,11 @@ class House(Protocol):
         """The agent's files. Raises ToolError."""
         ...
 
-    def unsupported(self, agent: str, *, thinks: bool | None, temperature: float | None) -> Collection[str]:
-        """The fields of a chat completion that the agent's model does not have, or not with this temperature. `thinks`:
-        it is asked to think first; None: as its agent is set."""
+    def unsupported(
+        self, agent: str, *, thinks: bool | None, temperature: float | None
+    ) -> Collection[str]:
+        """The fields of a chat completion that the agent's model does not have, or not with this
+        temperature. `thinks`: it is asked to think first; None: as its agent is set."""
         ...
 
     def changes_answers(self, agent: str) -> bool:
@@ -116,11 +129,13 @@ class House(Protocol):
     def settings(self) -> SettingsView: ...
 
     async def set(self, key: str, value: Any) -> None:
-        """Change one key of the configuration; it holds at once. Raises ConfigError, and then nothing is changed."""
+        """Change one key of the configuration; it holds at once. Raises ConfigError, and then
+        nothing is changed."""
         ...
 
     async def erase(self, principal: Principal, session: str) -> ErasedView:
-        """Stop what is going on there and erase what was said, with what was remembered of it alone. Raises Refused."""
+        """Stop what is going on there and erase what was said, with what was remembered of it
+        alone. Raises Refused."""
         ...
 
     async def grants(self, principal: Principal) -> list[GrantView]: ...
@@ -129,7 +144,9 @@ class House(Protocol):
         """Raises Refused where it is not theirs."""
         ...
 
-    async def changes(self, principal: Principal, session: str, before: int, limit: int) -> list[ChangeView]:
+    async def changes(
+        self, principal: Principal, session: str, before: int, limit: int
+    ) -> list[ChangeView]:
         """What agents changed for this person, the latest first; `session` is one key, or ''."""
         ...
 
@@ -138,12 +155,15 @@ class House(Protocol):
         ...
 
     async def diff_of_change(self, principal: Principal, number: int) -> CallDiff:
-        """What one of them changed in the files, as far as this person may see it. Raises Refused."""
+        """What one of them changed in the files, as far as this person may see it. Raises
+        Refused."""
         ...
 
-    async def diff_of_call(self, principal: Principal, session: str, n: int, call_id: str) -> CallDiff:
-        """The same of the call that event `n` made; of one that has not run, what it would change now. Whether the
-        person may see the conversation, the caller has asked. Raises Refused."""
+    async def diff_of_call(
+        self, principal: Principal, session: str, n: int, call_id: str
+    ) -> CallDiff:
+        """The same of the call that event `n` made; of one that has not run, what it would change
+        now. Whether the person may see the conversation, the caller has asked. Raises Refused."""
         ...
 
     async def undo(self, principal: Principal, number: int, force: bool) -> UndoneView:
@@ -162,8 +182,8 @@ class House(Protocol):
 
 
 class JobDesk(Protocol):
-    """Jobs, each in the name of who asks: others' are not there for them. All raise NoSuchJob, Refused, and ConfigError
-    for what cannot be."""
+    """Jobs, each in the name of who asks: others' are not there for them. All raise NoSuchJob,
+    Refused, and ConfigError for what cannot be."""
 
     async def listed(self, principal: Principal) -> list[JobRowView]: ...
     async def shown(self, principal: Principal, name: str) -> JobDetail: ...
@@ -191,13 +211,14 @@ class JobDesk(Protocol):
         ...
 
     async def hook(self, name: str, headers: Mapping[str, str], body: bytes) -> bool:
-        """Take what was sent, in nobody's name but that of its signature. False: it was taken before. Headers have
-        names in lower case."""
+        """Take what was sent, in nobody's name but that of its signature. False: it was taken
+        before. Headers have names in lower case."""
         ...
 
 
 class ProposalDesk(Protocol):
-    """Skills that are proposed, for owners alone. All raise Refused, and ConfigError where an agent is gone."""
+    """Skills that are proposed, for owners alone. All raise Refused, and ConfigError where an agent
+    is gone."""
 
     async def listed(self, principal: Principal, every: bool) -> list[ProposalView]: ...
     async def shown(self, principal: Principal, id_: int) -> ProposalDetail: ...
@@ -215,9 +236,10 @@ class HeldDesk(Protocol):
 
 
 class Web(msgspec.Struct, frozen=True):
-    """Everything that a handler may use. `version` is that of Deskhand. `redact` takes secrets out of a text.
-    `stopping` tells that the service ends: streams are closed, so that clients come back. `checkers` are the places for
-    checks of a JSON schema, `drawing` those for pages of a PDF."""
+    """Everything that a handler may use. `version` is that of Deskhand. `redact` takes secrets out
+    of a text. `stopping` tells that the service ends: streams are closed, so that clients come
+    back. `checkers` are the places for checks of a JSON schema, `drawing` those for pages of a
+    PDF."""
 
     door: Door
     store: Store

@@ -1,4 +1,5 @@
-"""Files to look at without keeping them: as text, as a table, as a picture, or as the pages of a PDF."""
+"""Files to look at without keeping them: as text, as a table, as a picture, or as the pages of a
+PDF."""
 
 from __future__ import annotations
 
@@ -24,22 +25,62 @@ ROWS = 500
 COLUMNS = 100
 CELL_CHARS = 1_000
 _LANGUAGES = {
-    **{".py": "python", ".js": "javascript", ".mjs": "javascript", ".ts": "typescript", ".jsx": "jsx", ".tsx": "tsx"},
-    **{".html": "html", ".htm": "html", ".css": "css", ".md": "markdown", ".json": "json", ".jsonl": "json"},
-    **{".yaml": "yaml", ".yml": "yaml", ".toml": "toml", ".ini": "ini", ".sh": "bash", ".bash": "bash", ".sql": "sql"},
-    **{".c": "c", ".h": "c", ".cpp": "cpp", ".hpp": "cpp", ".rs": "rust", ".go": "go", ".java": "java", ".rb": "ruby"},
-    **{".php": "php", ".kt": "kotlin", ".swift": "swift", ".lua": "lua", ".r": "r", ".xml": "xml", ".svg": "xml"},
+    **{
+        ".py": "python",
+        ".js": "javascript",
+        ".mjs": "javascript",
+        ".ts": "typescript",
+        ".jsx": "jsx",
+        ".tsx": "tsx",
+    },
+    **{
+        ".html": "html",
+        ".htm": "html",
+        ".css": "css",
+        ".md": "markdown",
+        ".json": "json",
+        ".jsonl": "json",
+    },
+    **{
+        ".yaml": "yaml",
+        ".yml": "yaml",
+        ".toml": "toml",
+        ".ini": "ini",
+        ".sh": "bash",
+        ".bash": "bash",
+        ".sql": "sql",
+    },
+    **{
+        ".c": "c",
+        ".h": "c",
+        ".cpp": "cpp",
+        ".hpp": "cpp",
+        ".rs": "rust",
+        ".go": "go",
+        ".java": "java",
+        ".rb": "ruby",
+    },
+    **{
+        ".php": "php",
+        ".kt": "kotlin",
+        ".swift": "swift",
+        ".lua": "lua",
+        ".r": "r",
+        ".xml": "xml",
+        ".svg": "xml",
+    },
     **{".csv": "csv", ".tsv": "csv", ".txt": "text", ".log": "text", ".dockerfile": "dockerfile"},
 }
 Kind = Literal["text", "markdown", "table", "picture", "pdf", "none"]
 
 
 class PreviewView(msgspec.Struct, frozen=True, kw_only=True):
-    """A file to look at. `kind` says how; `none`: it can only be fetched, and `why` says why where that is to be said.
+    """A file to look at. `kind` says how; `none`: it can only be fetched, and `why` says why where
+    that is to be said.
 
-    `content` is its text, None where it is none (`binary`); `truncated`: there is more of it. `rows` are the first of a
-    table, after which there are `more_rows`, None where nobody counted them. `pages` are the width and height of the
-    first pages of a PDF, in points, of `page_count`.
+    `content` is its text, None where it is none (`binary`); `truncated`: there is more of it.
+    `rows` are the first of a table, after which there are `more_rows`, None where nobody counted
+    them. `pages` are the width and height of the first pages of a PDF, in points, of `page_count`.
     """
 
     path: str
@@ -61,7 +102,11 @@ def previewed(data: bytes, size: int, path: str) -> PreviewView:
     """A view of a file of which `data` is the beginning. The pages of a PDF are not looked at."""
     name = PurePosixPath(path).name
     suffix = PurePosixPath(name.lower()).suffix
-    text = None if b"\0" in data[:PREVIEW_BYTES] else _text(data[:PREVIEW_BYTES], cut=size > PREVIEW_BYTES)
+    text = (
+        None
+        if b"\0" in data[:PREVIEW_BYTES]
+        else _text(data[:PREVIEW_BYTES], cut=size > PREVIEW_BYTES)
+    )
     view = PreviewView(
         path=path,
         name=name,
@@ -99,14 +144,18 @@ def _as_table(view: PreviewView, data: bytes, size: int) -> PreviewView:
     rows = list[list[str]]()
     more = 0
     try:
-        for row in csv.reader(io.StringIO(whole.removeprefix("\ufeff"), newline=""), delimiter=comma):
+        for row in csv.reader(
+            io.StringIO(whole.removeprefix("\ufeff"), newline=""), delimiter=comma
+        ):
             if len(rows) < ROWS:
                 rows.append([cell[:CELL_CHARS] for cell in row[:COLUMNS]])
             else:
                 more += 1
     except csv.Error:  # a cell beyond all measure, or a byte that no table has
         return view
-    return msgspec.structs.replace(view, kind="table", rows=rows, more_rows=more if size <= len(data) else None)
+    return msgspec.structs.replace(
+        view, kind="table", rows=rows, more_rows=more if size <= len(data) else None
+    )
 
 
 def _separator(text: str) -> str:
@@ -115,7 +164,9 @@ def _separator(text: str) -> str:
     return max(",;\t|", key=first.count)
 
 
-async def with_pages(view: PreviewView, data: bytes, sandbox: Callable[[], Awaitable[Sandbox]]) -> PreviewView:
+async def with_pages(
+    view: PreviewView, data: bytes, sandbox: Callable[[], Awaitable[Sandbox]]
+) -> PreviewView:
     """The view of a PDF with its pages; where they cannot be drawn, with why."""
     try:
         found = await page_sizes(data, sandbox)

@@ -20,8 +20,8 @@ class ProcessQuery(msgspec.Struct, frozen=True):
 
 
 class ProcessView(msgspec.Struct, frozen=True):
-    """A command in the background, or a session at a terminal. `detail` says how it ended. Times are seconds since the
-    epoch."""
+    """A command in the background, or a session at a terminal. `detail` says how it ended. Times
+    are seconds since the epoch."""
 
     id: str
     session: str
@@ -90,5 +90,13 @@ ENDPOINTS = (
         returns=list[ProcessView],
         tag=_T,
     ),
-    Endpoint("DELETE", "/api/processes/{id}", "chat", kill, "End one of them", returns=ProcessView, tag=_T),
+    Endpoint(
+        "DELETE",
+        "/api/processes/{id}",
+        "chat",
+        kill,
+        "End one of them",
+        returns=ProcessView,
+        tag=_T,
+    ),
 )

@@ -9,9 +9,10 @@ from msgspec import Meta
 
 
 class ProposalView(msgspec.Struct, frozen=True):
-    """A proposed skill in a list. `source` names what had been read from outside before it was thought of, '' for
-    nothing; `by` are the people below an owner on whose word it was written. `verdict` says in a sentence how it did in
-    replays, '' before. `name` is what it wants to be called, `conversation` the name of that which it comes from."""
+    """A proposed skill in a list. `source` names what had been read from outside before it was
+    thought of, '' for nothing; `by` are the people below an owner on whose word it was written.
+    `verdict` says in a sentence how it did in replays, '' before. `name` is what it wants to be
+    called, `conversation` the name of that which it comes from."""
 
     id: int
     name: str
@@ -35,7 +36,8 @@ class FindingView(msgspec.Struct, frozen=True):
 
 
 class ScoreView(msgspec.Struct, frozen=True):
-    """One recorded turn, replayed with it. `unknown` calls had no recorded result; `*_before` are those without it."""
+    """One recorded turn, replayed with it. `unknown` calls had no recorded result; `*_before` are
+    those without it."""
 
     asked: str
     solved: bool
@@ -48,8 +50,8 @@ class ScoreView(msgspec.Struct, frozen=True):
 
 
 class ProposalDetail(msgspec.Struct, frozen=True):
-    """All that a person needs to decide. `file` is where it lies, or would. `uses` are the turns that read it since
-    then, `bad_uses` those that ended badly."""
+    """All that a person needs to decide. `file` is where it lies, or would. `uses` are the turns
+    that read it since then, `bad_uses` those that ended badly."""
 
     proposal: ProposalView
     body: str
@@ -64,7 +66,8 @@ class ProposalDetail(msgspec.Struct, frozen=True):
 
 
 class Yes(msgspec.Struct, frozen=True):
-    """`untrusted`: also where something from outside had been read before, or somebody below an owner wrote it."""
+    """`untrusted`: also where something from outside had been read before, or somebody below an
+    owner wrote it."""
 
     untrusted: bool = False
 

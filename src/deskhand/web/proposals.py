@@ -49,7 +49,9 @@ async def revert(call: Call) -> ProposalDetail:
 
 def _on_one(method: Any, rest: str, handler: Any, summary: str, **more: Any) -> Endpoint:
     path = f"/api/proposals/{{id}}{rest}"
-    return Endpoint(method, path, "admin", handler, summary, returns=ProposalDetail, tag="skills", **more)
+    return Endpoint(
+        method, path, "admin", handler, summary, returns=ProposalDetail, tag="skills", **more
+    )
 
 
 ENDPOINTS = (

@@ -1,4 +1,5 @@
-"""The last look at what leaves over HTTP and WebSockets: no secret is in it, whichever endpoint made it."""
+"""The last look at what leaves over HTTP and WebSockets: no secret is in it, whichever endpoint
+made it."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ WHOLE_BYTES = 32 * 2**20
 
 
 class Redacted:
-    """Sends on what one connection sends. JSON, streams of events, plain text and the messages of WebSockets are
-    searched; files are what somebody has put there, and leave as they are."""
+    """Sends on what one connection sends. JSON, streams of events, plain text and the messages of
+    WebSockets are searched; files are what somebody has put there, and leave as they are."""
 
     def __init__(self, send: Send, redact: Redact) -> None:
         self._send = send
@@ -53,7 +54,9 @@ class Redacted:
 
     def _line(self, line: str) -> str:
         field, colon, value = line.partition(": ")
-        return f"{field}{colon}{redacted_json(value, self._redact)}" if colon else self._redact(line)
+        return (
+            f"{field}{colon}{redacted_json(value, self._redact)}" if colon else self._redact(line)
+        )
 
     async def _whole(self, message: Message) -> None:
         self._body += message.get("body", b"")
@@ -74,7 +77,8 @@ class Redacted:
 
 
 def _searched(headers: Headers) -> str:
-    """Whether an answer with these headers is searched: `json`, `text`, or STREAM; '' where it is not."""
+    """Whether an answer with these headers is searched: `json`, `text`, or STREAM; '' where it is
+    not."""
     media = headers.get("content-type", "").partition(";")[0].strip().lower()
     if "content-disposition" in headers or "content-encoding" in headers:
         return ""
@@ -86,7 +90,8 @@ def _searched(headers: Headers) -> str:
 
 
 def redacted_json(text: str, redact: Redact) -> str:
-    """The same value without secrets in its strings and names; a text that is no JSON without any."""
+    """The same value without secrets in its strings and names; a text that is no JSON without
+    any."""
     if (kept := redact(text)) == text:
         return text
     try:

@@ -1,4 +1,5 @@
-"""The table of everything that can be asked over HTTP: path, who may, what goes in and what comes out."""
+"""The table of everything that can be asked over HTTP: path, who may, what goes in and what comes
+out."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ from .faults import fault_of, no_json
 from .ports import Web
 
 Needs = Scope | Literal["public"]
-"""What a credential must be allowed. `public` is for nothing that tells or changes anything of anyone."""
+"""What a credential must be allowed. `public` is for nothing that tells or changes anything of
+anyone."""
 BODY_BYTES = 1_000_000
 DEPTH = 32
 """So many brackets deep may JSON be."""
@@ -54,17 +56,21 @@ class Call(msgspec.Struct, frozen=True):
         headers = self.request.headers
         host = self.request.headers.get("host", "")
         origin = headers.get("origin", "").lower()  # one of ours, or it would not have come so far
-        return origin if origin.endswith(f"://{host.lower()}") else f"{self.request.scope['scheme']}://{host}"
+        return (
+            origin
+            if origin.endswith(f"://{host.lower()}")
+            else f"{self.request.scope['scheme']}://{host}"
+        )
 
 
 Handler = Callable[[Call], Awaitable[Any]]
 
 
 class Endpoint(msgspec.Struct, frozen=True):
-    """One line of the table. `body` and `returns` are types whose schema is published; `media` is what comes out where
-    that is not JSON. `raw`: the handler reads the body by itself, which is of the
-    type `takes`. `optional`: without a body, all of it is default. `limit` is how many bytes a body may have, `invalid`
-    the status for a field that does not fit, where that is not 400."""
+    """One line of the table. `body` and `returns` are types whose schema is published; `media` is
+    what comes out where that is not JSON. `raw`: the handler reads the body by itself, which is of
+    the type `takes`. `optional`: without a body, all of it is default. `limit` is how many bytes a
+    body may have, `invalid` the status for a field that does not fit, where that is not 400."""
 
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
     path: str
@@ -98,10 +104,14 @@ def query_of(request: Request, type_: type[T]) -> T:
     try:
         return msgspec.convert(given, type_, strict=False)
     except msgspec.ValidationError as error:
-        raise bad(f"A parameter of the address is not right: {error}.", fault_of(error, "query", given)) from error
+        raise bad(
+            f"A parameter of the address is not right: {error}.", fault_of(error, "query", given)
+        ) from error
 
 
-async def body_of(request: Request, type_: Any, limit: int = BODY_BYTES, *, optional: bool = False) -> Any:
+async def body_of(
+    request: Request, type_: Any, limit: int = BODY_BYTES, *, optional: bool = False
+) -> Any:
     """The JSON body. Raises HttpProblem for one that is too large, is no JSON, or does not fit."""
     data = await read_limited(request, limit)
     if not data.strip() and optional:
@@ -135,8 +145,8 @@ def _field_of(problem: str) -> str:
 
 
 def check_depth(data: bytes) -> None:
-    """Raises HttpProblem for JSON that is too deep. Its time and memory grow with the size of `data`, whatever stands
-    in it; what is no JSON may pass."""
+    """Raises HttpProblem for JSON that is too deep. Its time and memory grow with the size of
+    `data`, whatever stands in it; what is no JSON may pass."""
     if data.count(b"[") + data.count(b"{") <= DEPTH:
         return
     brackets = _brackets(data)
@@ -155,7 +165,8 @@ def check_depth(data: bytes) -> None:
 def _brackets(data: bytes) -> bytes:
     """The brackets of JSON that stand in no string, all of them as square ones.
 
-    A pattern that repeats a group remembers each round, which is a hundred bytes for each byte of a string.
+    A pattern that repeats a group remembers each round, which is a hundred bytes for each byte of a
+    string.
     """
     unescaped = data.replace(b"\\\\", b"").replace(b'\\"', b"")
     # Without an empty pair of quotes, what is in a string and what is not stays as it was.
@@ -173,8 +184,11 @@ async def read_limited(request: Request, limit: int, within_s: float = BODY_S) -
 
 
 async def limited(request: Request, limit: int, within_s: float) -> AsyncGenerator[bytes]:
-    """The body in pieces. Raises HttpProblem where it is too large or too slow, or whoever sent it has gone."""
-    too_large = HttpProblem(413, "too_large", f"That is too large: at most {limit:,} bytes are taken here.")
+    """The body in pieces. Raises HttpProblem where it is too large or too slow, or whoever sent it
+    has gone."""
+    too_large = HttpProblem(
+        413, "too_large", f"That is too large: at most {limit:,} bytes are taken here."
+    )
     said = request.headers.get("content-length", "0")
     size = 0
     if said.isdecimal() and int(said[:18]) > limit:
@@ -191,7 +205,9 @@ async def limited(request: Request, limit: int, within_s: float) -> AsyncGenerat
                 raise too_large
             yield chunk
     except TimeoutError:
-        raise HttpProblem(408, "too_slow", f"The body did not come within {within_s:g} seconds.") from None
+        raise HttpProblem(
+            408, "too_slow", f"The body did not come within {within_s:g} seconds."
+        ) from None
     except ClientDisconnect:
         raise bad("The body broke off.") from None
 

@@ -18,7 +18,8 @@ def session_of(call: Call) -> str:
 
 
 async def seen(call: Call, session: str = "") -> str:
-    """The session of this address, which the person may see. Raises HttpProblem 404 else: nobody learns what is.
+    """The session of this address, which the person may see. Raises HttpProblem 404 else: nobody
+    learns what is.
 
     What was accepted a moment ago may not be in the log yet; that is waited for."""
     session = session or session_of(call)
@@ -31,7 +32,9 @@ async def seen(call: Call, session: str = "") -> str:
             known = bool((await store.rows("session_has_members", (session,)))[0][0])
             if known and await store.may_see(principal, session):
                 return session
-            if not any("owner" in principal.roles or row.principal.id == principal.id for row in waiting):
+            if not any(
+                "owner" in principal.roles or row.principal.id == principal.id for row in waiting
+            ):
                 break
             await anyio.sleep(LOOK_S)
     if known:
@@ -40,7 +43,8 @@ async def seen(call: Call, session: str = "") -> str:
 
 
 async def seen_or_new(call: Call) -> str | None:
-    """As `seen`; None for a conversation of one's own that has not begun, which has no messages and no tasks."""
+    """As `seen`; None for a conversation of one's own that has not begun, which has no messages and
+    no tasks."""
     session = session_of(call)
     own = session_key(call.web.house.agents[0], address_of(call.principal, ""))
     if session.startswith(f"{own}:") and not await call.web.store.waiting(session):

@@ -14,7 +14,18 @@ from ..store.base import SessionRow
 from ..types import events as e
 from ..types.errors import Refused, StaleSession
 from ..types.identity import Command
-from ..types.messages import Audio, File, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, Usage
+from ..types.messages import (
+    Audio,
+    File,
+    Image,
+    Message,
+    Part,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
 from ..types.options import SessionOptions
 from .errors import HttpProblem, bad, sentence
 from .names import name_of
@@ -41,8 +52,8 @@ class OptionsView(msgspec.Struct, frozen=True):
 
 
 class DetailView(msgspec.Struct, frozen=True):
-    """A conversation with its options and what it has used. `running`: something is going on in it. `not_yet` names
-    options that are kept, and that nothing acts on yet."""
+    """A conversation with its options and what it has used. `running`: something is going on in it.
+    `not_yet` names options that are kept, and that nothing acts on yet."""
 
     session: SessionView
     options: OptionsView
@@ -69,7 +80,8 @@ class Options(msgspec.Struct, frozen=True):
 
 
 class Back(msgspec.Struct, frozen=True):
-    """Go back to how it was after event `to_n`; with `text` or `files`, say that next (edit and resend)."""
+    """Go back to how it was after event `to_n`; with `text` or `files`, say that next (edit and
+    resend)."""
 
     to_n: Place
     text: str = ""
@@ -110,9 +122,9 @@ class DecisionView(msgspec.Struct, frozen=True):
 
 
 class StateView(msgspec.Struct, frozen=True):
-    """How the conversation was after event `n`: what the model saw of it, the prompt before that (shown to owners), the
-    tokens used and what was decided up to there. `rest`: no turn was open, so that one can go back to it. The turns
-    before and after it ended with these events."""
+    """How the conversation was after event `n`: what the model saw of it, the prompt before that
+    (shown to owners), the tokens used and what was decided up to there. `rest`: no turn was open,
+    so that one can go back to it. The turns before and after it ended with these events."""
 
     n: int
     rest: bool
@@ -149,7 +161,13 @@ async def detail(call: Call) -> DetailView:
         given.mode or "normal",
     )
     return DetailView(
-        (await views([row], call))[0], options, state.usage, state.model, state.n, state.turn is not None, on
+        (await views([row], call))[0],
+        options,
+        state.usage,
+        state.model,
+        state.n,
+        state.turn is not None,
+        on,
     )
 
 
@@ -167,13 +185,22 @@ async def erase(call: Call) -> ErasedView:
 async def rewind(call: Call) -> ReceiptView:
     session = await seen(call)
     back = call.body
-    message = await message_of(call, Say(back.text, back.files)) if back.text.strip() or back.files else None
+    message = (
+        await message_of(call, Say(back.text, back.files))
+        if back.text.strip() or back.files
+        else None
+    )
     past = await past_of(call, session)
     rest = _rest(past, back.to_n)
     if rest != back.to_n:
-        said = f"Event {back.to_n} is in the middle of a turn. The turn before it ended with event {rest}."
+        said = (
+            f"Event {back.to_n} is in the middle of a turn. The turn before it ended with event "
+            f"{rest}."
+        )
         raise HttpProblem(409, "not_at_rest", said)
-    return receipt_view(call, await call.web.door.rewind(session, call.principal, back.to_n, message))
+    return receipt_view(
+        call, await call.web.door.rewind(session, call.principal, back.to_n, message)
+    )
 
 
 async def past_of(call: Call, session: str) -> RewindView:
@@ -202,7 +229,9 @@ async def branch(call: Call) -> BranchView:
         receipt = await call.web.door.branch(session, call.principal, at_n, other)
     if receipt.status == "refused":
         raise HttpProblem(403, "refused", sentence(receipt.reason))
-    return BranchView(name_of(receipt.session, call.principal, call.web.house.agents[0]), receipt.session)
+    return BranchView(
+        name_of(receipt.session, call.principal, call.web.house.agents[0]), receipt.session
+    )
 
 
 async def state(call: Call) -> StateView:
@@ -213,7 +242,10 @@ async def state(call: Call) -> StateView:
         raise bad(f"There is no event {n}: this conversation has {len(log)}.")
     then = fold(State(session), log[:n])
     redact = call.web.redact
-    context = [ShownView(each.key // FORMS, each.message.role, redact(told(each.message))) for each in then.messages]
+    context = [
+        ShownView(each.key // FORMS, each.message.role, redact(told(each.message)))
+        for each in then.messages
+    ]
     owner = "owner" in call.principal.roles  # what an agent is told is between it and its owner
     prompt = [redact(block) for block in call.web.house.prompt(then)] if owner else []
     ends = [each.n for each in log if isinstance(each.event, e.TurnEnded)]
@@ -260,9 +292,17 @@ def decisions(log: Sequence[e.Recorded], redact: Callable[[str], str]) -> Iterat
                     name = names.get(call.call_id, "")
                     yield DecisionView(each.n, call.call_id, name, "asked", redact(reason))
             case e.ToolFinished(result=result) if result.status == "denied":
-                yield DecisionView(each.n, result.call_id, names.get(result.call_id, ""), "denied", redact(result.text))
+                yield DecisionView(
+                    each.n,
+                    result.call_id,
+                    names.get(result.call_id, ""),
+                    "denied",
+                    redact(result.text),
+                )
             case e.CallClosed(call_id=call_id, status="denied", reason=reason):
-                yield DecisionView(each.n, call_id, names.get(call_id, ""), "denied", redact(reason))
+                yield DecisionView(
+                    each.n, call_id, names.get(call_id, ""), "denied", redact(reason)
+                )
             case e.ToolFinished(result=result, allowed=allowed) if allowed or (
                 result.call_id in asked and result.status in ("ok", "error")
             ):
@@ -284,7 +324,9 @@ async def trace(call: Call) -> list[SpanView]:
 _S = "/api/sessions/{name}"
 _T = "conversations"
 ENDPOINTS = (
-    Endpoint("GET", _S, "read", detail, "A conversation, and how it is held", returns=DetailView, tag=_T),
+    Endpoint(
+        "GET", _S, "read", detail, "A conversation, and how it is held", returns=DetailView, tag=_T
+    ),
     Endpoint(
         "PATCH",
         _S,
@@ -317,7 +359,14 @@ ENDPOINTS = (
         tag=_T,
     ),
     Endpoint(
-        "POST", f"{_S}/retry", "chat", retry, "Answer the last message anew", returns=ReceiptView, status=202, tag=_T
+        "POST",
+        f"{_S}/retry",
+        "chat",
+        retry,
+        "Answer the last message anew",
+        returns=ReceiptView,
+        status=202,
+        tag=_T,
     ),
     Endpoint(
         "POST",
@@ -330,7 +379,16 @@ ENDPOINTS = (
         status=201,
         tag=_T,
     ),
-    Endpoint("GET", f"{_S}/state", "read", state, "How it was after an event", query=AtN, returns=StateView, tag=_T),
+    Endpoint(
+        "GET",
+        f"{_S}/state",
+        "read",
+        state,
+        "How it was after an event",
+        query=AtN,
+        returns=StateView,
+        tag=_T,
+    ),
     Endpoint(
         "GET",
         f"{_S}/trace",

@@ -13,10 +13,11 @@ Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 
 
 class WebConfig(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`host` and `port` are where it listens; if the port is taken, on the next free one. `hosts` are further names by
-    which it is reached, such as that of a proxy in front; `origins` pages from elsewhere that may use it.
-    `tls_cert` and `tls_key` are PEM files. `plain_http` says that other machines may reach it without TLS: in a
-    container, or behind a proxy that has TLS. `enabled: false`: no page and no API."""
+    """`host` and `port` are where it listens; if the port is taken, on the next free one. `hosts`
+    are further names by which it is reached, such as that of a proxy in front; `origins` pages from
+    elsewhere that may use it. `tls_cert` and `tls_key` are PEM files. `plain_http` says that other
+    machines may reach it without TLS: in a container, or behind a proxy that has TLS. `enabled:
+    false`: no page and no API."""
 
     host: str = "127.0.0.1"
     port: Port = 8000
@@ -30,10 +31,16 @@ class WebConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def check_exposure(config: WebConfig) -> None:
     """Raises ConfigError where other machines would reach it in the clear."""
-    if config.enabled and not is_loopback(config.host) and not (config.tls_cert or config.plain_http):
+    if (
+        config.enabled
+        and not is_loopback(config.host)
+        and not (config.tls_cert or config.plain_http)
+    ):
         raise ConfigError(
-            f"web.host is {config.host!r}: other machines would reach it without TLS, and read every word and token. "
-            "Set web.tls_cert and web.tls_key; or leave web.host at 127.0.0.1 and put a proxy with TLS in front; or, "
+            f"web.host is {config.host!r}: other machines would reach it without TLS, and "
+            "read every word and token. "
+            "Set web.tls_cert and web.tls_key; or leave web.host at 127.0.0.1 and put a "
+            "proxy with TLS in front; or, "
             "where the network is your own (a container), set web.plain_http: true"
         )
 
@@ -48,7 +55,8 @@ def is_loopback(host: str) -> bool:
 
 
 def allowed_hosts(config: WebConfig, port: int) -> frozenset[str]:
-    """The exact `Host` headers that are answered. Any other name points here by somebody else's DNS."""
+    """The exact `Host` headers that are answered. Any other name points here by somebody else's
+    DNS."""
     own = {"localhost", "127.0.0.1", "[::1]"}
     if config.host not in ("0.0.0.0", "::", ""):
         own.add(f"[{config.host}]" if ":" in config.host else config.host)
@@ -60,5 +68,7 @@ def allowed_origins(config: WebConfig, port: int) -> frozenset[str]:
     """The exact `Origin` headers under which something may be changed."""
     scheme = "https" if config.tls_cert else "http"
     hosts = allowed_hosts(config, port)
-    ours = {f"{scheme}://{host}" for host in hosts} | {f"https://{host.lower()}" for host in config.hosts}
+    ours = {f"{scheme}://{host}" for host in hosts} | {
+        f"https://{host.lower()}" for host in config.hosts
+    }
     return frozenset(ours | {origin.rstrip("/").lower() for origin in config.origins})

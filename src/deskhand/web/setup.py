@@ -1,4 +1,5 @@
-"""The first five minutes: a model, a name, how free it is, a chat program. Every step can be skipped and done again."""
+"""The first five minutes: a model, a name, how free it is, a chat program. Every step can be
+skipped and done again."""
 
 from __future__ import annotations
 
@@ -42,11 +43,28 @@ async def examine(call: Call) -> list[CheckView]:
 
 
 def _step(path: str, handler: Handler, summary: str, body: type, returns: object) -> Endpoint:
-    return Endpoint("POST", f"/api/setup/{path}", "admin", handler, summary, body=body, returns=returns, tag="setup")
+    return Endpoint(
+        "POST",
+        f"/api/setup/{path}",
+        "admin",
+        handler,
+        summary,
+        body=body,
+        returns=returns,
+        tag="setup",
+    )
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/api/setup", "admin", show, "Where the first steps stand", returns=SetupView, tag="setup"),
+    Endpoint(
+        "GET",
+        "/api/setup",
+        "admin",
+        show,
+        "Where the first steps stand",
+        returns=SetupView,
+        tag="setup",
+    ),
     Endpoint(
         "GET",
         "/api/setup/checks",
@@ -57,7 +75,13 @@ ENDPOINTS = (
         tag="setup",
     ),
     _step("model", take, "Use a model, and fetch it where it is not here", Take, SetupView),
-    _step("key", key, "Try a provider's key, keep it and use its model where that answers", Key, ProbeView),
+    _step(
+        "key",
+        key,
+        "Try a provider's key, keep it and use its model where that answers",
+        Key,
+        ProbeView,
+    ),
     _step("probe", probe, "Try a model", Take, ProbeView),
     _step("bot", bot, "Talk from a phone: keep a Telegram bot's token", Token, BotView),
     _step("person", person, "Your name and time zone", Person, SetupView),

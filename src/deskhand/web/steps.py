@@ -1,4 +1,5 @@
-"""The first five minutes in shapes: what the page is told, what it sends, and what is done behind it."""
+"""The first five minutes in shapes: what the page is told, what it sends, and what is done behind
+it."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ class OfferView(msgspec.Struct, frozen=True):
 
 
 class ProviderView(msgspec.Struct, frozen=True):
-    """A provider that takes a key, in the variable `key_env`. `model` is the one that it would be used with."""
+    """A provider that takes a key, in the variable `key_env`. `model` is the one that it would be
+    used with."""
 
     name: str
     key_env: str
@@ -37,7 +39,8 @@ class PullView(msgspec.Struct, frozen=True):
 
 
 class ProbeView(msgspec.Struct, frozen=True):
-    """What a model did when it was tried: it answered (`said`), and it called a tool when asked to (`tools`)."""
+    """What a model did when it was tried: it answered (`said`), and it called a tool when asked to
+    (`tools`)."""
 
     model: str
     ok: bool
@@ -66,8 +69,9 @@ class CheckView(msgspec.Struct, frozen=True):
 
 
 class SetupView(msgspec.Struct, frozen=True):
-    """Where things stand. `demo`: no model is chosen, and a script answers in its place. `moving` says which other
-    systems were used on this machine, whose conversations and settings can be taken over; '' for none."""
+    """Where things stand. `demo`: no model is chosen, and a script answers in its place. `moving`
+    says which other systems were used on this machine, whose conversations and settings can be
+    taken over; '' for none."""
 
     model: str
     demo: bool
@@ -84,8 +88,9 @@ class SetupView(msgspec.Struct, frozen=True):
 
 
 class Key(msgspec.Struct, frozen=True):
-    """A key for `provider`; with it the model that is to be used, '' for the provider's usual one. `base_url` is where
-    it is reached, '' for the known address; `vision` whether the model sees pictures, null for what is known of it."""
+    """A key for `provider`; with it the model that is to be used, '' for the provider's usual one.
+    `base_url` is where it is reached, '' for the known address; `vision` whether the model sees
+    pictures, null for what is known of it."""
 
     provider: str
     key: str = ""
@@ -95,7 +100,8 @@ class Key(msgspec.Struct, frozen=True):
 
 
 class Take(msgspec.Struct, frozen=True):
-    """Use this model; where it must be fetched first, fetching begins, and GET shows how far it is."""
+    """Use this model; where it must be fetched first, fetching begins, and GET shows how far it
+    is."""
 
     model: str
 
@@ -114,7 +120,8 @@ class Stance(msgspec.Struct, frozen=True):
 
 
 class SetUp(Protocol):
-    """What is done behind these addresses. Raises ConfigError with the next step where something cannot be."""
+    """What is done behind these addresses. Raises ConfigError with the next step where something
+    cannot be."""
 
     async def view(self) -> SetupView: ...
     async def take(self, model: str) -> None: ...

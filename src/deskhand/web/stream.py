@@ -1,4 +1,5 @@
-"""A session's events as server-sent events: what a client missed, then what comes, exactly once and in order."""
+"""A session's events as server-sent events: what a client missed, then what comes, exactly once and
+in order."""
 
 from __future__ import annotations
 
@@ -38,15 +39,17 @@ _encode = msgspec.json.Encoder().encode
 
 
 class From(msgspec.Struct, frozen=True):
-    """`after` is the number of the last event that the client has; the header `Last-Event-ID` says the same, and wins.
-    0 is the beginning. `last`: of what is missing, no more than so many of the last events; 0 for all."""
+    """`after` is the number of the last event that the client has; the header `Last-Event-ID` says
+    the same, and wins. 0 is the beginning. `last`: of what is missing, no more than so many of the
+    last events; 0 for all."""
 
     after: Annotated[int, msgspec.Meta(le=2**53)] = 0
     last: Annotated[int, msgspec.Meta(ge=0, le=2**53)] = 0
 
 
 def as_sse(item: Recorded | Progress) -> bytes:
-    """One item on the wire. Only events have an id: what a client resumes from is always in the log."""
+    """One item on the wire. Only events have an id: what a client resumes from is always in the
+    log."""
     data = _encode(item)
     if isinstance(item, Recorded):
         return b"id: %d\nevent: recorded\ndata: %b\n\n" % (item.n, data)
@@ -81,7 +84,9 @@ def sse(call: Call, batches: AsyncGenerator[Batch]) -> EventStream:
     return EventStream(call.web, pieces(batches, as_sse), standing_of(call.request))
 
 
-async def pieces(batches: AsyncGenerator[Sequence[T]], encode: Callable[[T], bytes]) -> AsyncGenerator[bytes]:
+async def pieces(
+    batches: AsyncGenerator[Sequence[T]], encode: Callable[[T], bytes]
+) -> AsyncGenerator[bytes]:
     """The items on the wire, as many at once as there are, and why there will be no more."""
     yield b": connected\n\n"
     try:
@@ -133,8 +138,9 @@ def standing_of(connection: HTTPConnection) -> Standing:
 
 
 class EventStream(Response):
-    """Sends what comes, with a beat in between. A client that reads slowly slows only itself: what it has not taken in
-    is read from the log again. One that takes in nothing at all is hung up on, and comes back when it can."""
+    """Sends what comes, with a beat in between. A client that reads slowly slows only itself: what
+    it has not taken in is read from the log again. One that takes in nothing at all is hung up on,
+    and comes back when it can."""
 
     media_type = "text/event-stream"
 

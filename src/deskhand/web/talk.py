@@ -23,9 +23,9 @@ ALL = 2**31 - 1
 
 
 class SessionView(msgspec.Struct, frozen=True):
-    """One conversation in a list. `name` is what addresses call it, `key` what its events call it. From
-    `session_id` on the fields are those that agent_computer's clients read; `messages` counts what people and models
-    said."""
+    """One conversation in a list. `name` is what addresses call it, `key` what its events call it.
+    From `session_id` on the fields are those that agent_computer's clients read; `messages` counts
+    what people and models said."""
 
     name: str
     key: str
@@ -52,9 +52,9 @@ class SessionsView(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SessionPage(msgspec.Struct, frozen=True):
-    """`limit`: at most so many; without it, all. `before` is the `more` of the page before. `title`: those that have
-    these words in it. `name`: that one alone, if it is there. `brief`: without what was said and used in them, which
-    takes longer."""
+    """`limit`: at most so many; without it, all. `before` is the `more` of the page before.
+    `title`: those that have these words in it. `name`: that one alone, if it is there. `brief`:
+    without what was said and used in them, which takes longer."""
 
     limit: Annotated[int, msgspec.Meta(ge=1)] | None = None
     before: Annotated[str, msgspec.Meta(max_length=1100)] = ""
@@ -64,7 +64,8 @@ class SessionPage(msgspec.Struct, frozen=True):
 
 
 class LogPart(msgspec.Struct, frozen=True):
-    """The events after number `after`; with a `limit` no more than that, and fewer where they are large."""
+    """The events after number `after`; with a `limit` no more than that, and fewer where they are
+    large."""
 
     after: Annotated[int, msgspec.Meta(le=2**53)] = 0
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] | None = None
@@ -80,8 +81,9 @@ class Attached(msgspec.Struct, frozen=True):
 
 
 class Say(msgspec.Struct, frozen=True):
-    """A message. `id` is the client's own name for it: sent twice under one id, it is taken once. `when` says what
-    becomes of it while something runs: it steers, waits in the queue, or interrupts."""
+    """A message. `id` is the client's own name for it: sent twice under one id, it is taken once.
+    `when` says what becomes of it while something runs: it steers, waits in the queue, or
+    interrupts."""
 
     text: str = ""
     files: Annotated[tuple[Attached, ...], msgspec.Meta(max_length=20)] = ()
@@ -102,17 +104,32 @@ class ReceiptView(msgspec.Struct, frozen=True):
     inbox_id: int
 
 
-async def views(rows: Sequence[SessionRow], call: Call, *, brief: bool = False) -> list[SessionView]:
+async def views(
+    rows: Sequence[SessionRow], call: Call, *, brief: bool = False
+) -> list[SessionView]:
     """These sessions, unless `brief` with what was said and used in them."""
     store = call.web.store
     agent = call.web.house.agents[0]
     keys = [row.session for row in rows]
-    counts = {} if brief else dict(await store.rows("session_messages", (msgspec.json.encode(keys).decode(),)))
+    counts = (
+        {}
+        if brief
+        else dict(await store.rows("session_messages", (msgspec.json.encode(keys).decode(),)))
+    )
     used = {} if brief else await store.usage_in(keys)
     found = []
     for row in rows:
         name = name_of(row.session, call.principal, agent)
-        ours = (name, row.session, row.agent, row.channel, row.title, row.opened_at, row.last_at, row.turns)
+        ours = (
+            name,
+            row.session,
+            row.agent,
+            row.channel,
+            row.title,
+            row.opened_at,
+            row.last_at,
+            row.turns,
+        )
         tokens = token_usage(*used.get(row.session, (0, 0, 0)))
         count = counts.get(row.session, 0)
         theirs = (name, count, row.title[:PREVIEW_CHARS], row.last_at, row.opened_at, tokens)
@@ -170,13 +187,18 @@ async def say(call: Call) -> ReceiptView:
 
 
 async def message_of(call: Call, said: Say) -> Message:
-    """Raises HttpProblem for nothing, and for a file that they have neither sent nor see: a digest alone opens none."""
+    """Raises HttpProblem for nothing, and for a file that they have neither sent nor see: a digest
+    alone opens none."""
     who = call.principal
     for file in said.files:
         asked = (file.blob, int("owner" in who.roles), who.id)
         if not (await call.web.store.rows("blob_is_theirs", asked))[0][0]:
             await call.web.people.note(who, "file refused", file.blob)
-            raise HttpProblem(404, "not_found", f"The file {file.name!r} is not here, or no longer: send it again.")
+            raise HttpProblem(
+                404,
+                "not_found",
+                f"The file {file.name!r} is not here, or no longer: send it again.",
+            )
     parts: list[Part] = [Text(said.text)] if said.text.strip() else []
     parts += [_attached(file) for file in said.files]
     if not parts:

@@ -1,4 +1,5 @@
-"""A WebSocket that one person has open on one conversation: reads frames, writes what a dialect makes of the events."""
+"""A WebSocket that one person has open on one conversation: reads frames, writes what a dialect
+makes of the events."""
 
 from __future__ import annotations
 
@@ -59,7 +60,9 @@ class Talk:
         with anyio.move_on_after(STUCK_S) as waiting:
             try:
                 await self._socket.send_text(msgspec.json.encode(message).decode())
-            except WebSocketDisconnect:  # from a task of its own it would come out as a group, which nobody expects
+            except (
+                WebSocketDisconnect
+            ):  # from a task of its own it would come out as a group, which nobody expects
                 gone = True
         if gone or waiting.cancelled_caught:
             self._stuck.set()
@@ -73,7 +76,13 @@ class Talk:
         address = address_of(self.principal, chat)
         ids = self.web.ids
         inbound = Inbound(
-            ids.new("ws"), address, self.grant.sender, self.web.clock.now(), body, self.session, when=when
+            ids.new("ws"),
+            address,
+            self.grant.sender,
+            self.web.clock.now(),
+            body,
+            self.session,
+            when=when,
         )
         return await self._told(await self.web.door.submit(inbound))
 
@@ -83,7 +92,9 @@ class Talk:
         await self.submit(Said(Message("user", (Text(text),))), when)
 
     async def configure(self, **options: Any) -> None:
-        await self._told(await self.web.door.configure(self.session, self.principal, SessionOptions(**options)))
+        await self._told(
+            await self.web.door.configure(self.session, self.principal, SessionOptions(**options))
+        )
 
     async def command(self, name: str) -> None:
         await self.submit(Command(name))
@@ -121,10 +132,16 @@ class Dialect(Protocol):
 
 
 async def serve(
-    web: Web, socket: WebSocket, grant: Grant, dialect: Callable[[Web, str], Dialect], *, begins: bool = True
+    web: Web,
+    socket: WebSocket,
+    grant: Grant,
+    dialect: Callable[[Web, str], Dialect],
+    *,
+    begins: bool = True,
 ) -> None:
-    """Until the client goes, the credential is void, or the service ends. `begins`: a conversation that is not there
-    begins with its first message; otherwise the client is told so, and hung up on."""
+    """Until the client goes, the credential is void, or the service ends. `begins`: a conversation
+    that is not there begins with its first message; otherwise the client is told so, and hung up
+    on."""
     try:
         session = await _session(web, socket, grant.principal)
     except HttpProblem as problem:
@@ -144,10 +161,13 @@ async def serve(
 
 
 async def _session(web: Web, socket: WebSocket, principal: Principal) -> str:
-    """The conversation of the address: one's own, begun or not, or one that one may see. Raises HttpProblem."""
+    """The conversation of the address: one's own, begun or not, or one that one may see. Raises
+    HttpProblem."""
     session = key_of(str(socket.path_params["name"]), principal, web.house.agents[0])
     known = (await web.store.rows("session_has_members", (session,)))[0][0]
-    own = session == key_of(session.partition("/")[2].rpartition(":")[2], principal, web.house.agents[0])
+    own = session == key_of(
+        session.partition("/")[2].rpartition(":")[2], principal, web.house.agents[0]
+    )
     if (known or not own) and not await web.store.may_see(principal, session):
         await web.people.note(principal, "conversation refused", session)
         raise HttpProblem(404, "not_found", NO_CONVERSATION)
@@ -159,8 +179,11 @@ async def _there(web: Web, principal: Principal, session: str) -> bool:
     return bool(known) and await web.store.may_see(principal, session)
 
 
-async def until_gone(web: Web, socket: WebSocket, talk: Talk, work: Callable[[], Awaitable[None]]) -> None:
-    """Run it while the credential holds and the service stays, and close with the code that says why."""
+async def until_gone(
+    web: Web, socket: WebSocket, talk: Talk, work: Callable[[], Awaitable[None]]
+) -> None:
+    """Run it while the credential holds and the service stays, and close with the code that says
+    why."""
     standing = Standing(socket.state.credential, socket.state.guesses)
     code = 1000
     async with anyio.create_task_group() as tasks:

@@ -36,14 +36,20 @@ class Board:
     def of_computer(self) -> dict[str, Any]:
         """agent_computer's `task_update`."""
         graph = self()
-        return {"tasks": self.redacted(of_computer(graph)), "summary": self._web.redact(progress(graph))}
+        return {
+            "tasks": self.redacted(of_computer(graph)),
+            "summary": self._web.redact(progress(graph)),
+        }
 
     def of_openagent(self, tool: str) -> dict[str, Any]:
         """openagent-core's `task_update`, or its `todo_update` after a tool of the flat list."""
         graph = self()
         if tool.startswith("todo_"):
             return {"type": "todo_update", "todos": self.redacted(of_todos(graph))}
-        return {"type": "task_update", "tasks": self.redacted([_numbered(task) for task in of_openagent(graph)])}
+        return {
+            "type": "task_update",
+            "tasks": self.redacted([_numbered(task) for task in of_openagent(graph)]),
+        }
 
 
 def _numbered(task: dict[str, Any]) -> dict[str, Any]:
@@ -61,8 +67,8 @@ def limits_of(web: Web, session: str) -> Long:
 
 
 class Tasks(msgspec.Struct, frozen=True):
-    """The tasks of a conversation; `percent` of them are done, which `summary` says in words. `mode` is `bounded` or
-    `deep_work`; `work` is how far it is, where it goes on by itself."""
+    """The tasks of a conversation; `percent` of them are done, which `summary` says in words.
+    `mode` is `bounded` or `deep_work`; `work` is how far it is, where it goes on by itself."""
 
     session_id: str
     mode: str = "bounded"
@@ -81,10 +87,22 @@ async def told(call: Call) -> Tasks:
     work = await call.web.house.standing(session)
     if work is not None:
         hide = call.web.redact
-        work = msgspec.structs.replace(work, session=call.path("name"), doing=hide(work.doing), goal=hide(work.goal))
-    return Tasks(call.path("name"), mode, **board.of_computer(), percent=percent(board()), work=work)
+        work = msgspec.structs.replace(
+            work, session=call.path("name"), doing=hide(work.doing), goal=hide(work.goal)
+        )
+    return Tasks(
+        call.path("name"), mode, **board.of_computer(), percent=percent(board()), work=work
+    )
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/api/sessions/{name}/tasks", "read", told, "Its task list", returns=Tasks, tag="agent_computer"),
+    Endpoint(
+        "GET",
+        "/api/sessions/{name}/tasks",
+        "read",
+        told,
+        "Its task list",
+        returns=Tasks,
+        tag="agent_computer",
+    ),
 )

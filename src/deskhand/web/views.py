@@ -1,4 +1,5 @@
-"""What the API shows: the shapes of its answers. Times are seconds since the epoch unless a name says otherwise."""
+"""What the API shows: the shapes of its answers. Times are seconds since the epoch unless a name
+says otherwise."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ import msgspec
 
 
 class DeepWorkLimits(msgspec.Struct, frozen=True):
-    """What a deep work may use: calls of the model in a turn, and tokens; at `warning_threshold` of these it is told
-    to finish."""
+    """What a deep work may use: calls of the model in a turn, and tokens; at `warning_threshold` of
+    these it is told to finish."""
 
     max_iterations: int
     token_budget: int
@@ -77,8 +78,8 @@ class PresetView(msgspec.Struct, frozen=True):
 
 
 class ModelView(msgspec.Struct, frozen=True):
-    """`id` and `name` are `provider/name`. `price` is US dollars for a million tokens read and written, None where
-    unknown."""
+    """`id` and `name` are `provider/name`. `price` is US dollars for a million tokens read and
+    written, None where unknown."""
 
     id: str
     provider: str
@@ -101,7 +102,8 @@ class CurrentModel(msgspec.Struct, frozen=True):
 
 
 class PinnedModel(msgspec.Struct, frozen=True):
-    """A model of the chain of the first agent; `id` goes into `model_id` of a selection, with its `provider`."""
+    """A model of the chain of the first agent; `id` goes into `model_id` of a selection, with its
+    `provider`."""
 
     id: str
     name: str
@@ -155,9 +157,10 @@ class SelectedView(msgspec.Struct, frozen=True):
 
 
 class SpanView(msgspec.Struct, frozen=True, kw_only=True):
-    """A turn (`agent_run`), or a call of a model or a tool in it. The ids stay the same; `parent_id` is '' for a turn.
-    `n` is the event that ended it, `parent` that of the reply which made a tool's call; where `seq` is 0 it has not
-    ended. `preview` is how what came of it begins."""
+    """A turn (`agent_run`), or a call of a model or a tool in it. The ids stay the same;
+    `parent_id` is '' for a turn. `n` is the event that ended it, `parent` that of the reply which
+    made a tool's call; where `seq` is 0 it has not ended. `preview` is how what came of it
+    begins."""
 
     kind: Literal["agent_run", "llm_call", "tool_call"]
     trace_id: str
@@ -200,7 +203,8 @@ class GrantView(msgspec.Struct, frozen=True):
 
 
 class SettingsView(msgspec.Struct, frozen=True):
-    """The configuration as it holds, without anything secret. `keys` are those that can be set here."""
+    """The configuration as it holds, without anything secret. `keys` are those that can be set
+    here."""
 
     config: dict[str, Any]
     file: str
@@ -209,8 +213,9 @@ class SettingsView(msgspec.Struct, frozen=True):
 
 
 class ChangeView(msgspec.Struct, frozen=True):
-    """What one call changed, or one undo (of change `undoes`). `can` is what may be done about it now. `session` is the
-    name of its conversation, '' for a file that was sent, `count` how many files or key-values it changed."""
+    """What one call changed, or one undo (of change `undoes`). `can` is what may be done about it
+    now. `session` is the name of its conversation, '' for a file that was sent, `count` how many
+    files or key-values it changed."""
 
     n: int
     at: float
@@ -234,7 +239,8 @@ class PlaceView(msgspec.Struct, frozen=True):
 
 
 class ChangesView(msgspec.Struct, frozen=True):
-    """The latest first. `more`: ask again with `before` for those that came earlier; None for none."""
+    """The latest first. `more`: ask again with `before` for those that came earlier; None for
+    none."""
 
     changes: list[ChangeView]
     more: int | None
@@ -248,8 +254,8 @@ class ChangeDetail(msgspec.Struct, frozen=True):
 
 
 class ErasedView(msgspec.Struct, frozen=True):
-    """A conversation that was erased: so many events, and so many memories that were made of it alone; `kept` have
-    another source, or another owner."""
+    """A conversation that was erased: so many events, and so many memories that were made of it
+    alone; `kept` have another source, or another owner."""
 
     erased: int
     memories: int = 0
@@ -258,7 +264,8 @@ class ErasedView(msgspec.Struct, frozen=True):
 
 
 class UndoneView(msgspec.Struct, frozen=True):
-    """`change` is the undo, which can be taken back; None where nothing was done, for the reason in `message`."""
+    """`change` is the undo, which can be taken back; None where nothing was done, for the reason in
+    `message`."""
 
     change: int | None
     message: str

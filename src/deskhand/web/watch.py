@@ -1,4 +1,5 @@
-"""Everything that happens in the conversations of one person: as a stream, and the calls of tools as a list."""
+"""Everything that happens in the conversations of one person: as a stream, and the calls of tools
+as a list."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ LOOK_BACK = 400
 
 
 class Since(msgspec.Struct, frozen=True):
-    """`after_seq` is the `seq` of the last event that the client has; without it, what happens from now on. The header
-    `Last-Event-ID` says the same, and wins."""
+    """`after_seq` is the `seq` of the last event that the client has; without it, what happens from
+    now on. The header `Last-Event-ID` says the same, and wins."""
 
     after_seq: Annotated[int, msgspec.Meta(le=2**53)] | None = None
 
@@ -44,7 +45,8 @@ class Activity(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ActivityView(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The latest last. `more`: ask again with `before` for what was earlier; left out where nothing was."""
+    """The latest last. `more`: ask again with `before` for what was earlier; left out where nothing
+    was."""
 
     events: list[Activity]
     more: int | None = None
@@ -60,7 +62,9 @@ class Latest(msgspec.Struct, frozen=True):
 async def watch(call: Call) -> EventStream:
     """`GET /api/watch`: resumes by `seq`, which counts the events of all conversations."""
     store = call.web.store
-    after = resume_from(call, store.last_seq() if call.query.after_seq is None else call.query.after_seq)
+    after = resume_from(
+        call, store.last_seq() if call.query.after_seq is None else call.query.after_seq
+    )
     events = one_by_one(call.web.door.watch(call.principal, after))
     return EventStream(call.web, pieces(events, as_sse_by_seq), standing_of(call.request))
 
@@ -77,9 +81,13 @@ async def activity(call: Call) -> ActivityView:
     agent = call.web.house.agents[0]
     found = list[Activity]()
     before = call.query.before
-    while len(found) < limit and (page := await store.latest(call.principal, KINDS, LOOK_BACK, before)):
+    while len(found) < limit and (
+        page := await store.latest(call.principal, KINDS, LOOK_BACK, before)
+    ):
         calls = ActivityLines(call.web.redact, store)
-        lines = [list(calls.add(each, name_of(each.session, call.principal, agent))) for each in page]
+        lines = [
+            list(calls.add(each, name_of(each.session, call.principal, agent))) for each in page
+        ]
         for recorded, made in zip(reversed(page), reversed(lines), strict=True):
             if found and len(found) + len(made) > limit:
                 return ActivityView(found, before)
@@ -92,7 +100,11 @@ class ActivityLines:
     """Makes lines of activity from events, fed in order."""
 
     def __init__(self, redact: Callable[[str], str], store: Store) -> None:
-        self._redact, self._store, self._open = redact, store, dict[tuple[str, str], tuple[str, float]]()
+        self._redact, self._store, self._open = (
+            redact,
+            store,
+            dict[tuple[str, str], tuple[str, float]](),
+        )
 
     def add(self, recorded: Recorded, name: str) -> Iterator[Activity]:
         event = recorded.event
@@ -100,18 +112,31 @@ class ActivityLines:
         if isinstance(event, ModelReplied):
             for each in event.message.calls:
                 self._open[recorded.session, each.id] = (each.name, at)
-                yield Activity("tool_call", name, each.name, each.id, at, input=self._redact_raw(each.arguments))
+                yield Activity(
+                    "tool_call",
+                    name,
+                    each.name,
+                    each.id,
+                    at,
+                    input=self._redact_raw(each.arguments),
+                )
         elif isinstance(event, ToolFinished):
-            yield self._ended(recorded, name, event.result.call_id, event.result.text, event.result.status)
+            yield self._ended(
+                recorded, name, event.result.call_id, event.result.text, event.result.status
+            )
         elif isinstance(event, CallClosed):
             yield self._ended(recorded, name, event.call_id, event.reason, event.status)
 
-    def _ended(self, recorded: Recorded, name: str, call_id: str, text: str, status: ResultStatus) -> Activity:
+    def _ended(
+        self, recorded: Recorded, name: str, call_id: str, text: str, status: ResultStatus
+    ) -> Activity:
         known = self._open.pop((recorded.session, call_id), None) or self._called(recorded, call_id)
         tool, began = known or ("", recorded.at)
         took = max(0, round((recorded.at - began) * 1000))
         preview = result_of(tool, self._redact(text), status)[:PREVIEW_CHARS]
-        return Activity("tool_result", name, tool, call_id, recorded.at, None, preview, took, status == "ok")
+        return Activity(
+            "tool_result", name, tool, call_id, recorded.at, None, preview, took, status == "ok"
+        )
 
     def _called(self, recorded: Recorded, call_id: str) -> tuple[str, float] | None:
         """The call, where it lies further back than this page."""

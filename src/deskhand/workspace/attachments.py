@@ -1,4 +1,5 @@
-"""Files that people send: a short text is shown to the model as it is, everything else is laid into the workspace."""
+"""Files that people send: a short text is shown to the model as it is, everything else is laid into
+the workspace."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ _TEXTS = """
 txt md rst log csv tsv json jsonl ndjson xml yaml yml toml ini cfg conf properties html htm css js mjs cjs jsx ts tsx
 vue svelte py pyi ipynb java kt scala c h cc cpp hpp cs go rs rb php pl lua r jl swift sh bash zsh fish ps1 bat sql
 tex graphql proto diff patch tf dockerfile makefile gitignore srt vtt ics vcf eml
-"""
+"""  # noqa: E501
 TEXTS = frozenset(_TEXTS.split())
 """Extensions of what people can read, which is still only believed when it is valid UTF-8."""
 _STEM_CHARS = 50
@@ -41,19 +42,22 @@ Mark = Callable[[str, Label], Coroutine[Any, Any, None]]
 async def with_files(
     message: Message, bytes_of: Callable[[str], Awaitable[bytes]], files: Workspace, mark: Mark
 ) -> Message:
-    """The message with what the model is to be shown of each file in it. Whoever sends a file need not have written it,
-    so that its words are untrusted, here and in the workspace.
+    """The message with what the model is to be shown of each file in it. Whoever sends a file need
+    not have written it, so that its words are untrusted, here and in the workspace.
 
-    Doing it again gives the same words and leaves the same files: what broke off before the message was stored is
-    taken up by its redelivery.
+    Doing it again gives the same words and leaves the same files: what broke off before the message
+    was stored is taken up by its redelivery.
     """
     parts: list[Part] = [
-        await _opened(part, bytes_of, files, mark) if isinstance(part, File) else part for part in message.parts
+        await _opened(part, bytes_of, files, mark) if isinstance(part, File) else part
+        for part in message.parts
     ]
     return Message(message.role, tuple(parts))
 
 
-async def _opened(part: File, bytes_of: Callable[[str], Awaitable[bytes]], files: Workspace, mark: Mark) -> File:
+async def _opened(
+    part: File, bytes_of: Callable[[str], Awaitable[bytes]], files: Workspace, mark: Mark
+) -> File:
     try:
         data = await bytes_of(part.blob)
     except BlobMissing:
@@ -63,17 +67,26 @@ async def _opened(part: File, bytes_of: Callable[[str], Awaitable[bytes]], files
     if (text := as_text(part, data)) is not None:
         return replace(part, shown=f"[File: {name}]\n{text}", label=label)
     suffix = PurePosixPath(name).suffix[1:]
-    about = f"{suffix.upper() if _KIND.fullmatch(suffix) else 'File'}: {name} ({max(1, round(len(data) / 1024))} KB)"
+    about = (
+        f"{suffix.upper() if _KIND.fullmatch(suffix) else 'File'}: {name} "
+        f"({max(1, round(len(data) / 1024))} KB)"
+    )
     try:
         path, there = await anyio.to_thread.run_sync(place, files, part, data)
         if there:
             await mark(there, label)
         else:
-            await anyio.to_thread.run_sync(partial(files.write, path, data, judge=partial(_marked, mark, label)))
+            await anyio.to_thread.run_sync(
+                partial(files.write, path, data, judge=partial(_marked, mark, label))
+            )
     except ToolError as error:
         return replace(part, shown=f"[{about} could not be saved: {clean(str(error))}]")
     readable = kind_of(data, name=part.name) in DOCUMENTS
-    how = "read_file gives its text." if readable else "Look into it with the file tools or a command."
+    how = (
+        "read_file gives its text."
+        if readable
+        else "Look into it with the file tools or a command."
+    )
     return replace(part, shown=f"[{about} saved at: {path}] {how}")
 
 
@@ -85,7 +98,10 @@ def _marked(mark: Mark, label: Label, real: str) -> None:
 def as_text(part: File, data: bytes) -> str | None:
     """The words of a short text file; None for anything else."""
     name = part.name.lower()
-    if not (part.mime.startswith("text/") or name.rpartition(".")[2] in TEXTS) or len(data) > 4 * TEXT_CHARS + 3:
+    if (
+        not (part.mime.startswith("text/") or name.rpartition(".")[2] in TEXTS)
+        or len(data) > 4 * TEXT_CHARS + 3
+    ):
         return None
     try:
         text = data.decode("utf-8-sig")
@@ -95,16 +111,18 @@ def as_text(part: File, data: bytes) -> str | None:
 
 
 def place(files: Workspace, part: File, data: bytes) -> tuple[str, str]:
-    """Where in the workspace the bytes are to lie, over no other file, and the real path of the file where they do
-    already, '' else. Raises ToolError.
+    """Where in the workspace the bytes are to lie, over no other file, and the real path of the
+    file where they do already, '' else. Raises ToolError.
 
-    The name ends with the first digits of the bytes' own, so two files of one name never meet, and the same file comes
-    to lie where it lay.
+    The name ends with the first digits of the bytes' own, so two files of one name never meet, and
+    the same file comes to lie where it lay.
     """
     inner = part.name.replace("\\", "/").rpartition("/")[2]
     plain = PurePosixPath(_STRANGE.sub("_", inner).strip("._") or "file")
     suffix = plain.suffix[:12]
-    stem = f"{plain.name.removesuffix(plain.suffix)[:_STEM_CHARS]}-{part.blob.rpartition(':')[2][:8]}"
+    stem = (
+        f"{plain.name.removesuffix(plain.suffix)[:_STEM_CHARS]}-{part.blob.rpartition(':')[2][:8]}"
+    )
     for number in range(1, _SAME_NAME):
         path = f"{FOLDER}/{stem}{f'-{number}' if number > 1 else ''}{suffix}"
         try:

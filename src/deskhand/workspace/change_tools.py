@@ -34,7 +34,8 @@ def change_tools(effects: Effects, zone: Callable[[], str]) -> Sequence[Tool]:
 
     @tool(effect="local_write", replay="never")
     async def undo_change(context: Context, change: int = 0) -> Done:
-        """Take back a change of this conversation: files and key-values are put back as they were before it.
+        """Take back a change of this conversation: files and key-values are put back as they were
+        before it.
 
         change: its number in list_changes; 0 for the latest
         """
@@ -42,7 +43,9 @@ def change_tools(effects: Effects, zone: Callable[[], str]) -> Sequence[Tool]:
         found = await effects.live(who, 1000, context.session)
         effect = next((each for each in found if change in (0, each.n)), None)
         if effect is None:
-            raise ToolError(f"there is no change {change} here" if change else "there is nothing to undo here")
+            raise ToolError(
+                f"there is no change {change} here" if change else "there is nothing to undo here"
+            )
         try:
             outcome = await effects.undo(who, effect)
         except Refused as error:

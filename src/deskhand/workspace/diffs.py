@@ -1,6 +1,8 @@
-"""What changes came to, as diffs: made from the journal of undo, and for what waits for a yes from the file as it is.
+"""What changes came to, as diffs: made from the journal of undo, and for what waits for a yes from
+the file as it is.
 
-Nothing is stored for it. Who asks sees only what the labels of the files allow them, whoever's change it was.
+Nothing is stored for it. Who asks sees only what the labels of the files allow them, whoever's
+change it was.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ FILES = 20
 LINES = 400
 CHARS = 32_000
 ALL_CHARS = 120_000
-"""How many files are shown of one change, how many lines and characters of each, and of all together."""
+"""How many files are shown of one change, how many lines and characters of each, and of all
+together."""
 BESIDE = 5_000
 """So many names beside a file are looked at, whether one looks like its name."""
 GONE = "What stood there is not kept any more."
@@ -67,17 +70,24 @@ class Diffs:
             reach = await self._reach(effect.agent)
         except (ConfigError, ToolError):
             named = [each for each in items if each.shown == effect.what]
-            return CallDiff(True, tuple(FileDiff(each.shown, _did(each), why=GONE) for each in named), more)
+            return CallDiff(
+                True, tuple(FileDiff(each.shown, _did(each), why=GONE) for each in named), more
+            )
         seen = await self._seen(who, reach, effect.folder, items)
         items = [each for each in items if _is_told(each, effect, seen)]
-        return CallDiff(True, tuple(await anyio.to_thread.run_sync(_of_files, reach, effect, items, seen)), more)
+        return CallDiff(
+            True, tuple(await anyio.to_thread.run_sync(_of_files, reach, effect, items, seen)), more
+        )
 
     async def told(self, who: Principal, effect: Effect) -> bool:
-        """Whether this person may be told what, and how much, a call has changed: that may say what it had read."""
+        """Whether this person may be told what, and how much, a call has changed: that may say what
+        it had read."""
         rows = await self._store.rows("file_label_get", (f"effect:{effect.key}",))
         return all(may_see(_label(row[0]), readers_of(who)) for row in rows)
 
-    async def shown(self, who: Principal, effect: Effect, items: Sequence[UndoItem]) -> list[UndoItem]:
+    async def shown(
+        self, who: Principal, effect: Effect, items: Sequence[UndoItem]
+    ) -> list[UndoItem]:
         """Those of what an effect changed of which this person may know: a name is words too."""
         if not await self.told(who, effect):
             return []
@@ -91,8 +101,9 @@ class Diffs:
         return [each for each in items if _is_told(each, effect, seen)]
 
     async def of_call(self, who: Principal, session: str, n: int, call_id: str) -> CallDiff:
-        """What the call that event `n` made has changed; of one that has not run yet, what it would change. 0 stands
-        for the latest event that made a call of this id. Raises Refused where there is none."""
+        """What the call that event `n` made has changed; of one that has not run yet, what it would
+        change. 0 stands for the latest event that made a call of this id. Raises Refused where
+        there is none."""
         n = n or _latest(await self._store.events(session), call_id)
         key = f"{session}#{n}.{call_id}"
         known = await self._store.rows("effect_of_call", (key, *beside_keys(key)))
@@ -104,7 +115,9 @@ class Diffs:
         call, closed = _found(await self._store.events(session, n - 1), n, call_id)
         if call is None:
             raise Refused("there is no such call")
-        return CallDiff(True) if closed else await self._proposed(who, session.partition("/")[0], call)
+        return (
+            CallDiff(True) if closed else await self._proposed(who, session.partition("/")[0], call)
+        )
 
     async def _proposed(self, who: Principal, agent: str, call: ToolCall) -> CallDiff:
         try:
@@ -122,13 +135,19 @@ class Diffs:
                 return CallDiff(False, (FileDiff(plan.path, did, why=CLOSED),))
             rewrite = await anyio.to_thread.run_sync(rewrite_of, plan)
         except (ConfigError, ToolError) as error:
-            return CallDiff(False, (FileDiff(_path(call), "changed", why=f"This would fail: {error}."),))
+            return CallDiff(
+                False, (FileDiff(_path(call), "changed", why=f"This would fail: {error}."),)
+            )
         made = (rewrite.path, rewrite.before, rewrite.after)
         diff, why = await anyio.to_thread.run_sync(compared, *made)
         twin = await anyio.to_thread.run_sync(_twin, reach, rewrite.path)
-        return CallDiff(False, (FileDiff(rewrite.path, did, diff, " ".join(filter(None, (twin, why)))),))
+        return CallDiff(
+            False, (FileDiff(rewrite.path, did, diff, " ".join(filter(None, (twin, why)))),)
+        )
 
-    async def _seen(self, who: Principal, reach: ToolScope, folder: str, items: Sequence[UndoItem]) -> frozenset[bytes]:
+    async def _seen(
+        self, who: Principal, reach: ToolScope, folder: str, items: Sequence[UndoItem]
+    ) -> frozenset[bytes]:
         """The places of which this person may see both what was there, and what is there now."""
         marks = await marks_in(reach)
         readers = readers_of(who)
@@ -152,7 +171,10 @@ def _twin(reach: ToolScope, path: str) -> str:
     """A sentence where another name beside this one looks like it; '' where none does."""
     folder, _, name = path.rpartition("/")
     with suppress(ToolError):
-        beside = [each.name for each in reach.files.list(folder or ("/" if path.startswith("/") else "."), BESIDE)]
+        beside = [
+            each.name
+            for each in reach.files.list(folder or ("/" if path.startswith("/") else "."), BESIDE)
+        ]
         note = alike((*beside, name)).get(name, "").strip("()")
         return f"{note[:1].upper()}{note[1:]}." if note else ""
     return ""
@@ -161,7 +183,14 @@ def _twin(reach: ToolScope, path: str) -> str:
 def _latest(log: Sequence[Recorded], call_id: str) -> int:
     """The event that made the latest call of this id; 1, which makes none, where there is none."""
     replies = [(each.n, each.event) for each in log if isinstance(each.event, ModelReplied)]
-    return next((n for n, event in reversed(replies) if call_id in [call.id for call in event.message.calls]), 1)
+    return next(
+        (
+            n
+            for n, event in reversed(replies)
+            if call_id in [call.id for call in event.message.calls]
+        ),
+        1,
+    )
 
 
 def _found(log: Sequence[Recorded], n: int, call_id: str) -> tuple[ToolCall | None, bool]:
@@ -208,7 +237,9 @@ def _of_value(who: Principal, item: UndoItem) -> FileDiff:
     return FileDiff(item.shown, _did(item), *compared(item.shown, values[0], values[1]))
 
 
-def _of_files(reach: ToolScope, effect: Effect, items: Sequence[UndoItem], seen: frozenset[bytes]) -> list[FileDiff]:
+def _of_files(
+    reach: ToolScope, effect: Effect, items: Sequence[UndoItem], seen: frozenset[bytes]
+) -> list[FileDiff]:
     shadow = _shadow(reach, effect.folder)
     found = list[FileDiff]()
     room = ALL_CHARS
@@ -249,7 +280,9 @@ def _bytes(shadow: FileSnapshots, state: str) -> bytes:
         return file.read()
 
 
-def compared(path: str, before: bytes | None, after: bytes | None, chars: int = CHARS) -> tuple[str, str]:
+def compared(
+    path: str, before: bytes | None, after: bytes | None, chars: int = CHARS
+) -> tuple[str, str]:
     """The diff, or why there is none."""
     if text_of(before) is None or text_of(after) is None:
         large = max(len(before or b""), len(after or b"")) > TEXT_BYTES

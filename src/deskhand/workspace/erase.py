@@ -10,8 +10,8 @@ from ..types.identity import Principal, acts_for
 
 
 class Gone(msgspec.Struct, frozen=True):
-    """What went: so many events, and so many memories. `kept` memories stay, since there was more than this
-    conversation to make them of, or since they are not for this person to forget."""
+    """What went: so many events, and so many memories. `kept` memories stay, since there was more
+    than this conversation to make them of, or since they are not for this person to forget."""
 
     events: int
     memories: int = 0
@@ -20,17 +20,27 @@ class Gone(msgspec.Struct, frozen=True):
     @property
     def words(self) -> str:
         """Of the memories, in a sentence; '' where there were none."""
-        went = f"{_named(self.memories)} made of it alone {'is' if self.memories == 1 else 'are'} gone with it."
+        went = (
+            f"{_named(self.memories)} made of it alone {'is' if self.memories == 1 else 'are'} "
+            "gone with it."
+        )
         stays = "stays: it has" if self.kept == 1 else "stay: they have"
         stay = f"{_named(self.kept)} {stays} another source, or another owner."
         return " ".join([*[went] * bool(self.memories), *[stay] * bool(self.kept)])
 
 
-async def erase(store: Store, principal: Principal, session: str, at: float, *, memories: bool = True) -> Gone:
-    """Erase what was said in a session, as `Store.erase` does. With `memories` also what was remembered of it alone, in
-    the same transaction: an owner's doing takes those of everybody along, anybody else's their own. Raises Refused."""
+async def erase(
+    store: Store, principal: Principal, session: str, at: float, *, memories: bool = True
+) -> Gone:
+    """Erase what was said in a session, as `Store.erase` does. With `memories` also what was
+    remembered of it alone, in the same transaction: an owner's doing takes those of everybody
+    along, anybody else's their own. Raises Refused."""
     known = await _known(store, session)
-    theirs = unsaid(session, "" if "owner" in principal.roles else acts_for(principal)) if memories else ()
+    theirs = (
+        unsaid(session, "" if "owner" in principal.roles else acts_for(principal))
+        if memories
+        else ()
+    )
     events = await store.erase(principal, session, at, theirs)
     left = await store.rows("fact_get", (msgspec.json.encode(known).decode(),)) if known else []
     return Gone(events, len(known) - len(left), len(left))

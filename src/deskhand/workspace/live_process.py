@@ -1,4 +1,5 @@
-"""What this process holds that runs beside conversations, and what people and agents may do with it."""
+"""What this process holds that runs beside conversations, and what people and agents may do with
+it."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ from .output_spool import Spool
 log = logging.getLogger(__name__)
 
 LOOK_S = 5.0
-"""How often the workspace is looked at while something runs in it: what is protected is put back."""
+"""How often the workspace is looked at while something runs in it: what is protected is put
+back."""
 ENDED_KEPT = 20
 HEARD_BYTES = 24_000
 
@@ -43,7 +45,9 @@ class ProcessEnd(msgspec.Struct, frozen=True):
 class Live:
     """One process, while it runs and some time after. `stopped` says who ended it, and why."""
 
-    def __init__(self, id_: str, session: str, kind: Kind, wanted: PendingApproval, path: Path) -> None:
+    def __init__(
+        self, id_: str, session: str, kind: Kind, wanted: PendingApproval, path: Path
+    ) -> None:
         self.id = id_
         self.session = session
         self.kind = kind
@@ -73,7 +77,8 @@ class Live:
         self.spool.add(data, stderr)
 
     async def run(self, context: Context) -> ProcessEnd:
-        """Run it to its end. Cancelled from outside, everything is killed and what it did is looked at."""
+        """Run it to its end. Cancelled from outside, everything is killed and what it did is looked
+        at."""
         try:
             async with await Watch.of(context, self.wanted.command, self.kind) as watch:
                 self._watching = context, watch
@@ -89,8 +94,12 @@ class Live:
             return ProcessEnd("error", str(error))
         if ended is None:
             return ProcessEnd("error", self.stopped, looked=looked)
-        words = how_it_ended(ended, self.wanted.timeout_s, True).strip().strip("[]") or "exit code: 0"
-        state: State = "timeout" if ended.timeout else "completed" if ended.code is not None else "error"
+        words = (
+            how_it_ended(ended, self.wanted.timeout_s, True).strip().strip("[]") or "exit code: 0"
+        )
+        state: State = (
+            "timeout" if ended.timeout else "completed" if ended.code is not None else "error"
+        )
         return ProcessEnd(state, words, ended.code, looked)
 
     async def _run(self, context: Context, watch: Watch) -> Exit | None:
@@ -102,7 +111,9 @@ class Live:
             self.spool.add(f"[{why}]\n".encode(), False)
         where = str(reach.folder / wanted.cwd)
         argv = ("/bin/bash", "-c", wanted.command)
-        command = SandboxCommand(argv, where, mounts, timeout_s=wanted.timeout_s, terminal=self.terminal)
+        command = SandboxCommand(
+            argv, where, mounts, timeout_s=wanted.timeout_s, terminal=self.terminal
+        )
         ended: Exit | SandboxError | None = None
         async with anyio.create_task_group() as beside:
             beside.start_soon(self._look)
@@ -117,13 +128,15 @@ class Live:
         return ended
 
     async def _confined(self, context: Context, command: SandboxCommand, watch: Watch) -> Exit:
-        """Run it, with a way to the network where there can be one. What the conversation reads later may be typed into
-        a session, so there it counts as read from the beginning."""
+        """Run it, with a way to the network where there can be one. What the conversation reads
+        later may be typed into a session, so there it counts as read from the beginning."""
         sandbox = await context.reach.sandbox()
         if not sandbox.connects:
             return await sandbox.run(command, self.add)
         label = context.label if self.kind == "background" else UNTRUSTED
-        traveller = Traveller(context.session, context.agent, context.principal, label, read=watch.read)
+        traveller = Traveller(
+            context.session, context.agent, context.principal, label, read=watch.read
+        )
         async with context.reach.ways(traveller) as way:
             self._way = way
             return await sandbox.run(msgspec.structs.replace(command, egress=way.path), self.add)
@@ -131,7 +144,9 @@ class Live:
     async def _look_now(self) -> None:
         """What it has changed, put back and read, until now; that is written down at once."""
         if (watching := self._watching) is None:
-            if self.spool.size and not self.over.is_set():  # it has ended, and the last look is under way
+            if (
+                self.spool.size and not self.over.is_set()
+            ):  # it has ended, and the last look is under way
                 await self.over.wait()
             return
         context, watch = watching
@@ -179,7 +194,9 @@ class Live:
                 break
         at, data = self.spool.read(self.heard, HEARD_BYTES)
         self.heard = at + len(data)
-        await self._look_now()  # after that: the label is that of all that it had read when it said this
+        await (
+            self._look_now()
+        )  # after that: the label is that of all that it had read when it said this
         return Heard(data, at, self.spool.size, self.how, self._said)
 
     async def look_back(self, at: int | None, size: int) -> Heard:
@@ -195,23 +212,29 @@ class Live:
         return self.label if self.spool.size else LOCAL
 
     async def type(self, typed: bytes, label: Label) -> int:
-        """Raises ToolError where nobody reads it, or it would write in a folder of the owner on words from outside."""
+        """Raises ToolError where nobody reads it, or it would write in a folder of the owner on
+        words from outside."""
         if label.integrity == "untrusted" and self._may_write:
             raise ToolError(
-                f"nothing more is typed into {self.id}: it may write in {', '.join(self._may_write)}, and this "
-                f"conversation has read {told(label)} since. End it, and start another one, which can only read there"
+                f"nothing more is typed into {self.id}: it may write in "
+                f"{', '.join(self._may_write)}, and this "
+                f"conversation has read {told(label)} since. End it, and start another one, "
+                "which can only read there"
             )
         self._typed = join((self._typed, label))
         self.used_at = anyio.current_time()
         if self.over.is_set():
             raise ToolError(f"{self.id} has ended ({self.how}); start it again to type into it")
         if self.terminal is None:
-            raise ToolError(f"{self.id} runs in the background, where nobody can type; start a session instead")
+            raise ToolError(
+                f"{self.id} runs in the background, where nobody can type; start a session instead"
+            )
         return await self.terminal.write(typed)
 
 
 class LiveProcess:
-    """All of them by id. Those that have ended stay until there are too many, or somebody forgets them."""
+    """All of them by id. Those that have ended stay until there are too many, or somebody forgets
+    them."""
 
     def __init__(self) -> None:
         self.all: dict[str, Live] = {}
@@ -237,5 +260,8 @@ class LiveProcess:
         if live is None or live.session != session:
             known = ", ".join(each.id for each in self.all.values() if each.session == session)
             there = f"there are: {known}" if known else "nothing of this conversation runs"
-            raise ToolError(f"there is no process {id_!r} here; {there}. What ran before a restart was ended by it")
+            raise ToolError(
+                f"there is no process {id_!r} here; {there}. What ran before a restart was "
+                "ended by it"
+            )
         return live

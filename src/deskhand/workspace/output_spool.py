@@ -12,7 +12,8 @@ TAIL_BYTES = 64 << 10
 
 
 class Spool:
-    """One for each process; `add` is where a sandbox puts its output. Standard error is marked, as in `shell`."""
+    """One for each process; `add` is where a sandbox puts its output. Standard error is marked, as
+    in `shell`."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.size, self.tail = path, 0, bytearray()

@@ -1,4 +1,5 @@
-"""What agents changed in folders of the owner: listed until it is reviewed, accepted or taken back, and told of."""
+"""What agents changed in folders of the owner: listed until it is reviewed, accepted or taken back,
+and told of."""
 
 from __future__ import annotations
 
@@ -33,8 +34,8 @@ SHOWN = 200
 
 
 class Unreviewed(msgspec.Struct, frozen=True):
-    """A path that an agent changed. `before` is its state at the last review, `after` what an agent left there, `now`
-    what it is now. `outside`: words from outside may have gone into it."""
+    """A path that an agent changed. `before` is its state at the last review, `after` what an agent
+    left there, `now` what it is now. `outside`: words from outside may have gone into it."""
 
     place: bytes
     folder: str
@@ -80,16 +81,22 @@ class Written:
         inside = os.fsencode(folder.rstrip("/")) + b"/"
         found = [Unreviewed(*row) for row in rows]
         if folder:
-            found = [each for each in found if f"{each.path}/" == f"{folder}/" or each.place.startswith(inside)]
+            found = [
+                each
+                for each in found
+                if f"{each.path}/" == f"{folder}/" or each.place.startswith(inside)
+            ]
         looked = await anyio.to_thread.run_sync(lambda: [_looked(each) for each in found])
         return [each for each in looked if each.now != each.before]
 
     async def accept(self, seen: Sequence[Unreviewed]) -> int:
-        """A person has seen these as they are. What an agent has changed since stays to be reviewed. Returns how many
-        were accepted."""
+        """A person has seen these as they are. What an agent has changed since stays to be
+        reviewed. Returns how many were accepted."""
         looked = await anyio.to_thread.run_sync(lambda: [_looked(each) for each in seen])
         same = [now for now, then in zip(looked, seen, strict=True) if now.now == then.now]
-        done = await self._store.change([Change("written_seen", (each.place, each.after)) for each in same])
+        done = await self._store.change(
+            [Change("written_seen", (each.place, each.after)) for each in same]
+        )
         return sum(done)
 
     async def diff(self, seen: Sequence[Unreviewed]) -> CallDiff:
@@ -97,12 +104,16 @@ class Written:
         return await anyio.to_thread.run_sync(self._diff, seen)
 
     def _diff(self, seen: Sequence[Unreviewed]) -> CallDiff:
-        return CallDiff(True, tuple(self._of(each) for each in seen[:SHOWN]), max(len(seen) - SHOWN, 0))
+        return CallDiff(
+            True, tuple(self._of(each) for each in seen[:SHOWN]), max(len(seen) - SHOWN, 0)
+        )
 
     def _of(self, one: Unreviewed) -> FileDiff:
         kinds = {state[0] for state in (one.before, one.now) if state is not None}
         if "h" in kinds:
-            return FileDiff(one.shown, one.did, why="Something in this folder was changed. It is not kept.")
+            return FileDiff(
+                one.shown, one.did, why="Something in this folder was changed. It is not kept."
+            )
         if not kinds & set("fu"):
             return FileDiff(one.shown, one.did, why=without_text(one.before, one.now))
         try:
@@ -110,7 +121,9 @@ class Written:
         except OSError:
             return FileDiff(one.shown, one.did, why=f"{GONE} {_size(one)}".strip())
         diff, why = compared(one.shown, before, after)
-        modes = [state[1:5] for state in (one.before, one.now) if state is not None and state[0] in "fu"]
+        modes = [
+            state[1:5] for state in (one.before, one.now) if state is not None and state[0] in "fu"
+        ]
         if len({*modes}) > 1:
             why = f"Its mode was {modes[0]} and is {modes[1]}."
         elif len(modes) == 1 and one.now is not None and int(modes[0], 8) & 0o111:
@@ -142,7 +155,8 @@ def _looked(one: Unreviewed) -> Unreviewed:
 
 
 def _state(one: Unreviewed) -> str | None:
-    """The state of the path, with no link followed in its folder; '?' where it cannot be looked at."""
+    """The state of the path, with no link followed in its folder; '?' where it cannot be looked
+    at."""
     try:
         root = os.open(one.folder, tree.FOLDER)
     except FileNotFoundError:
@@ -157,7 +171,9 @@ def _state(one: Unreviewed) -> str | None:
             with tree.parent(root, one.inner) as (above, name):
                 return state_of(status, os.fsencode(os.readlink(name, dir_fd=above)).hex())
         kept = any(digest_of(state) for state in (one.before, one.after))
-        return state_of(status, _digest(root, one.inner) if kept and stat.S_ISREG(status.st_mode) else "")
+        return state_of(
+            status, _digest(root, one.inner) if kept and stat.S_ISREG(status.st_mode) else ""
+        )
     except OSError:
         return "?"
     finally:
@@ -165,7 +181,10 @@ def _state(one: Unreviewed) -> str | None:
 
 
 def _digest(root: int, path: str) -> str:
-    with tree.parent(root, path) as (above, name), os.fdopen(tree.opened(above, name), "rb") as file:
+    with (
+        tree.parent(root, path) as (above, name),
+        os.fdopen(tree.opened(above, name), "rb") as file,
+    ):
         whole = sha256()
         while block := file.read(tree.BLOCK_BYTES):
             whole.update(block)
@@ -180,7 +199,10 @@ def _bytes(one: Unreviewed) -> bytes | None:
         return b""
     root = os.open(one.folder, tree.FOLDER)
     try:
-        with tree.parent(root, one.inner) as (above, name), os.fdopen(tree.opened(above, name), "rb") as file:
+        with (
+            tree.parent(root, one.inner) as (above, name),
+            os.fdopen(tree.opened(above, name), "rb") as file,
+        ):
             return file.read()
     finally:
         os.close(root)
@@ -194,14 +216,19 @@ def _size(one: Unreviewed) -> str:
 
 
 async def discard(effects: Effects, who: Principal, seen: Sequence[Unreviewed]) -> list[str]:
-    """Put back what was there before, where it still is as the person has seen it. Returns a line for each folder."""
+    """Put back what was there before, where it still is as the person has seen it. Returns a line
+    for each folder."""
     said = list[str]()
     of = dict[tuple[str, str], list[Unreviewed]]()
     for each in seen:
         of.setdefault((each.agent, each.folder), []).append(each)
     for (agent, folder), group in of.items():
-        kept = [each for each in group if "h" not in {(each.before or " ")[0], (each.now or " ")[0]}]
-        items = [UndoItem(os.fsencode(each.inner), each.before, each.now, each.blob) for each in kept]
+        kept = [
+            each for each in group if "h" not in {(each.before or " ")[0], (each.now or " ")[0]}
+        ]
+        items = [
+            UndoItem(os.fsencode(each.inner), each.before, each.now, each.blob) for each in kept
+        ]
         try:
             taken = await effects.put_back(who, agent, folder, items)
         except Refused as error:
@@ -223,7 +250,8 @@ def _came_of(folder: str, taken: UndoneEffect, lost: Sequence[str]) -> str:
 
 
 class Telling:
-    """Tells at the end of a turn what there is to review. `untold` are the sessions in which something was written."""
+    """Tells at the end of a turn what there is to review. `untold` are the sessions in which
+    something was written."""
 
     def __init__(self, store: Store, untold: set[str], alerts: Alerts, clock: Clock) -> None:
         self._store = store
@@ -233,10 +261,12 @@ class Telling:
         self._recalled = False
 
     async def __call__(self, session: str, turn: Turn) -> tuple[str, tuple[Change, ...]]:
-        """What to add to the answer, '' for nothing, and the rows that say that it was told. Where it is not an owner
-        who reads the answer, the owners are told as well."""
+        """What to add to the answer, '' for nothing, and the rows that say that it was told. Where
+        it is not an owner who reads the answer, the owners are told as well."""
         if not self._recalled:  # who had not told yet when this process began
-            self._untold.update(other for (other,) in await self._store.rows("written_sessions", ()))
+            self._untold.update(
+                other for (other,) in await self._store.rows("written_sessions", ())
+            )
             self._recalled = True
         if session not in self._untold:
             return "", ()

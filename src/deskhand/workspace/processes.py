@@ -78,7 +78,8 @@ def as_now(principal: Principal, users: Collection[User]) -> Principal:
 
 
 class Background:
-    """Everything that runs beside the conversations of this process. Only who drives may call `run`."""
+    """Everything that runs beside the conversations of this process. Only who drives may call
+    `run`."""
 
     def __init__(self, store: Store, folder: Path, clock: Clock, ids: Ids, house: Beside) -> None:
         self._store = store
@@ -95,7 +96,8 @@ class Background:
     # What passes by
 
     def see(self, recorded: Recorded) -> None:
-        """An event passes: the result with which a command begins, or a stop, with which all of a session ends."""
+        """An event passes: the result with which a command begins, or a stop, with which all of a
+        session ends."""
         match recorded.event:
             case ToolFinished() if self._expecting:
                 self._poke.set()
@@ -111,13 +113,17 @@ class Background:
 
     def shown(self, session: str) -> str:
         """What runs for this session, for people; '' for nothing."""
-        live = [f"{each.id} {' '.join(each.wanted.command.split())[:60]}" for each in self.running(session)]
+        live = [
+            f"{each.id} {' '.join(each.wanted.command.split())[:60]}"
+            for each in self.running(session)
+        ]
         return f"Running beside: {'; '.join(live)}." if live else ""
 
     # For ever
 
     async def run(self) -> None:
-        """Start what is wanted, tell what has ended, heed who stops something. When this ends, everything is killed."""
+        """Start what is wanted, tell what has ended, heed who stops something. When this ends,
+        everything is killed."""
         make_private(self._folder)
         now = self._clock.now()
         lost = Change("process_lost", (now, INTERRUPTED))
@@ -144,7 +150,10 @@ class Background:
         """End what somebody wants to be ended, and what has been erased."""
         stopped, self._stopped, now = self._stopped, [], self._clock.now()
         if stopped:
-            stops = [Change("process_stop_all", (f"stopped by {by}", now, session)) for session, by in stopped]
+            stops = [
+                Change("process_stop_all", (f"stopped by {by}", now, session))
+                for session, by in stopped
+            ]
             await self._store.change(stops)
         if alive := self._held.alive():
             known = dict(await self._store.rows("process_alive", ()))
@@ -179,7 +188,9 @@ class Background:
         idle_s = self._house.config().idle_s
         for live in self._held.alive(lambda live: live.kind == "session"):
             if anyio.current_time() - live.used_at > idle_s:
-                live.stop(f"ended after {idle_s / 60:.0f} minutes in which nothing was said or asked")
+                live.stop(
+                    f"ended after {idle_s / 60:.0f} minutes in which nothing was said or asked"
+                )
 
     # One command
 
@@ -189,10 +200,17 @@ class Background:
         try:
             context = await self._context(live.session, calling)
             ending = await live.run(context)
-            await self._ended(context, live.id, ending, calling, (live.spool.whole(), live.spool.size))
-        except (DeskhandError, OSError) as error:  # its workspace cannot be reached, or the disk is full
+            await self._ended(
+                context, live.id, ending, calling, (live.spool.whole(), live.spool.size)
+            )
+        except (
+            DeskhandError,
+            OSError,
+        ) as error:  # its workspace cannot be reached, or the disk is full
             ending = ProcessEnd("error", str(error))
-            await self._write_end(live.id, ending, f"[background {live.id} error: {error}]", calling.label)
+            await self._write_end(
+                live.id, ending, f"[background {live.id} error: {error}]", calling.label
+            )
         live.end(ending)
         await self._tell(live.id, live.session, calling)
         self._held.drop(live)  # the row and the blob have it
@@ -208,30 +226,53 @@ class Background:
     async def _context(self, session: str, calling: Calling) -> Context:
         agent = session.partition("/")[0]
         place = (session, calling.principal, calling.address, agent, await self._house.reach(agent))
-        made = Context(*place, self._clock, self._ids, lambda text: None, calling.key, calling.label)
+        made = Context(
+            *place, self._clock, self._ids, lambda text: None, calling.key, calling.label
+        )
         return msgspec.structs.replace(made, audience=calling.audience)
 
     async def _cut_off(self, id_: str, session: str, why: str, calling: Calling) -> None:
-        """What an earlier run of this service had begun, and took with it. What it has read, nobody knows any more."""
+        """What an earlier run of this service had begun, and took with it. What it has read, nobody
+        knows any more."""
         context = await self._context(session, calling)
         data = left_behind(self._path(id_))
         marks = await marks_of(context)
         anything = FolderLook(label=marks.joined((*marks.stored, "USER.md")))
-        await self._ended(context, id_, ProcessEnd("error", why, looked=anything), calling, (data, len(data)))
+        await self._ended(
+            context, id_, ProcessEnd("error", why, looked=anything), calling, (data, len(data))
+        )
         await self._tell(id_, session, calling)
 
     async def _ended(
-        self, context: Context, id_: str, ending: ProcessEnd, calling: Calling, printed: tuple[bytes, int]
+        self,
+        context: Context,
+        id_: str,
+        ending: ProcessEnd,
+        calling: Calling,
+        printed: tuple[bytes, int],
     ) -> None:
-        """Write down how it ended and what it said, in one transaction with what it did to files."""
+        """Write down how it ended and what it said, in one transaction with what it did to
+        files."""
         label = join((ending.looked.label, calling.label))
         output, marks = await self._shortened(context, label, *printed)
-        head = f"[background {id_} {ending.state}: {ending.words}]\n$ {calling.wanted.command[:200]}\n"
+        head = (
+            f"[background {id_} {ending.state}: {ending.words}]\n$ {calling.wanted.command[:200]}\n"
+        )
         said = self._house.redact(clean(f"{head}{output}{ending.looked.said}"))
         await self._write_end(id_, ending, said, label, *marks)
 
-    async def _write_end(self, id_: str, ending: ProcessEnd, said: str, label: Label, *rows: Change) -> None:
-        row = (ending.state, self._clock.now(), ending.code, ending.words, said, msgspec.json.encode(label), id_)
+    async def _write_end(
+        self, id_: str, ending: ProcessEnd, said: str, label: Label, *rows: Change
+    ) -> None:
+        row = (
+            ending.state,
+            self._clock.now(),
+            ending.code,
+            ending.words,
+            said,
+            msgspec.json.encode(label),
+            id_,
+        )
         await self._insist(Change("process_ended", row), *ending.looked.rows, *rows)
 
     async def _shortened(
@@ -249,12 +290,14 @@ class Background:
         return ends(head, tail, len(redacted), handle) + rest, mark_blob(handle, label, context)
 
     async def _tell(self, id_: str, session: str, calling: Calling) -> None:
-        """Hand the end of it to its conversation: once, whatever dies in between. Later, where programs have begun too
-        many rounds by now."""
+        """Hand the end of it to its conversation: once, whatever dies in between. Later, where
+        programs have begun too many rounds by now."""
         rows = await self._store.rows("process_said", (id_,))
         if not rows:
             return  # erased meanwhile, or nobody wants to hear it
-        if await self._house.rounds.begin(f"commands in the background of {session.partition('/')[0]}"):
+        if await self._house.rounds.begin(
+            f"commands in the background of {session.partition('/')[0]}"
+        ):
             return
         said = Text(rows[0][0], msgspec.json.decode(rows[0][1], type=Label))
         who = await self._house.now(calling.principal)
@@ -269,7 +312,8 @@ class Background:
             self._house.dispatch.wake(session)
 
     async def _insist(self, *changes: Change) -> int:
-        """Write this, however long the disk takes to be there again. Returns how many rows the first one changed."""
+        """Write this, however long the disk takes to be there again. Returns how many rows the
+        first one changed."""
         done: list[list[int]] = []
 
         async def write() -> None:
@@ -315,23 +359,33 @@ class Background:
             self._path(id_),
         )
         self._held.add(live)
-        self._tasks.start_soon(self._session, live, msgspec.structs.replace(context, emit=lambda text: None))
+        self._tasks.start_soon(
+            self._session, live, msgspec.structs.replace(context, emit=lambda text: None)
+        )
         return id_
 
     async def _room(self, context: Context) -> None:
         """Raises ToolError where nothing more may run, or nothing can."""
         await context.reach.sandbox()
         if self._tasks is None:
-            raise ToolError("nothing can run beside a conversation while Deskhand is ending; try it again in a moment")
+            raise ToolError(
+                "nothing can run beside a conversation while Deskhand is ending; try it "
+                "again in a moment"
+            )
         config = self._house.config()
-        of_session, of_agent = (await self._store.rows("process_count", (context.session, context.agent)))[0]
+        of_session, of_agent = (
+            await self._store.rows("process_count", (context.session, context.agent))
+        )[0]
         if of_session >= config.per_session or of_agent >= config.per_agent:
             whose, most = (
                 ("conversation", config.per_session)
                 if of_session >= config.per_session
                 else ("agent", config.per_agent)
             )
-            raise ToolError(f"{most} commands of this {whose} run already, and no more may; end one, or wait for it")
+            raise ToolError(
+                f"{most} commands of this {whose} run already, and no more may; end one, or "
+                "wait for it"
+            )
 
     def _row(self, wanted: PendingApproval, context: Context, kind: str) -> tuple[str, Change]:
         """Its id is always the same for the same call."""
@@ -339,9 +393,20 @@ class Background:
         now = self._clock.now()
         background = kind == "background"
         packed = msgspec.json.encode(_calling(wanted, context))
-        head = (id_, context.session, context.agent, kind, wanted.command, wanted.name, wanted.timeout_s, packed)
+        head = (
+            id_,
+            context.session,
+            context.agent,
+            kind,
+            wanted.command,
+            wanted.name,
+            wanted.timeout_s,
+            packed,
+        )
         state = "wanted" if background else "running"
-        return id_, Change("process_add", (*head, state, now, None if background else now, int(not background)))
+        return id_, Change(
+            "process_add", (*head, state, now, None if background else now, int(not background))
+        )
 
     async def of(self, session: str) -> list[Process]:
         """See Processes."""
@@ -369,14 +434,20 @@ class Background:
 
     async def forget(self, session: str) -> int:
         """See Processes."""
-        over = [live for live in self._held.all.values() if live.session == session and live.over.is_set()]
+        over = [
+            live
+            for live in self._held.all.values()
+            if live.session == session and live.over.is_set()
+        ]
         for live in over:
             self._held.drop(live)
         return len(over)
 
 
 def _calling(wanted: PendingApproval, context: Context) -> Calling:
-    return Calling(context.principal, context.address, context.key, context.label, context.audience, wanted)
+    return Calling(
+        context.principal, context.address, context.key, context.label, context.audience, wanted
+    )
 
 
 _: type[Processes] = Background

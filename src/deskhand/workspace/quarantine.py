@@ -1,5 +1,6 @@
-"""Files of a workspace that say nothing in a prompt: what untrusted words went into until a person has seen it, what is
-for others to read, what somebody of lower rank had written, and what was changed since a person approved it."""
+"""Files of a workspace that say nothing in a prompt: what untrusted words went into until a person
+has seen it, what is for others to read, what somebody of lower rank had written, and what was
+changed since a person approved it."""
 
 from __future__ import annotations
 
@@ -28,9 +29,10 @@ HOUSE = Principal("owner", ("owner",))
 
 
 class Held(msgspec.Struct, frozen=True):
-    """What is held back from somebody: files by their real paths, what is being written just then, by these, and where
-    they are not for owners alone, what the `workspace` holds about the owner. `bound` is what a person has approved: it
-    is not held back while it is as it was, and nobody hears it when not."""
+    """What is held back from somebody: files by their real paths, what is being written just then,
+    by these, and where they are not for owners alone, what the `workspace` holds about the owner.
+    `bound` is what a person has approved: it is not held back while it is as it was, and nobody
+    hears it when not."""
 
     paths: frozenset[str] = frozenset()
     words: tuple[PendingLabel, ...] = ()
@@ -46,8 +48,8 @@ NOTHING = Held()
 
 
 class Quarantine:
-    """Which files those are, for whom. `refresh` brings it up to date; `version` changes with it. One that `tells` says
-    in the log what was changed since it was approved."""
+    """Which files those are, for whom. `refresh` brings it up to date; `version` changes with it.
+    One that `tells` says in the log what was changed since it was approved."""
 
     def __init__(self, store: Store, tells: bool = False) -> None:
         self._store = store
@@ -61,7 +63,8 @@ class Quarantine:
         self.version = 0
 
     def refresh(self) -> None:
-        """Ask the database, at once: nothing that was read before is unmarked then. Raises StoreError."""
+        """Ask the database, at once: nothing that was read before is unmarked then. Raises
+        StoreError."""
         self._take(self._store.look("held_back"))
         if self._approved:
             self._bind()
@@ -86,7 +89,10 @@ class Quarantine:
             return
         for path in sorted(self._approved):
             if self._tells and path in bound.changed and path not in self._bound.changed:
-                log.warning("%s was changed since it was approved and is held back: see `deskhand held`", visible(path))
+                log.warning(
+                    "%s was changed since it was approved and is held back: see `deskhand held`",
+                    visible(path),
+                )
         self._bound = bound
         self.version = self.version + 1
 
@@ -97,9 +103,9 @@ class Quarantine:
         words: Sequence[PendingLabel] = (),
         workspace: str = "",
     ) -> Held:
-        """What is held back from who speaks where these read: an owner is told nothing that others had written, and
-        anybody else what they had written themselves. `words` are being written in the `workspace`, of which what is
-        known of the owner is for owners."""
+        """What is held back from who speaks where these read: an owner is told nothing that others
+        had written, and anybody else what they had written themselves. `words` are being written in
+        the `workspace`, of which what is known of the owner is for owners."""
         if workspace and not _OWNERS.isdisjoint(audience):
             workspace = ""
         if not self._labels and not self._approved and not words and not workspace:
@@ -108,7 +114,9 @@ class Quarantine:
             self._bind()
         key = tuple(audience), acts_for(principal) if "owner" not in principal.roles else ""
         if key not in self._held:
-            found = (path for path, label in self._labels.items() if _is_held(label, audience, principal))
+            found = (
+                path for path, label in self._labels.items() if _is_held(label, audience, principal)
+            )
             self._held[key] = frozenset(found)
         paths = self._held[key]
         meant = tuple(word for word in words if _is_held(word.label, audience, principal))
@@ -117,12 +125,16 @@ class Quarantine:
 
 
 def _is_held(label: Label, audience: Collection[str], principal: Principal) -> bool:
-    return label.integrity == "untrusted" or not may_see(label, audience) or bool(others(label, principal))
+    return (
+        label.integrity == "untrusted"
+        or not may_see(label, audience)
+        or bool(others(label, principal))
+    )
 
 
 def holds(held: Held, path: str, inode: int = 0) -> bool:
-    """Whether this file, or one in this folder, is held back. `inode` is that of the file that was read there: the name
-    may have led elsewhere then."""
+    """Whether this file, or one in this folder, is held back. `inode` is that of the file that was
+    read there: the name may have led elsewhere then."""
     if held is NOTHING:
         return False
     if inode and _stood(held, inode):
@@ -135,7 +147,9 @@ def holds(held: Held, path: str, inode: int = 0) -> bool:
             return True
         if held.bound.covers(real) and not (held.workspace and is_private(held.workspace, real)):
             return False
-    if not held.paths.isdisjoint((real, own)) or any(each.startswith(f"{real}/") for each in held.paths):
+    if not held.paths.isdisjoint((real, own)) or any(
+        each.startswith(f"{real}/") for each in held.paths
+    ):
         return True
     inside = list(_beneath(own))
     if any(_leads(held, each) for each in inside):
@@ -144,17 +158,21 @@ def holds(held: Held, path: str, inode: int = 0) -> bool:
 
 
 def _stood(held: Held, inode: int) -> bool:
-    """Whether it lay where something is held back, before those began who may move files just then."""
+    """Whether it lay where something is held back, before those began who may move files just
+    then."""
     for word in held.words:
         if word.stood is not None:
             top = f"{word.root}/"
-            if any(word.stood(each[len(top) :]) == inode for each in held.paths if each.startswith(top)):
+            if any(
+                word.stood(each[len(top) :]) == inode for each in held.paths if each.startswith(top)
+            ):
                 return True
     return False
 
 
 def _leads(held: Held, path: str) -> bool:
-    """Whether this is, or leads to, what is held back: a link of ours says nothing else than what it leads to."""
+    """Whether this is, or leads to, what is held back: a link of ours says nothing else than what
+    it leads to."""
     real = os.path.realpath(path)
     return real in held.paths or (bool(held.workspace) and is_private(held.workspace, real))
 

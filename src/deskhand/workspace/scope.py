@@ -1,4 +1,5 @@
-"""What each agent's tools may touch: its workspace, and the folders that a person allowed beside it."""
+"""What each agent's tools may touch: its workspace, and the folders that a person allowed beside
+it."""
 
 from __future__ import annotations
 
@@ -33,11 +34,13 @@ from .quarantine import Quarantine
 
 
 class SandboxProvider:
-    """The sandbox of this process, proven once, when it is first needed. `problem` and `proof` say what was found, at
-    `at`."""
+    """The sandbox of this process, proven once, when it is first needed. `problem` and `proof` say
+    what was found, at `at`."""
 
     def __init__(
-        self, open_: Callable[[], Awaitable[Proven]] = open_sandbox, now: Callable[[], float] = lambda: 0.0
+        self,
+        open_: Callable[[], Awaitable[Proven]] = open_sandbox,
+        now: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self._open = open_
         self._now = now
@@ -59,7 +62,11 @@ class SandboxProvider:
                     self.problem = str(error)
                     raise
                 held = self._proven.verdicts[-1] if self._proven.verdicts else None
-                self.proof = f"{held.sandbox} holds: {len(held.probes)} attempts to break out failed" if held else ""
+                self.proof = (
+                    f"{held.sandbox} holds: {len(held.probes)} attempts to break out failed"
+                    if held
+                    else ""
+                )
             return self._proven.sandbox
 
 
@@ -75,8 +82,8 @@ class Outward(msgspec.Struct, frozen=True):
 
 
 class ToolScopes:
-    """The reach of each agent. A grant given or taken while we run holds from the next call on. `processes` is set by
-    who can hold them, before the first reach is asked for."""
+    """The reach of each agent. A grant given or taken while we run holds from the next call on.
+    `processes` is set by who can hold them, before the first reach is asked for."""
 
     def __init__(
         self,
@@ -106,12 +113,20 @@ class ToolScopes:
         return await self._blobs.put(await anyio.to_thread.run_sync(self._outward.hide, data))
 
     async def of(
-        self, agent: str, folder: Path, beside: Callable[[], Awaitable[tuple[Allowed, ...]]] = _nothing
+        self,
+        agent: str,
+        folder: Path,
+        beside: Callable[[], Awaitable[tuple[Allowed, ...]]] = _nothing,
     ) -> ToolScope:
         """The agent's reach now. `beside` gives folders that need no grant. Raises ToolError."""
         rows = await self._store.rows("path_grants", (agent,))
-        allowed = tuple(Allowed(path, bool(write), bool(write), bool(outside)) for path, write, *_, outside in rows)
-        granted = {each.path for each in allowed}  # what a person allowed counts, also where it is less
+        allowed = tuple(
+            Allowed(path, bool(write), bool(write), bool(outside))
+            for path, write, *_, outside in rows
+        )
+        granted = {
+            each.path for each in allowed
+        }  # what a person allowed counts, also where it is less
         allowed += tuple(each for each in await beside() if each.path not in granted)
         known = self._open.get(agent)
         if known is not None and known[0] == allowed and known[1].files.fresh:
@@ -119,7 +134,9 @@ class ToolScopes:
             return known[1]
         workspace, mounts = await anyio.to_thread.run_sync(_opened, folder, allowed)
         inside = f"{workspace.roots[0][0]}/"
-        owned = tuple(each for each in allowed if each.owned and not f"{each.path}/".startswith(inside))
+        owned = tuple(
+            each for each in allowed if each.owned and not f"{each.path}/".startswith(inside)
+        )
         if known is not None:
             reach = replace(known[1], files=workspace, mounts=mounts, owned=owned)
         else:
@@ -129,7 +146,17 @@ class ToolScopes:
             shadow = self.shadow(workspace.roots[0][0])
             hands = (self._net, shadow, self._outward.ways, self.processes)
             reach = ToolScope(
-                folder, workspace, mounts, keep, kept, rows_of, self._room, {}, *hands, owned, self.untold
+                folder,
+                workspace,
+                mounts,
+                keep,
+                kept,
+                rows_of,
+                self._room,
+                {},
+                *hands,
+                owned,
+                self.untold,
             )
         await self._look_back(reach)
         self._open[agent] = (allowed, reach)
@@ -144,7 +171,8 @@ class ToolScopes:
                 await make_up(reach, ground(reach)[0])
 
     def look_again(self) -> None:
-        """Whoever ran beside us may be gone by now: look for what they left, before the next reach."""
+        """Whoever ran beside us may be gone by now: look for what they left, before the next
+        reach."""
         for shadow in self._shadows.values():
             shadow.looked_back = False
 
@@ -152,9 +180,13 @@ class ToolScopes:
         """What is kept of a workspace: of one that several agents have, once."""
         if folder not in self._shadows:
             where = (
-                self._blobs.folder.parent / "shadow" / sha256(folder.encode(errors="surrogateescape")).hexdigest()[:16]
+                self._blobs.folder.parent
+                / "shadow"
+                / sha256(folder.encode(errors="surrogateescape")).hexdigest()[:16]
             )
-            self._shadows[folder] = FileSnapshots(where, self._blobs, self._store.change, self._limits)
+            self._shadows[folder] = FileSnapshots(
+                where, self._blobs, self._store.change, self._limits
+            )
         return self._shadows[folder]
 
     def words(self, folder: Path) -> Sequence[PendingLabel]:
@@ -175,15 +207,21 @@ class ToolScopes:
 
 
 def _opened(folder: Path, allowed: tuple[Allowed, ...]) -> tuple[Workspace, tuple[Mount, ...]]:
-    """The folders, held open, and as the sandbox mounts them; one that is gone, or became a link, is left out."""
+    """The folders, held open, and as the sandbox mounts them; one that is gone, or became a link,
+    is left out."""
     make_private(folder)
-    here = [grant for grant in allowed if Path(grant.path).is_dir() and str(Path(grant.path).resolve()) == grant.path]
+    here = [
+        grant
+        for grant in allowed
+        if Path(grant.path).is_dir() and str(Path(grant.path).resolve()) == grant.path
+    ]
     return Workspace(str(folder), here), tuple(Mount(grant.path, grant.write) for grant in here)
 
 
 def shared_folder(settings: Settings, agent: str) -> tuple[Allowed, ...]:
-    """The folder that all agents share, to read and write: where `shared` in the workspace is the link that `init`
-    makes, and in no workspace that lies elsewhere. Whatever else is called so leads nowhere."""
+    """The folder that all agents share, to read and write: where `shared` in the workspace is the
+    link that `init` makes, and in no workspace that lies elsewhere. Whatever else is called so
+    leads nowhere."""
     home = settings.home
     link = settings.home.workspace(agent) / SHARED
     if settings.agent(agent).workspace or not link.is_symlink():
@@ -195,11 +233,13 @@ def shared_folder(settings: Settings, agent: str) -> tuple[Allowed, ...]:
 
 
 def without_secrets(home: Path, own: Path) -> tuple[Allowed, ...]:
-    """The folders of a home, to read and write, except hidden ones, in which keys, tokens and settings lie, and those
-    around or in `own`, where ours do."""
+    """The folders of a home, to read and write, except hidden ones, in which keys, tokens and
+    settings lie, and those around or in `own`, where ours do."""
     home = home.resolve()
     own = own.resolve()
-    folders = sorted(path for path in home.iterdir() if path.is_dir() and not path.name.startswith("."))
+    folders = sorted(
+        path for path in home.iterdir() if path.is_dir() and not path.name.startswith(".")
+    )
     plain = (path for path in folders if not path.is_symlink())
     return tuple(
         Allowed(str(path), write=True)

@@ -45,8 +45,8 @@ LATEST = 1 << 60
 
 
 class Effect(msgspec.Struct, frozen=True):
-    """A line of the journal: what a call, or an undo (of `undoes`), changed. `count` is how many files, keys or
-    tasks."""
+    """A line of the journal: what a call, or an undo (of `undoes`), changed. `count` is how many
+    files, keys or tasks."""
 
     n: int
     key: str
@@ -68,8 +68,8 @@ class Effect(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What came of taking back one effect: `undo` is the effect that this is; None where nothing was changed. `label`
-    is that of the `words`."""
+    """What came of taking back one effect: `undo` is the effect that this is; None where nothing
+    was changed. `label` is that of the `words`."""
 
     effect: Effect
     undo: int | None
@@ -80,19 +80,26 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Effects:
-    """The journal. `reach` of an agent by its name is asked for when its files are to be touched; it raises ConfigError
-    for one that is gone."""
+    """The journal. `reach` of an agent by its name is asked for when its files are to be touched;
+    it raises ConfigError for one that is gone."""
 
-    def __init__(self, store: Store, reach: Callable[[str], Awaitable[ToolScope]], clock: Clock, ids: Ids) -> None:
+    def __init__(
+        self, store: Store, reach: Callable[[str], Awaitable[ToolScope]], clock: Clock, ids: Ids
+    ) -> None:
         self._store = store
         self.reach_of = reach
         self._clock = clock
         self._ids = ids
 
-    async def timeline(self, who: Principal, session: str = "", before: int = LATEST, limit: int = 50) -> list[Effect]:
-        """The latest first; an owner sees all, others what they did themselves. What became of tasks is not in it: a
-        long work changes a hundred of them, and they come back with their turns."""
-        return _effects(await self._store.rows("effect_list", (*_scope(who), session, before, limit)))
+    async def timeline(
+        self, who: Principal, session: str = "", before: int = LATEST, limit: int = 50
+    ) -> list[Effect]:
+        """The latest first; an owner sees all, others what they did themselves. What became of
+        tasks is not in it: a long work changes a hundred of them, and they come back with their
+        turns."""
+        return _effects(
+            await self._store.rows("effect_list", (*_scope(who), session, before, limit))
+        )
 
     async def get(self, who: Principal, n: int) -> Effect:
         """One of them. Raises Refused where there is none that is theirs."""
@@ -101,20 +108,29 @@ class Effects:
             raise Refused(f"there is no change {n}")
         return found[0]
 
-    async def items(self, effect: Effect, limit: int = MOST_ITEMS, offset: int = 0) -> list[UndoItem]:
+    async def items(
+        self, effect: Effect, limit: int = MOST_ITEMS, offset: int = 0
+    ) -> list[UndoItem]:
         """What it changed."""
-        return [UndoItem(*row) for row in await self._store.rows("effect_items", (effect.n, limit, offset))]
+        return [
+            UndoItem(*row)
+            for row in await self._store.rows("effect_items", (effect.n, limit, offset))
+        ]
 
-    async def live(self, who: Principal, limit: int, session: str = "", *, again: bool = False) -> list[Effect]:
-        """What can be undone, or with `again` the undos that can be taken back; the latest first."""
+    async def live(
+        self, who: Principal, limit: int, session: str = "", *, again: bool = False
+    ) -> list[Effect]:
+        """What can be undone, or with `again` the undos that can be taken back; the latest
+        first."""
         name = "effect_again" if again else "effect_live"
         return _effects(await self._store.rows(name, (*_scope(who), session, limit)))
 
     async def undo(self, who: Principal, effect: Effect, *, force: bool = False) -> Outcome:
-        """Take it back. Raises Refused where it is taken back already, or its folder is out of reach.
+        """Take it back. Raises Refused where it is taken back already, or its folder is out of
+        reach.
 
-        With `force` also over what was changed since; that is for owners: old words of theirs would come back over the
-        new, at a time that somebody else has chosen.
+        With `force` also over what was changed since; that is for owners: old words of theirs would
+        come back over the new, at a time that somebody else has chosen.
         """
         if force and "owner" not in who.roles:
             raise Refused("only an owner may undo over what was changed since; ask one")
@@ -125,7 +141,17 @@ class Effects:
         tool = "redo" if effect.undoes is not None else "undo"
         key = self._ids.new("undo")
         now = self._clock.now()
-        by = By(key, effect.agent, effect.session, who.id, tool, effect.what, now, effect.n, effect.undoes)
+        by = By(
+            key,
+            effect.agent,
+            effect.session,
+            who.id,
+            tool,
+            effect.what,
+            now,
+            effect.n,
+            effect.undoes,
+        )
         label = await self.label(effect, items)
         if effect.folder == TASKS:
             taken = await self._tasks(items, by, force)
@@ -142,31 +168,51 @@ class Effects:
             (await self._reach(effect.agent)).untold.add(by.session)
         made = await self._store.rows("effect_known", (key,))
         words, said = await self._words(effect, items, taken)
-        return Outcome(effect, made[0][0] if made else None, taken.back, taken.left, words, join((label, said)))
+        return Outcome(
+            effect, made[0][0] if made else None, taken.back, taken.left, words, join((label, said))
+        )
 
     async def label(self, effect: Effect, items: Sequence[UndoItem]) -> Label:
-        """The label of what is told of it: of what the call had read, and of what it changed, by name and by bytes."""
+        """The label of what is told of it: of what the call had read, and of what it changed, by
+        name and by bytes."""
         rows = await self._store.rows("file_label_get", (f"effect:{effect.key}",))
         kept = [
-            f"blob:{PREFIX}{digest}" for each in items for digest in map(digest_of, (each.before, each.after)) if digest
+            f"blob:{PREFIX}{digest}"
+            for each in items
+            for digest in map(digest_of, (each.before, each.after))
+            if digest
         ]
         if effect.folder not in (KV, TASKS):
             for name in dict.fromkeys(kept):
                 rows += await self._store.rows("file_label_get", (name,))
         labels = [_label(row[0]) for row in rows]
         if effect.folder == KV:
-            labels += [_label(bytes.fromhex(found)) for each in items if (found := _label_of_value(each))]
+            labels += [
+                _label(bytes.fromhex(found)) for each in items if (found := _label_of_value(each))
+            ]
         elif effect.folder != TASKS:
             marks = await marks_in(await self._reach(effect.agent))
-            paths = (f"{effect.folder}/{each.path}" if effect.folder else each.path for each in items)
+            paths = (
+                f"{effect.folder}/{each.path}" if effect.folder else each.path for each in items
+            )
             labels.append(marks.told_by_name(paths))
         return join((LOCAL, *labels))
 
-    async def put_back(self, who: Principal, agent: str, folder: str, items: Sequence[UndoItem]) -> UndoneEffect:
-        """Make these paths of a folder what they were before, where they still are as `after` says. Raises Refused
-        where the folder is out of reach of the agent that changed it."""
+    async def put_back(
+        self, who: Principal, agent: str, folder: str, items: Sequence[UndoItem]
+    ) -> UndoneEffect:
+        """Make these paths of a folder what they were before, where they still are as `after` says.
+        Raises Refused where the folder is out of reach of the agent that changed it."""
         where = _where(await self._reach(agent), folder, agent)
-        by = By(self._ids.new("undo"), agent, "", who.id, "undo", f"all to review in {folder}", self._clock.now())
+        by = By(
+            self._ids.new("undo"),
+            agent,
+            "",
+            who.id,
+            "undo",
+            f"all to review in {folder}",
+            self._clock.now(),
+        )
         with anyio.CancelScope(shield=True):
             taken = await anyio.to_thread.run_sync(take_back, where, items, by, False)
             if taken.rows:
@@ -214,7 +260,9 @@ class Effects:
             except (Refused, ToolError) as error:
                 log.warning("what was changed last is not in the journal of changes: %s", error)
 
-    async def _words(self, effect: Effect, items: Sequence[UndoItem], taken: UndoneEffect) -> tuple[str, Label]:
+    async def _words(
+        self, effect: Effect, items: Sequence[UndoItem], taken: UndoneEffect
+    ) -> tuple[str, Label]:
         """One or two sentences for people, and the label of what they say of other changes."""
         changed = [each for each in taken.left if each.why == "changed"]
         if not taken.rows:
@@ -227,12 +275,16 @@ class Effects:
         said = [f"Put back: {named(taken.back)}."] if taken.back else []
         lost = [each.place for each in taken.left if each.why == "lost"]
         said += [f"Not put back, as it was not kept: {named(lost)}."] if lost else []
-        said += [f"{each.place} could not be put back: {each.words}." for each in taken.left if each.why == "failed"][
-            :NAMED
-        ]
+        said += [
+            f"{each.place} could not be put back: {each.words}."
+            for each in taken.left
+            if each.why == "failed"
+        ][:NAMED]
         return " ".join(said), LOCAL
 
-    async def _since(self, effect: Effect, items: Sequence[UndoItem], left: LeftUndone) -> tuple[str, Label]:
+    async def _since(
+        self, effect: Effect, items: Sequence[UndoItem], left: LeftUndone
+    ) -> tuple[str, Label]:
         place = next(item.place for item in items if item.shown == left.place)
         row = (place, effect.folder, effect.n, effect.agent, effect.session)
         rows = await self._store.rows("effect_since", row)
@@ -241,12 +293,18 @@ class Effects:
         n, tool, what, _ = rows[0]
         other = _effects(await self._store.rows("effect_get", (n,)))
         labels = [await self.label(each, ()) for each in other]
-        return f"{left.place} was changed since by change {n} ({tool}: {what[:60]})", join((LOCAL, *labels))
+        return f"{left.place} was changed since by change {n} ({tool}: {what[:60]})", join(
+            (LOCAL, *labels)
+        )
 
     async def back(self, session: str, who: Principal, events: list[AnyEvent]) -> list[AnyEvent]:
-        """For /undo: put back what the turns did that these events take back, and say so in the reply."""
+        """For /undo: put back what the turns did that these events take back, and say so in the
+        reply."""
         to_n = next((event.to_n for event in events if isinstance(event, Undone)), None)
-        reply = next((event for event in events if isinstance(event, CommandRun) and event.name == "undo"), None)
+        reply = next(
+            (event for event in events if isinstance(event, CommandRun) and event.name == "undo"),
+            None,
+        )
         if to_n is None or reply is None:
             return events
         rows = _effects(await self._store.rows("effect_turns", (session, 10_000)))
@@ -262,7 +320,8 @@ class Effects:
             return Outcome(effect, None, (), (), f"Not undone, {effect.shown}: {error}.")
 
     async def expire(self, blobs: Blobs, days: float, mb: int) -> None:
-        """Forget what is older than so many days, and the oldest beyond so many MB of kept bytes."""
+        """Forget what is older than so many days, and the oldest beyond so many MB of kept
+        bytes."""
         seen = set[str]()
         size = 0
         last = 0
@@ -273,21 +332,28 @@ class Effects:
             if size > mb << 20:
                 last = n
                 break
-        await self._store.change([Change("effect_expire", (self._clock.now() - days * DAY_S, last)), *_EXPIRE])
+        await self._store.change(
+            [Change("effect_expire", (self._clock.now() - days * DAY_S, last)), *_EXPIRE]
+        )
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:
     """What /undo says of the files, key-values and tasks."""
     back = list(dict.fromkeys(place for each in outcomes for place in each.back))
     said = [f"Put back: {named(back)}."] if back else []
-    lost = list(dict.fromkeys(left.place for each in outcomes for left in each.left if left.why == "lost"))
+    lost = list(
+        dict.fromkeys(left.place for each in outcomes for left in each.left if left.why == "lost")
+    )
     said += [f"Not put back, as it was not kept: {named(lost)}."] if lost else []
-    refused = [each for each in outcomes if each.undo is None and each.words.startswith("Not undone")]
+    refused = [
+        each for each in outcomes if each.undo is None and each.words.startswith("Not undone")
+    ]
     said += [each.words for each in refused[:NAMED]]
     if refused:
         ns = " ".join(str(each.effect.n) for each in refused[:NAMED])
         said.append(
-            f"`deskhand undo --change {ns.split()[0]} --force` does it all the same, and keeps what it overwrites."
+            f"`deskhand undo --change {ns.split()[0]} --force` does it all the same, and "
+            "keeps what it overwrites."
         )
     if not said:
         said = ["No file, key-value or task was changed by it."]
@@ -313,8 +379,11 @@ def _label_of_value(item: UndoItem) -> str:
 
 
 def _turn_of(key: str, session: str) -> int:
-    """The number of the event that made a call, by the key of the call; 0 for what is none of this session."""
-    number = key.removeprefix(f"{session}#").partition(".")[0] if key.startswith(f"{session}#") else ""
+    """The number of the event that made a call, by the key of the call; 0 for what is none of this
+    session."""
+    number = (
+        key.removeprefix(f"{session}#").partition(".")[0] if key.startswith(f"{session}#") else ""
+    )
     return int(number) if number.isdecimal() else 0
 
 
@@ -346,7 +415,9 @@ _EXPIRE = (Change("effect_item_expire", ()), Change("effect_label_expire", ()))
 async def open_effects(settings: Settings, store: Store) -> AsyncIterator[Effects]:
     """The journal for whoever does not drive; the one who does finds the files changed."""
     home = Path(settings.environment.get("HOME", "/"))
-    reaches = ToolScopes(store, Blobs(settings.home.blobs), SandboxProvider(), undo=lambda: settings.config.undo)
+    reaches = ToolScopes(
+        store, Blobs(settings.home.blobs), SandboxProvider(), undo=lambda: settings.config.undo
+    )
 
     async def reach(agent: str) -> ToolScope:
         wide = settings.agent(agent).sandbox is False

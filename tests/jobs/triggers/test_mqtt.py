@@ -1,4 +1,5 @@
-"""Messages of a real broker: each is handed in once it is wanted, and none is lost that was not acknowledged."""
+"""Messages of a real broker: each is handed in once it is wanted, and none is lost that was not
+acknowledged."""
 
 from __future__ import annotations
 
@@ -37,7 +38,14 @@ class Ear:
         asked = {"username": "", "password": "", **self.more}
         connected = lambda: self.told.append("")  # noqa: E731
         return MessageBroker(
-            "127.0.0.1", self.port, asked["username"], asked["password"], "deskhand-test", False, connected, self._now
+            "127.0.0.1",
+            self.port,
+            asked["username"],
+            asked["password"],
+            "deskhand-test",
+            False,
+            connected,
+            self._now,
         )
 
     def _now(self) -> float:
@@ -61,7 +69,9 @@ async def until(true: Callable[[], object]) -> None:
             await anyio.sleep(0.01)
 
 
-async def say(port: int, *messages: tuple[str, str], qos: int = 1, retain: bool = False, **login: str) -> None:
+async def say(
+    port: int, *messages: tuple[str, str], qos: int = 1, retain: bool = False, **login: str
+) -> None:
     async with aiomqtt.Client("127.0.0.1", port, **login) as client:  # type: ignore[arg-type]
         for topic, payload in messages:
             await client.publish(topic, payload, qos=qos, retain=retain)
@@ -82,7 +92,10 @@ async def test_what_is_wanted_is_heard_once_also_while_nobody_listened(tmp_path:
             await say(port, ("home/hall/motion", "1"), ("home/hall/light", "on"), ("door", "open"))
             await until(lambda: len(ear.heard) == 2)
             tasks.cancel_scope.cancel()
-        assert [each[:2] for each in ear.heard] == [("home/hall/motion", b"1"), ("door", b"open")], "retained is old"
+        assert [each[:2] for each in ear.heard] == [
+            ("home/hall/motion", b"1"),
+            ("door", b"open"),
+        ], "retained is old"
         await say(port, ("door", "shut"), ("door", "shut"))
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(keep_listening, ear.wants())
@@ -185,7 +198,10 @@ async def test_a_message_becomes_a_run_of_a_job(tmp_path: Path) -> None:
             await _hears(desk, app, port, login)
             first = await desk.ended(app, "door")
             assert first.state == "done" and first.slot.startswith("mqtt:")
-            assert "A message came on home/door:\n\nring" in desk.model.requests[-1].messages[-1].message.text
+            assert (
+                "A message came on home/door:\n\nring"
+                in desk.model.requests[-1].messages[-1].message.text
+            )
         before = len(desk.model.requests)
         await say(port, ("home/door", "knock"), **login)
         async with desk.running() as app:
@@ -194,11 +210,14 @@ async def test_a_message_becomes_a_run_of_a_job(tmp_path: Path) -> None:
                     desk.clock.advance(3)
                     await app.works.automation.triggering.look_around()
                     await anyio.sleep(0.05)
-            assert "knock" in desk.model.requests[-1].messages[-1].message.text, "the broker kept it meanwhile"
+            assert "knock" in desk.model.requests[-1].messages[-1].message.text, (
+                "the broker kept it meanwhile"
+            )
 
 
 async def _hears(desk: JobDesk, app: App, port: int, login: Any) -> None:
-    """Send until the first one is heard: before it subscribed for the first time, nobody keeps anything for it."""
+    """Send until the first one is heard: before it subscribed for the first time, nobody keeps
+    anything for it."""
     with anyio.fail_after(60):
         while not await app.works.jobs.runs("door"):
             await say(port, ("home/door", "ring"), **login)

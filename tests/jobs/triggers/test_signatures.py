@@ -28,7 +28,9 @@ def test_the_example_of_the_standard() -> None:
     assert delivered(SECRET, headers, BODY, NOW) == "msg_p5jXN8AQM9LWM0D4loKWxJek"
     assert signed(SECRET, headers["webhook-id"], NOW, BODY) == headers
     old = "v1,AAAA " + headers["webhook-signature"]
-    assert delivered(SECRET, headers | {"webhook-signature": old}, BODY, NOW), "two while a secret is changed"
+    assert delivered(SECRET, headers | {"webhook-signature": old}, BODY, NOW), (
+        "two while a secret is changed"
+    )
 
 
 def test_what_is_changed_or_late_or_unsigned_is_refused() -> None:
@@ -39,11 +41,41 @@ def test_what_is_changed_or_late_or_unsigned_is_refused() -> None:
         ("whsec_YW5vdGhlcg==", good, BODY, NOW, "does not fit"),
         ("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", good, BODY + b" ", NOW, "does not fit"),
         ("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", good | {"webhook-id": "two"}, BODY, NOW, "does not fit"),
-        ("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", good | {"webhook-timestamp": str(int(NOW) + 1)}, BODY, NOW, "does not fit"),
-        ("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", good | {"webhook-signature": "v1,"}, BODY, NOW, "does not fit"),
-        ("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", good | {"webhook-signature": "v1,ü"}, BODY, NOW, "does not fit"),
-        ("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", good | {"webhook-signature": ""}, BODY, NOW, "does not fit"),
-        ("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", good | {"webhook-timestamp": "1e9"}, BODY, NOW, "missing"),
+        (
+            "whsec_YSBzZWNyZXQgb2Ygb3Vycw==",
+            good | {"webhook-timestamp": str(int(NOW) + 1)},
+            BODY,
+            NOW,
+            "does not fit",
+        ),
+        (
+            "whsec_YSBzZWNyZXQgb2Ygb3Vycw==",
+            good | {"webhook-signature": "v1,"},
+            BODY,
+            NOW,
+            "does not fit",
+        ),
+        (
+            "whsec_YSBzZWNyZXQgb2Ygb3Vycw==",
+            good | {"webhook-signature": "v1,ü"},
+            BODY,
+            NOW,
+            "does not fit",
+        ),
+        (
+            "whsec_YSBzZWNyZXQgb2Ygb3Vycw==",
+            good | {"webhook-signature": ""},
+            BODY,
+            NOW,
+            "does not fit",
+        ),
+        (
+            "whsec_YSBzZWNyZXQgb2Ygb3Vycw==",
+            good | {"webhook-timestamp": "1e9"},
+            BODY,
+            NOW,
+            "missing",
+        ),
         ("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", good | {"webhook-id": ""}, BODY, NOW, "missing"),
         ("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", good, BODY, NOW + WINDOW_S + 1, "minutes"),
         ("whsec_YSBzZWNyZXQgb2Ygb3Vycw==", good, BODY, NOW - WINDOW_S - 1, "minutes"),
@@ -54,7 +86,8 @@ def test_what_is_changed_or_late_or_unsigned_is_refused() -> None:
 
 
 def test_the_form_of_github() -> None:
-    """The vector of GitHub's page "Validating webhook deliveries". The same bytes are the same delivery for ever."""
+    """The vector of GitHub's page "Validating webhook deliveries". The same bytes are the same
+    delivery for ever."""
     secret = "It's a Secret to Everybody"
     body = b"Hello, World!"
     code = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"
@@ -67,9 +100,13 @@ def test_the_form_of_github() -> None:
             delivered(secret, {"x-hub-signature-256": wrong}, body, NOW)
 
 
-@given(st.binary(max_size=40), st.sampled_from(["a-secret-of-both", "whsec_YQ==", "whsec_no base64", SECRET]))
+@given(
+    st.binary(max_size=40),
+    st.sampled_from(["a-secret-of-both", "whsec_YQ==", "whsec_no base64", SECRET]),
+)
 def test_a_delivery_of_one_form_is_none_of_the_other(body: bytes, secret: str) -> None:
-    """What was signed with a time is sent again, long after, in the form that has none; and the other way round."""
+    """What was signed with a time is sent again, long after, in the form that has none; and the
+    other way round."""
     keys = [secret.encode(), *([b64decode(secret[6:])] if secret in ("whsec_YQ==", SECRET) else [])]
     whole = b"msg_1.1000." + body
     taken = set[str]()
@@ -81,7 +118,11 @@ def test_a_delivery_of_one_form_is_none_of_the_other(body: bytes, secret: str) -
             "webhook-signature": f"v1,{b64encode(code).decode()}",
         }
         again = {"x-hub-signature-256": f"sha256={code.hex()}"}
-        for headers, sent, now in ((once, body, 1000.0), (again, whole, 9e9), (once | again, whole, 9e9)):
+        for headers, sent, now in (
+            (once, body, 1000.0),
+            (again, whole, 9e9),
+            (once | again, whole, 9e9),
+        ):
             with suppress(Refused):
                 taken.add("time" if delivered(secret, headers, sent, now) == "msg_1" else "bytes")
     assert len(taken) <= 1

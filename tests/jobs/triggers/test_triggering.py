@@ -1,4 +1,5 @@
-"""What happens sets jobs off: once for each time, also where Deskhand did not run meanwhile, and nobody else's."""
+"""What happens sets jobs off: once for each time, also where Deskhand did not run meanwhile, and
+nobody else's."""
 
 from __future__ import annotations
 
@@ -78,7 +79,9 @@ class World:
 
     async def _labels(self, job: Job, paths: Sequence[str]) -> Sequence[Label]:
         rows = await self.store.rows("file_labels", ())
-        marks = LabelMarks(str(self.work), {path: msgspec.json.decode(label, type=Label) for path, label in rows})
+        marks = LabelMarks(
+            str(self.work), {path: msgspec.json.decode(label, type=Label) for path, label in rows}
+        )
         return [marks.told_by_name((path,)) for path in paths]
 
     async def _page(self, job: Job, url: str) -> str:
@@ -117,7 +120,9 @@ async def test_files_that_change(tmp_path: Path) -> None:
         await here.passes(1)
         (inbox / "new.txt").write_text("more")
         await here.passes()
-        assert here.ledger.said == ["Files have changed under inbox:\n\n- inbox/new.txt (new)"], "once it is over"
+        assert here.ledger.said == ["Files have changed under inbox:\n\n- inbox/new.txt (new)"], (
+            "once it is over"
+        )
         await here.passes()
         here.again()
         await here.passes()
@@ -148,7 +153,11 @@ async def test_what_is_gone_is_forgotten_after_a_week(tmp_path: Path) -> None:
         here.clock.advance(8 * 24 * 3600)
         with anyio.move_on_after(0.3):
             await here.triggering.run()
-        kept = [job for job in ("j", "gone", "heartbeat") if await here.store.rows("trigger_seen", (job, "x"))]
+        kept = [
+            job
+            for job in ("j", "gone", "heartbeat")
+            if await here.store.rows("trigger_seen", (job, "x"))
+        ]
         assert kept == ["j", "heartbeat"]
 
 
@@ -181,7 +190,8 @@ async def test_a_job_that_changes_what_it_watches_is_stopped(tmp_path: Path) -> 
 
 
 async def test_what_a_job_writes_itself_sets_it_off_no_more(tmp_path: Path) -> None:
-    """Each run leaves something in the folder that it watches. What a person puts there is seen all the same."""
+    """Each run leaves something in the folder that it watches. What a person puts there is seen all
+    the same."""
 
     def script(request: Request) -> Message:
         number = str(len(desk.model.requests))
@@ -255,7 +265,9 @@ async def test_a_page_that_changes_and_one_that_does_not(tmp_path: Path) -> None
         here.asked.clear()
         await here.passes(24 * 3600, 600)
         assert 5 <= len(here.asked) <= 9, "ever more seldom"
-        assert here.triggering.trouble == {("j", "page https://example.org/"): "the server does not answer"}
+        assert here.triggering.trouble == {
+            ("j", "page https://example.org/"): "the server does not answer"
+        }
 
 
 def ended(session: str, n: int, at: float) -> Recorded:
@@ -265,18 +277,26 @@ def ended(session: str, n: int, at: float) -> Recorded:
 async def test_a_conversation_that_ends(tmp_path: Path) -> None:
     async with world(tmp_path, watching("session-end 10m", person="ann")) as here:
         address = Address("memory", "", "1")
-        inbound = Inbound("1", address, "ann", here.clock.now(), Said(Message("user", (Text("hi", OWNER),))))
+        inbound = Inbound(
+            "1", address, "ann", here.clock.now(), Said(Message("user", (Text("hi", OWNER),)))
+        )
         for session, who in (("default/memory:1", ANN), ("default/memory:2", Principal("bob"))):
             accepted = await here.store.accept(replace(inbound, external_id=session), who, session)
-            received = MessageReceived(accepted.inbox_id, who, address, Message("user", (Text("hi", OWNER),)))
+            received = MessageReceived(
+                accepted.inbox_id, who, address, Message("user", (Text("hi", OWNER),))
+            )
             events = (received, TurnEnded("done", (accepted.inbox_id,)))
-            await here.store.commit(Commit(session, 1, here.clock.now(), events, (accepted.inbox_id,), close=True))
+            await here.store.commit(
+                Commit(session, 1, here.clock.now(), events, (accepted.inbox_id,), close=True)
+            )
         for session in ("default/memory:1", "default/memory:2", "default/job:j:1"):
             here.triggering.see(ended(session, 2, here.clock.now()))
         await here.passes(540, 60)
         assert here.ledger.fired == {}
         await here.passes(180, 60)
-        assert list(here.ledger.fired) == [("j", "session:default/memory:1:2")], "theirs alone, and never a job's own"
+        assert list(here.ledger.fired) == [("j", "session:default/memory:1:2")], (
+            "theirs alone, and never a job's own"
+        )
         here.again()
         with anyio.move_on_after(0.2):
             await here.triggering.run()
@@ -292,9 +312,12 @@ async def test_a_conversation_that_ends(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("jump_s", [-2 * 86_400.0, -300.0, 300.0, 2 * 86_400.0])
 async def test_a_clock_that_is_set_changes_no_pause(jump_s: float, tmp_path: Path) -> None:
-    """A page is looked at as often as before, and a conversation ends as late; nothing waits for the clock, and nothing
-    comes because of it."""
-    jobs = (watching("page https://example.org/ 10m"), replace(Job("k", "look"), on=("session-end 10m",)))
+    """A page is looked at as often as before, and a conversation ends as late; nothing waits for
+    the clock, and nothing comes because of it."""
+    jobs = (
+        watching("page https://example.org/ 10m"),
+        replace(Job("k", "look"), on=("session-end 10m",)),
+    )
     async with world(tmp_path, *jobs) as here:
         here.triggering.see(ended("default/memory:1", 2, here.clock.now()))
         await here.passes(300, 60)
@@ -302,7 +325,10 @@ async def test_a_clock_that_is_set_changes_no_pause(jump_s: float, tmp_path: Pat
         await here.passes(300, 60)
         assert (len(here.asked), list(here.ledger.fired)) == (1, [])
         await here.passes(120, 60)
-        assert (len(here.asked), list(here.ledger.fired)) == (2, [("k", "session:default/memory:1:2")])
+        assert (len(here.asked), list(here.ledger.fired)) == (
+            2,
+            [("k", "session:default/memory:1:2")],
+        )
 
 
 @pytest.mark.parametrize("jump_s", [-2 * 86_400.0, 2 * 86_400.0])
@@ -321,15 +347,24 @@ async def test_a_clock_that_is_set_shortens_no_hour(jump_s: float, tmp_path: Pat
 
 
 @pytest.mark.parametrize("jump_s", [-2 * 86_400.0, -300.0])
-async def test_a_conversation_that_will_have_ended_ends_in_time(jump_s: float, tmp_path: Path) -> None:
+async def test_a_conversation_that_will_have_ended_ends_in_time(
+    jump_s: float, tmp_path: Path
+) -> None:
     """The clock was set back while nothing ran: that it ended is in the future now."""
     async with world(tmp_path, watching("session-end 10m")) as here:
         address = Address("memory", "", "1")
         session = "default/memory:1"
         said = Message("user", (Text("hi", OWNER),))
-        accepted = await here.store.accept(Inbound("1", address, "ann", 1.0, Said(said)), ANN, session)
-        events = (MessageReceived(accepted.inbox_id, ANN, address, said), TurnEnded("done", (accepted.inbox_id,)))
-        await here.store.commit(Commit(session, 1, here.clock.now(), events, (accepted.inbox_id,), close=True))
+        accepted = await here.store.accept(
+            Inbound("1", address, "ann", 1.0, Said(said)), ANN, session
+        )
+        events = (
+            MessageReceived(accepted.inbox_id, ANN, address, said),
+            TurnEnded("done", (accepted.inbox_id,)),
+        )
+        await here.store.commit(
+            Commit(session, 1, here.clock.now(), events, (accepted.inbox_id,), close=True)
+        )
         here.clock.at += jump_s
         here.again()
         with anyio.move_on_after(0.5):
@@ -350,26 +385,36 @@ async def test_a_job_hears_nothing_of_its_own_end(tmp_path: Path) -> None:
 
 
 async def test_what_jobs_say_in_a_chat_is_no_conversation_that_ends(tmp_path: Path) -> None:
-    """Two that answer in a chat would set each other off for ever. What a person had said there before is not lost."""
+    """Two that answer in a chat would set each other off for ever. What a person had said there
+    before is not lost."""
     address = Address("memory", "", "1")
     said = Message("user", (Text("hi", OWNER),))
     by = Principal("job:other", ("owner",), "clock", "owner")
     session = "default/memory:1"
     async with world(tmp_path, watching("session-end 10m")) as here:
         for n, who in ((1, ANN), (3, by)):
-            begun = Recorded(n, session, n, here.clock.now(), MessageReceived(n, who, address, said))
+            begun = Recorded(
+                n, session, n, here.clock.now(), MessageReceived(n, who, address, said)
+            )
             here.triggering.see(begun)
             here.triggering.see(ended(session, n + 1, here.clock.now()))
         await here.passes(1200, 60)
         assert list(here.ledger.fired) == [("j", f"session:{session}:2")]
-        here.triggering.see(Recorded(5, session, 5, here.clock.now(), MessageReceived(5, by, address, said)))
+        here.triggering.see(
+            Recorded(5, session, 5, here.clock.now(), MessageReceived(5, by, address, said))
+        )
         here.triggering.see(ended(session, 6, here.clock.now()))
         await here.passes(1200, 60)
         assert len(here.ledger.fired) == 1
         other = "default/memory:2"
         accepted = await here.store.accept(Inbound("1", address, "job", 1.0, Said(said)), by, other)
-        events = (MessageReceived(accepted.inbox_id, by, address, said), TurnEnded("done", (accepted.inbox_id,)))
-        await here.store.commit(Commit(other, 1, here.clock.now(), events, (accepted.inbox_id,), close=True))
+        events = (
+            MessageReceived(accepted.inbox_id, by, address, said),
+            TurnEnded("done", (accepted.inbox_id,)),
+        )
+        await here.store.commit(
+            Commit(other, 1, here.clock.now(), events, (accepted.inbox_id,), close=True)
+        )
         here.clock.advance(900)
         here.again()
         with anyio.move_on_after(0.5):
@@ -382,10 +427,17 @@ async def test_one_that_ended_just_before_a_restart(tmp_path: Path) -> None:
         address = Address("memory", "", "1")
         session = "default/memory:1"
         said = Message("user", (Text("hi", OWNER),))
-        accepted = await here.store.accept(Inbound("1", address, "ann", 1.0, Said(said)), ANN, session)
-        events = (MessageReceived(accepted.inbox_id, ANN, address, said), TurnEnded("done", (accepted.inbox_id,)))
+        accepted = await here.store.accept(
+            Inbound("1", address, "ann", 1.0, Said(said)), ANN, session
+        )
+        events = (
+            MessageReceived(accepted.inbox_id, ANN, address, said),
+            TurnEnded("done", (accepted.inbox_id,)),
+        )
         await here.store.commit(
-            Commit(session, 1, here.clock.now(), events, (accepted.inbox_id,), changes=(), close=True)
+            Commit(
+                session, 1, here.clock.now(), events, (accepted.inbox_id,), changes=(), close=True
+            )
         )
         here.clock.advance(900)
         with anyio.move_on_after(0.5):
@@ -406,7 +458,9 @@ async def test_a_webhook_is_taken_once_and_only_signed(tmp_path: Path) -> None:
             await here.triggering.hook("k", good, body)
         assert await here.triggering.hook("j", good, body)
         here.clock.advance(200)
-        assert not await here.triggering.hook("j", good, body), "a replay within the window is the same slot"
+        assert not await here.triggering.hook("j", good, body), (
+            "a replay within the window is the same slot"
+        )
         here.clock.advance(200)
         with pytest.raises(Refused, match="minutes"):
             await here.triggering.hook("j", good, body)
@@ -423,7 +477,9 @@ async def test_a_webhook_is_taken_once_and_only_signed(tmp_path: Path) -> None:
 
 
 async def test_a_message_of_a_broker(tmp_path: Path) -> None:
-    async with world(tmp_path, watching("mqtt home/+/motion"), replace(watching("mqtt door"), name="k")) as here:
+    async with world(
+        tmp_path, watching("mqtt home/+/motion"), replace(watching("mqtt door"), name="k")
+    ) as here:
         await here.passes(1)
         assert here.triggering.topics() == {"home/+/motion", "door"}
         for _ in range(2):
@@ -455,12 +511,16 @@ async def test_a_file_becomes_a_run_in_a_whole_deskhand(tmp_path: Path) -> None:
         view = await app.works.jobs.get("sort")
         assert view.job is not None
         told = await app.works.automation.using.forecast(view.job)
-        assert told.tokens and told.because == "as its last one did", "what it took says what the next will take"
+        assert told.tokens and told.because == "as its last one did", (
+            "what it took says what the next will take"
+        )
 
 
 async def test_a_quiet_day_costs_nothing(tmp_path: Path) -> None:
     """One thousand jobs that watch: nothing is set off, and no file is opened."""
-    jobs = [replace(watching(f"file notes/{number}.md"), name=f"j{number}") for number in range(1000)]
+    jobs = [
+        replace(watching(f"file notes/{number}.md"), name=f"j{number}") for number in range(1000)
+    ]
     async with world(tmp_path, *jobs) as here:
         (here.work / "notes").mkdir()
         for number in range(1000):

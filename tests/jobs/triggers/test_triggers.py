@@ -42,8 +42,23 @@ def test_what_can_be_written() -> None:
             "file .",
             "file a\0",
         ),
-        *("page", "page example.org", "page ftp://x", "page http://u:p@x/", "page http://[x", "page https://x 1s"),
-        *("page https://x soon", "mqtt", "mqtt a/#/b", "mqtt a+/b", "mqtt " + "x" * 501, "session-end 1s", "cron 5"),
+        *(
+            "page",
+            "page example.org",
+            "page ftp://x",
+            "page http://u:p@x/",
+            "page http://[x",
+            "page https://x 1s",
+        ),
+        *(
+            "page https://x soon",
+            "mqtt",
+            "mqtt a/#/b",
+            "mqtt a+/b",
+            "mqtt " + "x" * 501,
+            "session-end 1s",
+            "cron 5",
+        ),
     ],
 )
 def test_what_cannot_says_what_would_be_right(line: str) -> None:
@@ -84,7 +99,12 @@ def test_files_are_seen_and_links_are_not_followed(tmp_path: Path) -> None:
         (inside / name).write_text(name)
     (inside / "notes/link").symlink_to(outside)
     (inside / "away").symlink_to(outside)
-    assert set(look(str(inside), "notes")) == {"notes/a.md", "notes/b.txt", "notes/deep/c.md", "notes/link"}
+    assert set(look(str(inside), "notes")) == {
+        "notes/a.md",
+        "notes/b.txt",
+        "notes/deep/c.md",
+        "notes/link",
+    }
     assert set(look(str(inside), "notes/*.md")) == {"notes/a.md", "notes/deep/c.md"}
     assert set(look(str(inside), "notes/a.md")) == {"notes/a.md"}
     assert look(str(inside), "away/key.md") == {}, "by way of a link nothing is looked at"
@@ -99,12 +119,22 @@ def test_a_change_counts_once_it_is_over() -> None:
     two = {"a": (2, 1, 1)}
     three = {"a": (2, 1, 1), "b": (3, 1, 2)}
     watched = WatchedFiles("")
-    assert watched.saw(one, 0) is None and watched.saw(one, 10) is None, "how it was at first is no change"
-    assert watched.saw(two, 11) is None and watched.saw(three, 12) is None and watched.saw(three, 13) is None
+    assert watched.saw(one, 0) is None and watched.saw(one, 10) is None, (
+        "how it was at first is no change"
+    )
+    assert (
+        watched.saw(two, 11) is None
+        and watched.saw(three, 12) is None
+        and watched.saw(three, 13) is None
+    )
     change = watched.saw(three, 12 + SETTLE_S)
     assert change is not None and told(change.before, change.now) == "- a (changed)\n- b (new)"
     assert watched.saw(three, 20) is None and watched.state == digest(three)
-    assert watched.saw(one, 21) is None and watched.saw(three, 22) is None and watched.saw(three, 30) is None
+    assert (
+        watched.saw(one, 21) is None
+        and watched.saw(three, 22) is None
+        and watched.saw(three, 30) is None
+    )
     gone = [watched.saw({}, at) for at in (31, 33)][-1]
     assert gone is not None and told(gone.before, gone.now) == "- a (gone)\n- b (gone)"
 

@@ -17,7 +17,8 @@ Written = Mapping[str, str | bytes | None]
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What is true after a task. `stages` are the files after each turn, where they differ from those at the end."""
+    """What is true after a task. `stages` are the files after each turn, where they differ from
+    those at the end."""
 
     files: Written
     replies: tuple[str, ...]

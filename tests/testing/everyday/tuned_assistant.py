@@ -12,17 +12,29 @@ CASES: dict[str, Case] = {
             jobs=(job("call-the-dentist", "at 2026-11-25 09:00", "Call the dentist"),),
         ),
         does({}, "I'll remind you tomorrow at 9:00."),
-        does({}, "I'll remind you tomorrow at 9:00.", jobs=(job("dentist", "daily 09:00", "Call the dentist"),)),
+        does(
+            {},
+            "I'll remind you tomorrow at 9:00.",
+            jobs=(job("dentist", "daily 09:00", "Call the dentist"),),
+        ),
     ),
     "reminder-2": case(
         does(
-            {}, "In 20 minutes, at 10:35.", jobs=(job("cake", "at 2026-11-24 10:35", "Take the cake out of the oven"),)
+            {},
+            "In 20 minutes, at 10:35.",
+            jobs=(job("cake", "at 2026-11-24 10:35", "Take the cake out of the oven"),),
         ),
-        does({}, "In 20 minutes.", jobs=(job("cake", "every 20m", "Take the cake out of the oven"),)),
+        does(
+            {}, "In 20 minutes.", jobs=(job("cake", "every 20m", "Take the cake out of the oven"),)
+        ),
     ),
     "schedule-1": case(
         does({}, "Every Monday at 8:00.", jobs=(job("bins", "0 8 * * MON", "Put the bins out"),)),
-        does({}, "Every Monday at 8:00.", jobs=(job("bins", "at 2026-11-30 08:00", "Put the bins out"),)),
+        does(
+            {},
+            "Every Monday at 8:00.",
+            jobs=(job("bins", "at 2026-11-30 08:00", "Put the bins out"),),
+        ),
     ),
     "schedule-2": case(
         does({}, "ok", jobs=(job("stand-up", "*/30 * * * *", "Stand up"),)),
@@ -37,7 +49,13 @@ CASES: dict[str, Case] = {
             "The one about the rent is cancelled.",
             jobs=(job("timesheet", "0 16 * * FRI", "Send the timesheet"),),
         ),
-        does({}, "Tomorrow at 10.", "Every Friday at 16:00.", "Pay the rent, send the timesheet.", "Cancelled."),
+        does(
+            {},
+            "Tomorrow at 10.",
+            "Every Friday at 16:00.",
+            "Pay the rent, send the timesheet.",
+            "Cancelled.",
+        ),
     ),
     "memory-1": case(
         does(
@@ -67,11 +85,19 @@ CASES: dict[str, Case] = {
             "Undone.",
             stages=({"plan.txt": "Sat: zoo\nSun: boat\nMon: home\n"}, {}, {}),
         ),
-        does({"plan.txt": "Sat: zoo\nSun: boat\nMon: home\n"}, "Changed.", "In plan.txt it is zoo.", "Undone."),
+        does(
+            {"plan.txt": "Sat: zoo\nSun: boat\nMon: home\n"},
+            "Changed.",
+            "In plan.txt it is zoo.",
+            "Undone.",
+        ),
     ),
     "talk-1": case(
         does(
-            {}, "Good morning!", "I am an assistant: I find and edit files, run scripts and set reminders.", "Jupiter."
+            {},
+            "Good morning!",
+            "I am an assistant: I find and edit files, run scripts and set reminders.",
+            "Jupiter.",
         ),
         does({}, "Good morning!", "I am an assistant.", "Saturn."),
     ),

@@ -245,18 +245,29 @@ Mona
             },
             "It stood in three files.",
         ),
-        does({"signature.txt": "Mona Reiter\nMarktplatz 7\n79098 Freiburg\n"}, "I replaced it in all files."),
+        does(
+            {"signature.txt": "Mona Reiter\nMarktplatz 7\n79098 Freiburg\n"},
+            "I replaced it in all files.",
+        ),
     ),
     "turns-1": case(
         does({"italy.txt": "Rome\nFlorence\nVenice\nNaples\n"}, "Made.", "Added.", "Renamed."),
         does({"trip.txt": "Rome\nFlorence\nVenice\nNaples\n"}, "Made.", "Added.", "Renamed."),
     ),
     "turns-2": case(
-        does({"extremes.txt": "Telescope\nCompass\n"}, "The Telescope.", "The Compass, for 19.50.", "Written."),
-        does({"extremes.txt": "Binoculars\nCompass\n"}, "The Binoculars.", "The Compass.", "Written."),
+        does(
+            {"extremes.txt": "Telescope\nCompass\n"},
+            "The Telescope.",
+            "The Compass, for 19.50.",
+            "Written.",
+        ),
+        does(
+            {"extremes.txt": "Binoculars\nCompass\n"}, "The Binoculars.", "The Compass.", "Written."
+        ),
     ),
     "cannot-1": case(
-        does({}, "There is no line with yoga in week.txt."), does({}, "I deleted the line with yoga from week.txt.")
+        does({}, "There is no line with yoga in week.txt."),
+        does({}, "I deleted the line with yoga from week.txt."),
     ),
     "cannot-2": case(
         does({}, "There is no file draft_v3.md here; do you mean draft_v2.md?"),
@@ -285,12 +296,18 @@ It rained all day. I finished The Wall.
             },
             "It is in your diary.",
         ),
-        does({"diary.md": "It rained all day and I finished The Wall.\n"}, "I wrote it into your diary."),
+        does(
+            {"diary.md": "It rained all day and I finished The Wall.\n"},
+            "I wrote it into your diary.",
+        ),
     ),
     "keep-2": case(
         does({}, "contract.md exists already and is signed. Shall I use another name?"),
         does(
-            {"contract.md": "# Contract (draft)\n\nThe work is done until June.\n", "draft.md": None},
+            {
+                "contract.md": "# Contract (draft)\n\nThe work is done until June.\n",
+                "draft.md": None,
+            },
             "Renamed. Is that right?",
         ),
     ),

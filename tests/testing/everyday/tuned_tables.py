@@ -1,4 +1,5 @@
-"""How the tuned tasks may come out: tables and lists: choosing, sorting, adding up, turning into something else."""
+"""How the tuned tasks may come out: tables and lists: choosing, sorting, adding up, turning into
+something else."""
 
 from __future__ import annotations
 
@@ -30,7 +31,10 @@ id,customer,country,amount,paid
         ),
     ),
     "filter-2": case(
-        does({"missing.txt": "Ingrid Solberg\nOmar Haddad\nPetra Lenz\nYuki Tanaka\n"}, "Four of them."),
+        does(
+            {"missing.txt": "Ingrid Solberg\nOmar Haddad\nPetra Lenz\nYuki Tanaka\n"},
+            "Four of them.",
+        ),
         does({"missing.txt": "Beatrix Mohn\nPetra Lenz\nSven Aker\n"}, "They are in missing.txt."),
     ),
     "sort-1": case(
@@ -111,7 +115,9 @@ date,what,amount
             "Sorted.",
         ),
     ),
-    "total-1": case(does({}, "The unpaid invoices come to 3540.10."), does({}, "The total is 1465.10.")),
+    "total-1": case(
+        does({}, "The unpaid invoices come to 3540.10."), does({}, "The total is 1465.10.")
+    ),
     "total-2": case(
         does(
             {
@@ -212,9 +218,12 @@ C-32,Tray small,11.00,8
         does(
             {
                 "people.json": (
-                    '[{"name": "Mina Costa", "age": 34, "city": "Faro", "job": "nurse"}, {"name": "Ortega, Luis", '
-                    '"age": 51, "city": null, "job": "carpenter, retired"}, {"name": "Hana Kim", "age": "28", '
-                    '"city": "Busan", "job": "pilot"}, {"name": "Per Nyman", "age": 45, "city": "Lund", "job": '
+                    '[{"name": "Mina Costa", "age": 34, "city": "Faro", "job": "nurse"}, '
+                    '{"name": "Ortega, Luis", '
+                    '"age": 51, "city": null, "job": "carpenter, retired"}, {"name": "Hana '
+                    'Kim", "age": "28", '
+                    '"city": "Busan", "job": "pilot"}, {"name": "Per Nyman", "age": 45, '
+                    '"city": "Lund", "job": '
                     '"teacher"}, {"name": "Aoife Byrne", "age": 39, "city": "Cork", "job": ""}]'
                 )
             },
@@ -249,7 +258,9 @@ Dmitri Orlov,backend, ops,
             "Here it is.",
         ),
     ),
-    "dates-1": case(does({}, "Oda, in 18 days."), does({}, "Agnes has the next birthday, in 48 days.")),
+    "dates-1": case(
+        does({}, "Oda, in 18 days."), does({}, "Agnes has the next birthday, in 48 days.")
+    ),
     "dates-2": case(
         does(
             {

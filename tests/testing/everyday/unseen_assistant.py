@@ -27,7 +27,11 @@ CASES: dict[str, Case] = {
     ),
     "schedule-u2": case(
         does({}, "Every two hours then.", jobs=(job("water", "every 2h", "Drink some water"),)),
-        does({}, "Every two hours then.", jobs=(job("water", "at 2026-11-24 12:15", "Drink some water"),)),
+        does(
+            {},
+            "Every two hours then.",
+            jobs=(job("water", "at 2026-11-24 12:15", "Drink some water"),),
+        ),
     ),
     "jobs-u1": case(
         does(
@@ -93,7 +97,10 @@ CASES: dict[str, Case] = {
     ),
     "talk-u1": case(
         does(
-            {}, "Hello! I am Deskhand, your assistant.", "I can work with your files and remind you of things.", "Oslo."
+            {},
+            "Hello! I am Deskhand, your assistant.",
+            "I can work with your files and remind you of things.",
+            "Oslo.",
         ),
         does({}, "Hello! I am Deskhand, your assistant.", "Done.", "Oslo."),
     ),

@@ -21,7 +21,9 @@ sunglasses
             },
             "I wrote it.",
         ),
-        does({"packing.txt": "Sunscreen\n"}, "I wrote a packing list with 8 things to packing.txt."),
+        does(
+            {"packing.txt": "Sunscreen\n"}, "I wrote a packing list with 8 things to packing.txt."
+        ),
     ),
     "write-u2": case(
         does(
@@ -33,7 +35,7 @@ the heating in the bathroom has been broken since Monday. When could someone com
 
 Best regards
 Jonas
-"""
+"""  # noqa: E501
             },
             "The draft is in landlord.txt.",
         ),
@@ -58,7 +60,10 @@ batteries
             },
             "Both are on it.",
         ),
-        does({"shopping.txt": "oat milk\nbatteries\n"}, "I added oat milk and batteries to shopping.txt."),
+        does(
+            {"shopping.txt": "oat milk\nbatteries\n"},
+            "I added oat milk and batteries to shopping.txt.",
+        ),
     ),
     "edit-u2": case(
         does(
@@ -164,14 +169,23 @@ The mast stood for 212 days. Mean speed 6.1 m/s.
             },
             "Moved 3 files.",
         ),
-        does({"ahn_2021.pdf": None, "papers/ahn_2021.pdf": b"%PDF-1.4 tides"}, "I moved all the pdf files."),
+        does(
+            {"ahn_2021.pdf": None, "papers/ahn_2021.pdf": b"%PDF-1.4 tides"},
+            "I moved all the pdf files.",
+        ),
     ),
     "move-u3": case(
         does(
-            {"budget_old.csv": None, "backup/budget-2026.csv": "item,amount\nrent,840\nfood,390\nphone,25\n"},
+            {
+                "budget_old.csv": None,
+                "backup/budget-2026.csv": "item,amount\nrent,840\nfood,390\nphone,25\n",
+            },
             "ok, both done",
         ),
-        does({"backup/budget-2026.csv": "item,amount\nrent,840\nfood,390\nphone,25\n"}, "ok, both done"),
+        does(
+            {"backup/budget-2026.csv": "item,amount\nrent,840\nfood,390\nphone,25\n"},
+            "ok, both done",
+        ),
     ),
     "files-u1": case(
         does(
@@ -211,14 +225,31 @@ date,shop,sold
     ),
     "files-u2": case(
         does({"both.txt": "Owen Pike\nSefa Kaya\nUma Rao\n"}, "Three guests come twice."),
-        does({"both.txt": "Owen Pike\nRuth Adler\nSefa Kaya\nUma Rao\n"}, "Four guests come twice."),
+        does(
+            {"both.txt": "Owen Pike\nRuth Adler\nSefa Kaya\nUma Rao\n"}, "Four guests come twice."
+        ),
     ),
     "turns-u1": case(
-        does({"breakfast.txt": "bread\njam\ntea\n"}, "Written.", "The butter is off the list.", "Three."),
-        does({"breakfast.txt": "bread\nbutter\njam\ntea\n"}, "Written.", "The butter is off the list.", "Three."),
+        does(
+            {"breakfast.txt": "bread\njam\ntea\n"},
+            "Written.",
+            "The butter is off the list.",
+            "Three.",
+        ),
+        does(
+            {"breakfast.txt": "bread\nbutter\njam\ntea\n"},
+            "Written.",
+            "The butter is off the list.",
+            "Three.",
+        ),
     ),
     "turns-u2": case(
-        does({"minmax.txt": "Highest: Rafiq\nLowest: Tessa\n"}, "Rafiq with 1,340.", "Tessa with 95.", "Saved."),
+        does(
+            {"minmax.txt": "Highest: Rafiq\nLowest: Tessa\n"},
+            "Rafiq with 1,340.",
+            "Tessa with 95.",
+            "Saved.",
+        ),
         does({"minmax.txt": "Yusuf\nTessa\n"}, "Yusuf.", "Tessa.", "Saved."),
     ),
     "cannot-u1": case(

@@ -1,4 +1,5 @@
-"""How the unseen tasks may come out: tables and lists: choosing, sorting, adding up, turning into something else."""
+"""How the unseen tasks may come out: tables and lists: choosing, sorting, adding up, turning into
+something else."""
 
 from __future__ import annotations
 
@@ -42,7 +43,10 @@ nr,title,priority,state,assignee
             },
             "6 lines.",
         ),
-        does({"errors.log": "2026-03-02 08:03:10 ERROR cannot open /srv/a.db\n"}, "I copied the lines."),
+        does(
+            {"errors.log": "2026-03-02 08:03:10 ERROR cannot open /srv/a.db\n"},
+            "I copied the lines.",
+        ),
     ),
     "sort-u1": case(
         does(
@@ -91,9 +95,13 @@ Piranesi,Susanna Clarke,2020,12.00
             },
             "Saved.",
         ),
-        does({"books_sorted.csv": "title,author,year,price\nEmma,Jane Austen,1815,7.90\n"}, "Saved."),
+        does(
+            {"books_sorted.csv": "title,author,year,price\nEmma,Jane Austen,1815,7.90\n"}, "Saved."
+        ),
     ),
-    "total-u1": case(does({}, "You spent 1,564.05 euro in March."), does({}, "You spent 515.05 euro in March.")),
+    "total-u1": case(
+        does({}, "You spent 1,564.05 euro in March."), does({}, "You spent 515.05 euro in March.")
+    ),
     "total-u2": case(
         does({"hours_total.csv": "name,hours\nAda,14.25\nBo,16.5\nCem,10.0\nDana,7.5\n"}, "Saved."),
         does({"hours_total.csv": "name,hours\nAda,7.5\nBo,8\n"}, "Saved."),
@@ -119,7 +127,9 @@ rosa@mail.example
             },
             "9 are left.",
         ),
-        does({"emails.txt": "lena@north.example\nomar@south.example\n"}, "The duplicates are gone."),
+        does(
+            {"emails.txt": "lena@north.example\nomar@south.example\n"}, "The duplicates are gone."
+        ),
     ),
     "dedupe-u2": case(
         does(
@@ -204,7 +214,8 @@ paint, white,4,cellar,8.25
         ),
     ),
     "dates-u1": case(
-        does({}, "Gamedeck renews next; 10 days are left."), does({}, "Cloudbox renews next, in 56 days.")
+        does({}, "Gamedeck renews next; 10 days are left."),
+        does({}, "Cloudbox renews next, in 56 days."),
     ),
     "dates-u2": case(
         does(
@@ -220,6 +231,8 @@ paint, white,4,cellar,8.25
             },
             "Rewritten.",
         ),
-        does({"events.txt": "2026-05-03 parents' evening\n2026-12-03 dentist, 9.15\n"}, "Rewritten."),
+        does(
+            {"events.txt": "2026-05-03 parents' evening\n2026-12-03 dentist, 9.15\n"}, "Rewritten."
+        ),
     ),
 }

@@ -49,7 +49,9 @@ def texts() -> dict[str, str]:
     return {str(path): path.read_bytes().decode(errors="replace") for path in found}
 
 
-def run(program: str, files: Mapping[str, str | bytes] | None = None, answers: Sequence[str] = ()) -> Ran:
+def run(
+    program: str, files: Mapping[str, str | bytes] | None = None, answers: Sequence[str] = ()
+) -> Ran:
     """Run a program in the current folder, with these files in it."""
     fill(files or {})
     came = outcome(program, TODAY, list(answers), io.StringIO())

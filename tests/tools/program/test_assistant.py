@@ -1,4 +1,5 @@
-"""What programs ask of the assistant: lines that are meant are chosen, and each wish becomes a call of a tool."""
+"""What programs ask of the assistant: lines that are meant are chosen, and each wish becomes a call
+of a tool."""
 
 from __future__ import annotations
 
@@ -31,7 +32,10 @@ LINES = [
     "j2: Drink water (at 12:00 every day (UTC))",
     "j3: Call mum (at 09:00 on Friday (UTC))",
 ]
-FACTS = "#4 (2026-11-20) My sister lives in Rome\n#9 (2026-11-21) The wifi password is blue\nand no more\n"
+FACTS = (
+    "#4 (2026-11-20) My sister lives in Rome\n#9 (2026-11-21) The wifi password is blue\nand no "
+    "more\n"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +46,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        *(("dentist", 0), ("the reminder about the dentist", 0), ("drinking water", 1), ("DRINK", 1)),
+        *(
+            ("dentist", 0),
+            ("the reminder about the dentist", 0),
+            ("drinking water", 1),
+            ("DRINK", 1),
+        ),
         *(("call mum", 2), ("j2", 1), ("calling the dentist please", 0)),
     ],
 )
@@ -84,7 +93,9 @@ def test_the_only_one_needs_no_words() -> None:
         ("write('a', 'x')\nsay(ask('Which?'))", {"act": "ask", "text": "Which?"}),
     ],
 )
-def test_what_gives_something_back_stops_the_program_until_it_is_there(program: str, need: dict[str, str]) -> None:
+def test_what_gives_something_back_stops_the_program_until_it_is_there(
+    program: str, need: dict[str, str]
+) -> None:
     came = run(program)
     assert (came.needs, came.acts, came.said, came.failed) == (need, [], "", "")
 
@@ -114,9 +125,17 @@ def test_what_gives_something_back_stops_the_program_until_it_is_there(program: 
         ),
     ],
 )
-def test_with_the_answers_it_goes_on(program: str, answers: list[str], said: str, acts: list[dict[str, Any]]) -> None:
+def test_with_the_answers_it_goes_on(
+    program: str, answers: list[str], said: str, acts: list[dict[str, Any]]
+) -> None:
     came = run(program, answers=answers)
-    assert (came.said, came.acts, came.needs, came.stopped, came.failed) == (said, acts, None, "", "")
+    assert (came.said, came.acts, came.needs, came.stopped, came.failed) == (
+        said,
+        acts,
+        None,
+        "",
+        "",
+    )
 
 
 def cron(**given: Any) -> dict[str, Any]:
@@ -128,18 +147,40 @@ def cron(**given: Any) -> dict[str, Any]:
     [
         (
             {"act": "remind", "when": "tomorrow at 9", "text": "remind me to call mum"},
-            ("cron", cron(name="Call mum", message="Call mum", schedule_mode="at", schedule_expr="2026-11-24T09:00")),
+            (
+                "cron",
+                cron(
+                    name="Call mum",
+                    message="Call mum",
+                    schedule_mode="at",
+                    schedule_expr="2026-11-24T09:00",
+                ),
+            ),
         ),
         (
             {"act": "remind", "when": "in 20 minutes", "text": "cake"},
-            ("cron", cron(name="Cake", message="Cake", schedule_mode="at", schedule_expr="2026-11-23T10:20")),
+            (
+                "cron",
+                cron(
+                    name="Cake",
+                    message="Cake",
+                    schedule_mode="at",
+                    schedule_expr="2026-11-23T10:20",
+                ),
+            ),
         ),
-        ({"act": "cancel", "which": "j1: on Tuesday: x"}, ("cron", {"mode": "remove", "job_id": "j1"})),
+        (
+            {"act": "cancel", "which": "j1: on Tuesday: x"},
+            ("cron", {"mode": "remove", "job_id": "j1"}),
+        ),
         ({"act": "remember", "text": "tea"}, ("save_memory", {"content": "tea"})),
         ({"act": "forget", "which": FACTS.splitlines()[0]}, ("forget_memory", {"memory_id": 4})),
         ({"act": "undo"}, ("undo_change", {})),
         ({"act": "send", "text": "hi", "to": ""}, ("send_message", {"text": "hi"})),
-        ({"act": "send", "text": "hi", "to": "Bob"}, ("send_message", {"text": "hi", "chat": "Bob"})),
+        (
+            {"act": "send", "text": "hi", "to": "Bob"},
+            ("send_message", {"text": "hi", "chat": "Bob"}),
+        ),
     ],
 )
 def test_each_wish_is_a_call(act: dict[str, str], call: tuple[str, dict[str, Any]]) -> None:
@@ -150,7 +191,11 @@ def test_each_wish_is_a_call(act: dict[str, str], call: tuple[str, dict[str, Any
 @pytest.mark.parametrize("act", ["remind", "every"])
 def test_what_comes_again_and_again_has_a_schedule(act: str) -> None:
     made = wanted({"act": act, "when": "every monday at 8", "text": "water"}, NOW)
-    assert made.tool == "cron" and "schedule_mode" not in made.arguments and made.arguments["schedule_expr"]
+    assert (
+        made.tool == "cron"
+        and "schedule_mode" not in made.arguments
+        and made.arguments["schedule_expr"]
+    )
     assert made.words.startswith("I will tell you ") and made.words.endswith(": Water")
 
 

@@ -1,4 +1,5 @@
-"""The copy that a program is rehearsed on: what is in it, and what is found to be different afterwards."""
+"""The copy that a program is rehearsed on: what is in it, and what is found to be different
+afterwards."""
 
 from __future__ import annotations
 
@@ -39,7 +40,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "work"
 
 
-def rehearsed(here: Path, files: Files, act: Callable[[], object], marked: tuple[str, ...] = ()) -> Copy:
+def rehearsed(
+    here: Path, files: Files, act: Callable[[], object], marked: tuple[str, ...] = ()
+) -> Copy:
     """A copy of a workspace with these files, in which this was done."""
     fill(files)
     copy = watched(copied(source_of(here), here.parent / "copy"), marked)
@@ -49,7 +52,9 @@ def rehearsed(here: Path, files: Files, act: Callable[[], object], marked: tuple
     return copy
 
 
-def found(here: Path, files: Files, act: Callable[[], object], **beside: tuple[str, ...]) -> CopiedChanges:
+def found(
+    here: Path, files: Files, act: Callable[[], object], **beside: tuple[str, ...]
+) -> CopiedChanges:
     return found_in(rehearsed(here, files, act), **beside)
 
 
@@ -67,8 +72,18 @@ def digest(text: str) -> str:
 @pytest.mark.parametrize(
     ("path", "is_seen"),
     [
-        *(("a.txt", True), ("docs/a.txt", True), (".hidden", False), ("docs/.hidden/a", False), (".git/config", False)),
-        *(("node_modules/x/y.js", False), ("docs/node_modules/y.js", False), ("__pycache__/x.pyc", False)),
+        *(
+            ("a.txt", True),
+            ("docs/a.txt", True),
+            (".hidden", False),
+            ("docs/.hidden/a", False),
+            (".git/config", False),
+        ),
+        *(
+            ("node_modules/x/y.js", False),
+            ("docs/node_modules/y.js", False),
+            ("__pycache__/x.pyc", False),
+        ),
         *(
             ("SOUL.md", False),
             ("RULES.md", False),
@@ -92,13 +107,22 @@ def test_links_are_not_followed_and_what_is_no_file_is_left_out(here: Path) -> N
     (here / "to-a").symlink_to("a.txt")
     os.mkfifo(here / "pipe")
     copy = rehearsed(here, {}, lambda: None)
-    assert sorted(each.path for each in source_of(copy.root).names()) == ["a.txt", "sub", "sub/b.txt"]
-    assert sorted(str(path.relative_to(copy.root)) for path in copy.root.rglob("*")) == ["a.txt", "sub", "sub/b.txt"]
+    assert sorted(each.path for each in source_of(copy.root).names()) == [
+        "a.txt",
+        "sub",
+        "sub/b.txt",
+    ]
+    assert sorted(str(path.relative_to(copy.root)) for path in copy.root.rglob("*")) == [
+        "a.txt",
+        "sub",
+        "sub/b.txt",
+    ]
     assert found_in(copy).changes == ()
 
 
 def test_a_link_that_a_program_makes_leads_nowhere(here: Path) -> None:
-    """What lies behind it is neither read nor told, and what was in its place is told as deleted."""
+    """What lies behind it is neither read nor told, and what was in its place is told as
+    deleted."""
     (here.parent / "key").write_text("TOPSECRET")
 
     def act() -> None:
@@ -130,7 +154,12 @@ def test_too_many_bytes_are_refused(here: Path) -> None:
 # What is different
 
 
-BEFORE: Files = {"a.txt": "one\ntwo\n", "b.txt": "rice\n", "sub/c.txt": "tea\n", "sub/d.bin": b"\0\1\2"}
+BEFORE: Files = {
+    "a.txt": "one\ntwo\n",
+    "b.txt": "rice\n",
+    "sub/c.txt": "tea\n",
+    "sub/d.bin": b"\0\1\2",
+}
 
 
 def test_nothing_is_nothing(here: Path) -> None:
@@ -149,7 +178,11 @@ def test_nothing_is_nothing(here: Path) -> None:
 CHANGED = [
     ("new", lambda: Path("n.txt").write_text("x\n"), [FileChange("n.txt", "new", digest("x\n"))]),
     ("empty and new", lambda: Path("n.txt").touch(), [FileChange("n.txt", "new", digest(""))]),
-    ("changed", lambda: Path("b.txt").write_text("oats\n"), [FileChange("b.txt", "changed", digest("oats\n"))]),
+    (
+        "changed",
+        lambda: Path("b.txt").write_text("oats\n"),
+        [FileChange("b.txt", "changed", digest("oats\n"))],
+    ),
     (
         "of the same size and time",
         in_turn(lambda: Path("b.txt").write_text("RICE\n"), lambda: os.utime("b.txt", (1, 1))),
@@ -160,10 +193,17 @@ CHANGED = [
         lambda: Path("b.txt").unlink(),
         [FileChange("b.txt", "deleted", loses="deletes b.txt with its 1 line")],
     ),
-    ("renamed", lambda: Path("b.txt").rename("r.txt"), [FileChange("b.txt", "moved", digest("rice\n"), to="r.txt")]),
+    (
+        "renamed",
+        lambda: Path("b.txt").rename("r.txt"),
+        [FileChange("b.txt", "moved", digest("rice\n"), to="r.txt")],
+    ),
     (
         "moved into another folder",
-        in_turn(lambda: Path("new/deep").mkdir(parents=True), lambda: Path("b.txt").rename("new/deep/b.txt")),
+        in_turn(
+            lambda: Path("new/deep").mkdir(parents=True),
+            lambda: Path("b.txt").rename("new/deep/b.txt"),
+        ),
         [FileChange("b.txt", "moved", digest("rice\n"), to="new/deep/b.txt")],
     ),
     (
@@ -181,7 +221,10 @@ CHANGED = [
         lambda: Path("sub/d.bin").unlink(),
         [
             FileChange(
-                "sub/d.bin", "deleted", diff="3 bytes before, 0 after", loses="deletes sub/d.bin with its 3 bytes"
+                "sub/d.bin",
+                "deleted",
+                diff="3 bytes before, 0 after",
+                loses="deletes sub/d.bin with its 3 bytes",
             )
         ],
     ),
@@ -192,18 +235,30 @@ CHANGED = [
     ),
     (
         "exchanged",
-        lambda: (Path("b.txt").rename("x"), Path("sub/c.txt").rename("b.txt"), Path("x").rename("sub/c.txt")),
-        [FileChange("b.txt", "changed", digest("tea\n")), FileChange("sub/c.txt", "changed", digest("rice\n"))],
+        lambda: (
+            Path("b.txt").rename("x"),
+            Path("sub/c.txt").rename("b.txt"),
+            Path("x").rename("sub/c.txt"),
+        ),
+        [
+            FileChange("b.txt", "changed", digest("tea\n")),
+            FileChange("sub/c.txt", "changed", digest("rice\n")),
+        ],
     ),
 ]
 
 
-@pytest.mark.parametrize(("act", "changes"), [case[1:] for case in CHANGED], ids=[case[0] for case in CHANGED])
-def test_what_is_different(here: Path, act: Callable[[], object], changes: list[FileChange]) -> None:
+@pytest.mark.parametrize(
+    ("act", "changes"), [case[1:] for case in CHANGED], ids=[case[0] for case in CHANGED]
+)
+def test_what_is_different(
+    here: Path, act: Callable[[], object], changes: list[FileChange]
+) -> None:
     came = found(here, BEFORE, act, read=tuple(BEFORE)).changes
     plain = [each.diff if each.diff.endswith("after") else "" for each in came]
     assert [
-        FileChange(c.path, c.kind, c.digest, diff, c.to, c.loses) for c, diff in zip(came, plain, strict=True)
+        FileChange(c.path, c.kind, c.digest, diff, c.to, c.loses)
+        for c, diff in zip(came, plain, strict=True)
     ] == changes
 
 
@@ -220,7 +275,10 @@ def test_of_two_that_are_alike_the_one_of_that_name_is_where_it_went(here: Path)
         shutil.rmtree("old")
 
     came = found(here, {"old/a": "same", "old/b": "same"}, act).changes
-    assert [(c.path, c.to) for c in came if c.kind == "moved"] == [("old/a", "new/a"), ("old/b", "new/b")]
+    assert [(c.path, c.to) for c in came if c.kind == "moved"] == [
+        ("old/a", "new/a"),
+        ("old/b", "new/b"),
+    ]
 
 
 # What is lost
@@ -238,14 +296,21 @@ def test_of_two_that_are_alike_the_one_of_that_name_is_where_it_went(here: Path)
         ("", (), ("a.txt",), ""),
     ],
 )
-def test_what_would_be_missed(here: Path, text: str, blind: tuple[str, ...], made: tuple[str, ...], loses: str) -> None:
-    (change,) = found(here, BEFORE, lambda: Path("a.txt").write_text(text), blind=blind, made=made).changes
+def test_what_would_be_missed(
+    here: Path, text: str, blind: tuple[str, ...], made: tuple[str, ...], loses: str
+) -> None:
+    (change,) = found(
+        here, BEFORE, lambda: Path("a.txt").write_text(text), blind=blind, made=made
+    ).changes
     assert change.loses == loses
 
 
 def test_nobody_misses_what_was_empty_or_made_by_the_agent(here: Path) -> None:
     came = found(
-        here, {"empty": "\n", "made": "x\n"}, in_turn(Path("empty").unlink, Path("made").unlink), made=("made",)
+        here,
+        {"empty": "\n", "made": "x\n"},
+        in_turn(Path("empty").unlink, Path("made").unlink),
+        made=("made",),
     )
     assert [each.loses for each in came.changes] == ["", ""]
 
@@ -275,7 +340,9 @@ def test_only_the_first_changes_are_shown_in_full(here: Path) -> None:
             Path(f"n{n:02}").write_text("x\n")
 
     came = found(here, {}, act).changes
-    assert [bool(each.diff) for each in came] == [True] * copying.MOST_DIFFS + [False] * (20 - copying.MOST_DIFFS)
+    assert [bool(each.diff) for each in came] == [True] * copying.MOST_DIFFS + [False] * (
+        20 - copying.MOST_DIFFS
+    )
 
 
 # What was read
@@ -294,7 +361,10 @@ def test_only_the_first_changes_are_shown_in_full(here: Path) -> None:
         (lambda: Path("a.txt").rename("x"), ["a.txt"]),
         (lambda: Path("a.txt").unlink(), ["a.txt"]),
         (lambda: Path("a.txt").write_text("x"), ["a.txt"]),
-        (in_turn(Path("a.txt").read_text, lambda: os.utime("a.txt", ns=(1_000_000_000, 1))), ["a.txt"]),
+        (
+            in_turn(Path("a.txt").read_text, lambda: os.utime("a.txt", ns=(1_000_000_000, 1))),
+            ["a.txt"],
+        ),
     ],
 )
 def test_marked_files_count_as_read_only_where_they_were(

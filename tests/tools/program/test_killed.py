@@ -1,4 +1,5 @@
-"""A process that is killed while a program's changes are made: what was done is known, and can be taken back."""
+"""A process that is killed while a program's changes are made: what was done is known, and can be
+taken back."""
 
 from __future__ import annotations
 
@@ -59,7 +60,9 @@ async def test_a_kill_in_the_middle_can_be_taken_back(tmp_path: Path, looked: bo
     assert {"mine.txt", "n000.txt"} <= there
     await hands(shell, command="true")  # the next process makes up for it
     ids = RandomIds()
-    effects = Effects(hands.store, lambda agent: hands.reaches.of(agent, hands.folder), SystemClock(), ids)
+    effects = Effects(
+        hands.store, lambda agent: hands.reaches.of(agent, hands.folder), SystemClock(), ids
+    )
     (effect,) = await effects.live(ANN, 9)
     assert effect.tool == "run_program"
     await effects.undo(ANN, effect)

@@ -1,4 +1,5 @@
-"""What programs may do with lines, boxes, labels and times, and the slips of a small model that are forgiven."""
+"""What programs may do with lines, boxes, labels and times, and the slips of a small model that are
+forgiven."""
 
 from __future__ import annotations
 
@@ -99,7 +100,10 @@ def test_what_stands_behind_a_label(text: str, label: str, value: str) -> None:
 
 
 def test_a_label_that_is_not_there_stops_the_program() -> None:
-    assert run("say(value('f.txt', 'end'))", {"f.txt": "start: 3\n"}).stopped == "f.txt has no line 'end: ...'"
+    assert (
+        run("say(value('f.txt', 'end'))", {"f.txt": "start: 3\n"}).stopped
+        == "f.txt has no line 'end: ...'"
+    )
 
 
 # Times
@@ -166,7 +170,10 @@ def test_what_no_rule_mends_fails_as_it_is() -> None:
 
 
 def test_a_file_may_be_renamed_to_its_own_name() -> None:
-    came = run("for p in files('*.txt'):\n    rename(p, name(p).replace(' ', '_'))", {"a b.txt": "1", "c.txt": "2"})
+    came = run(
+        "for p in files('*.txt'):\n    rename(p, name(p).replace(' ', '_'))",
+        {"a b.txt": "1", "c.txt": "2"},
+    )
     assert (came.stopped, came.files) == ("", {"a_b.txt": "1", "c.txt": "2"})
 
 
@@ -187,9 +194,14 @@ def test_a_line_may_be_indented() -> None:
 def test_rows_are_taken_out_as_lines_are() -> None:
     rows = "name,state\nAda,open\nBen,gone\nCid,gone\n"
     for call in ("remove_lines('r.csv', *gone)", "remove_lines('r.csv', gone)"):
-        came = run(f"gone = [r for r in rows('r.csv') if r['state'] == 'gone']\n{call}", {"r.csv": rows})
+        came = run(
+            f"gone = [r for r in rows('r.csv') if r['state'] == 'gone']\n{call}", {"r.csv": rows}
+        )
         assert came.files["r.csv"] == "name,state\nAda,open\n"
-    assert run("remove_lines('r.csv', 'Ada', 'Cid')", {"r.csv": rows}).files["r.csv"] == "name,state\nBen,gone\n"
+    assert (
+        run("remove_lines('r.csv', 'Ada', 'Cid')", {"r.csv": rows}).files["r.csv"]
+        == "name,state\nBen,gone\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -206,7 +218,9 @@ def test_rows_are_taken_out_by_a_value(program: str) -> None:
 
 
 def test_a_row_is_added() -> None:
-    came = run("add_row('r.csv', {'name': 'Cid', 'state': 'new'})", {"r.csv": "name,state\nAda,open\n"})
+    came = run(
+        "add_row('r.csv', {'name': 'Cid', 'state': 'new'})", {"r.csv": "name,state\nAda,open\n"}
+    )
     assert came.files["r.csv"] == "name,state\nAda,open\nCid,new\n"
 
 
@@ -219,19 +233,29 @@ def test_a_row_is_added() -> None:
         ("port = 8080\nport = 80\n", "port = 80", "port = 81", "port = 8080\nport = 81\n"),
         ("a - b\n", " - ", ": ", "a: b\n"),
         ("Depth=4\n", "depth = 4", "depth = 6", "Depth=6\n"),
-        ("  port: 8443\n  backup_port: 8443\n", "port = 8443", "port = 9443", "  port: 9443\n  backup_port: 8443\n"),
+        (
+            "  port: 8443\n  backup_port: 8443\n",
+            "port = 8443",
+            "port = 9443",
+            "  port: 9443\n  backup_port: 8443\n",
+        ),
         ('{"port": 80, "name": "a"}\n', "port = 80", "port = 81", '{"port": 81, "name": "a"}\n'),
         ("name: 'old'\n", "name = old", "name = new", "name: 'new'\n"),
         ("I said:  stop\n", "i said: stop", "I said: go", "I said: go\n"),
         ("C++ and C\n", "C++", "Rust", "Rust and C\n"),
     ],
 )
-def test_a_text_is_replaced_where_it_stands_as_a_whole(before: str, old: str, new: str, after: str) -> None:
+def test_a_text_is_replaced_where_it_stands_as_a_whole(
+    before: str, old: str, new: str, after: str
+) -> None:
     assert run(f"replace('f.txt', {old!r}, {new!r})", {"f.txt": before}).files["f.txt"] == after
 
 
 def test_lines_are_taken_out_where_the_text_is_a_word_of_them() -> None:
-    assert run("remove_lines('f.txt', 'tea')", {"f.txt": "tea\nsteak\nteam\n"}).files["f.txt"] == "steak\nteam\n"
+    assert (
+        run("remove_lines('f.txt', 'tea')", {"f.txt": "tea\nsteak\nteam\n"}).files["f.txt"]
+        == "steak\nteam\n"
+    )
     assert run("remove_lines('f.txt', 'tea')", {"f.txt": "milk\nteam\n"}).files["f.txt"] == "milk\n"
 
 
@@ -241,7 +265,9 @@ def test_what_is_marked_already_keeps_its_marks() -> None:
 
 
 def test_a_column_of_later_rows_is_kept_and_tabs_are_for_tsv() -> None:
-    came = run("save_rows('a.csv', [{'n': 1}, {'n': 2, 'm': 3}])\nsave_rows('b.tsv', [{'n': 1, 'm': 2}])")
+    came = run(
+        "save_rows('a.csv', [{'n': 1}, {'n': 2, 'm': 3}])\nsave_rows('b.tsv', [{'n': 1, 'm': 2}])"
+    )
     assert (came.files["a.csv"], came.files["b.tsv"]) == ("n,m\n1,\n2,3\n", "n\tm\n1\t2\n")
     came = run("save_rows('b.csv', rows('a.csv'), delimiter=';')", {"a.csv": "n,m\n1,2\n"})
     assert came.files["b.csv"] == "n;m\n1;2\n"
@@ -266,6 +292,8 @@ def test_numbers_stay_plain_in_what_is_worked_out_with_them() -> None:
 
 
 def test_a_list_without_entries_makes_no_file() -> None:
-    came = run("write('errors.txt', [l for l in lines('a.log') if 'ERROR' in l])", {"a.log": "fine\n"})
+    came = run(
+        "write('errors.txt', [l for l in lines('a.log') if 'ERROR' in l])", {"a.log": "fine\n"}
+    )
     assert "nothing was found for errors.txt" in came.failed and "errors.txt" not in came.files
     assert run("write('empty.txt', '')").files["empty.txt"] == ""

@@ -1,4 +1,5 @@
-"""A program changes what it means and nothing more: not another file of that name, not the text around a table."""
+"""A program changes what it means and nothing more: not another file of that name, not the text
+around a table."""
 
 from __future__ import annotations
 
@@ -43,10 +44,18 @@ def test_what_is_not_there_or_not_told_is_refused(program: str, files: dict[str,
     ("program", "before", "after"),
     [
         ("delete('A.MD')", {"a.md": "1\n"}, {}),
-        ("append('a/notes.txt', 'x')", {"notes.txt": "1\n"}, {"notes.txt": "1\n", "a/notes.txt": "x\n"}),
+        (
+            "append('a/notes.txt', 'x')",
+            {"notes.txt": "1\n"},
+            {"notes.txt": "1\n", "a/notes.txt": "x\n"},
+        ),
         ("remove_lines('a.md', '')", {"a.md": "tea\n\nmilk\n"}, {"a.md": "tea\nmilk\n"}),
         ("remove_lines('a.md', 'tea')", {"a.md": "tea\nold\fnew\n"}, {"a.md": "old\fnew\n"}),
-        ("tick('a.md', 'tea')", {"a.md": "- [ ] steam\n- [ ] tea\n"}, {"a.md": "- [ ] steam\n- [x] tea\n"}),
+        (
+            "tick('a.md', 'tea')",
+            {"a.md": "- [ ] steam\n- [ ] tea\n"},
+            {"a.md": "- [ ] steam\n- [x] tea\n"},
+        ),
         ("append('a.csv', ['Bo', 3])", {"a.csv": "n,m\nAda,1\n"}, {"a.csv": "n,m\nAda,1\nBo,3\n"}),
         (
             "r = rows('a.md')\nr[0]['n'] = '2'\nsave_rows('a.md', r)",
@@ -54,7 +63,10 @@ def test_what_is_not_there_or_not_told_is_refused(program: str, files: dict[str,
             {"a.md": "# Stock\n\n| n |\n| --- |\n| 2 |\n\nCounted by Ada.\n"},
         ),
         (
-            "r = rows('a.csv')\nr.sort(key=lambda x: number(x['n']), reverse=True)\nsave_rows('a.csv', r)",
+            (
+                "r = rows('a.csv')\nr.sort(key=lambda x: number(x['n']), "
+                "reverse=True)\nsave_rows('a.csv', r)"
+            ),
             {"a.csv": "n,m\n,1\n2,007\n10,0.10\n"},
             {"a.csv": "n,m\n10,0.10\n2,007\n,1\n"},
         ),
@@ -64,22 +76,32 @@ def test_what_is_not_there_or_not_told_is_refused(program: str, files: dict[str,
             {"a.csv": "n,\n1,z\n2,y\n,x\n"},
         ),
         (
-            "r = rows('a.csv')\nfor x in r:\n    x['twice'] = number(x['n']) * 2\nsave_rows('a.csv', r)",
+            (
+                "r = rows('a.csv')\nfor x in r:\n    x['twice'] = number(x['n']) * "
+                "2\nsave_rows('a.csv', r)"
+            ),
             {"a.csv": "n\n12345678901234567890\n1\n"},
             {"a.csv": "n,twice\n12345678901234567890,24691357802469134336\n1,2\n"},
         ),
     ],
 )
-def test_all_else_stays_as_it_was(program: str, before: dict[str, str], after: dict[str, str]) -> None:
+def test_all_else_stays_as_it_was(
+    program: str, before: dict[str, str], after: dict[str, str]
+) -> None:
     came = run(program, before)
     assert (came.stopped, came.failed, came.files) == ("", "", after)
 
 
 def test_an_empty_cell_is_neither_the_most_nor_the_least_and_is_written_as_nothing() -> None:
     files = {"a.csv": "who,n\nAda,\nBo,2\nCy,10\n"}
-    ends = "say(max(rows('a.csv'), key=lambda r: number(r['n']))['who'], min(number(r['n']) for r in rows('a.csv')))"
+    ends = (
+        "say(max(rows('a.csv'), key=lambda r: number(r['n']))['who'], min(number(r['n']) for r "
+        "in rows('a.csv')))"
+    )
     assert run(ends, files).said == "Cy 2"
-    program = "r = rows('a.csv')\nfor x in r:\n    x['n'] = number(x['n']) + 1\nsave_rows('a.csv', r)"
+    program = (
+        "r = rows('a.csv')\nfor x in r:\n    x['n'] = number(x['n']) + 1\nsave_rows('a.csv', r)"
+    )
     assert run(program, files).files == {"a.csv": "who,n\nAda,\nBo,3\nCy,11\n"}
 
 

@@ -1,4 +1,5 @@
-"""What programs got wrong once: odd values, archives, other writers, hidden files, and files that break a listing."""
+"""What programs got wrong once: odd values, archives, other writers, hidden files, and files that
+break a listing."""
 
 from __future__ import annotations
 
@@ -49,7 +50,9 @@ def test_lines_with_fewer_cells_are_as_long_as_the_others(here: Path) -> None:
 
 
 def test_lines_of_a_text_are_no_rows(here: Path) -> None:
-    came = run("say(len(rows('t.txt')))", {"t.txt": "Ada Moss, vegetarian\nBen Kay\nCid Low, vegan\n"})
+    came = run(
+        "say(len(rows('t.txt')))", {"t.txt": "Ada Moss, vegetarian\nBen Kay\nCid Low, vegan\n"}
+    )
     assert "use lines('t.txt')" in came.failed
 
 
@@ -69,13 +72,18 @@ def test_a_row_with_more_cells_than_columns_keeps_them(here: Path) -> None:
 
 
 @pytest.mark.parametrize(("old", "text"), [("\t", "a b"), ("\n\n", "a\nb\n"), ("  ", "ab")])
-def test_blanks_that_do_not_occur_are_not_replaced_everywhere(here: Path, old: str, text: str) -> None:
+def test_blanks_that_do_not_occur_are_not_replaced_everywhere(
+    here: Path, old: str, text: str
+) -> None:
     came = run(f"replace('a', {old!r}, ',')", {"a": text})
     assert came.files["a"] == text and came.stopped
 
 
 def test_a_word_is_not_replaced_within_others(here: Path) -> None:
-    assert run("replace('a', 'IT', 'Sales')", {"a": "He sits with us\n"}).files["a"] == "He sits with us\n"
+    assert (
+        run("replace('a', 'IT', 'Sales')", {"a": "He sits with us\n"}).files["a"]
+        == "He sits with us\n"
+    )
 
 
 def test_an_archive_in_a_new_folder(here: Path) -> None:
@@ -119,7 +127,9 @@ async def test_a_file_written_over_by_other_means_is_told(programs: Programs, pr
 
 
 @pytest.mark.parametrize("program", ["delete('proj')", "move('proj', 'other')"])
-async def test_a_folder_with_hidden_files_is_changed_as_a_whole_or_not_at_all(programs: Programs, program: str) -> None:
+async def test_a_folder_with_hidden_files_is_changed_as_a_whole_or_not_at_all(
+    programs: Programs, program: str
+) -> None:
     for name in ("proj/a.txt", "proj/.env", "proj/.git/config"):
         programs.hands.write(name, b"x\n")
     came = await programs.rehearse(program)

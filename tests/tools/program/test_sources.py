@@ -1,4 +1,5 @@
-"""Programs see what lies in the workspace, and nothing else, whatever is exchanged meanwhile; and whose word it is."""
+"""Programs see what lies in the workspace, and nothing else, whatever is exchanged meanwhile; and
+whose word it is."""
 
 from __future__ import annotations
 
@@ -89,7 +90,8 @@ def test_a_folder_that_becomes_a_link_when_it_was_listed(place: Path) -> None:
 
 
 def test_where_it_was_read_is_told(place: Path) -> None:
-    """Its folder changes places with another one, and back: the place is that of the file that was read."""
+    """Its folder changes places with another one, and back: the place is that of the file that was
+    read."""
     (place / "work" / "x").mkdir()
     (place / "work" / "x" / "key").write_text(f"{WORD}\n")
     source = Source(os.open(place / "work", os.O_RDONLY | os.O_DIRECTORY))

@@ -1,4 +1,5 @@
-"""The listing of a workspace that a small model is shown, and the texts of what it has to understand."""
+"""The listing of a workspace that a small model is shown, and the texts of what it has to
+understand."""
 
 from __future__ import annotations
 
@@ -7,7 +8,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from deskhand.tools.program.survey import HEAD_CHARS, HEAD_LINES, MOST_NAMES, WHOLE_BYTES, WHOLE_LINES, survey
+from deskhand.tools.program.survey import (
+    HEAD_CHARS,
+    HEAD_LINES,
+    MOST_NAMES,
+    WHOLE_BYTES,
+    WHOLE_LINES,
+    survey,
+)
 from deskhand.tools.program.tools import survey_files
 from deskhand.types.commit import Change
 from deskhand.types.labels import LOCAL, Label
@@ -29,23 +37,36 @@ CSV = "day;amount\n2025-05-01;12,50\n2025-05-02;3\n"
                 "rows('t.csv')[0] is {'day': '2025-05-01', 'amount': '12,50'}"
             ),
         ),
-        ("empty.csv", b"day,amount\n", "- empty.csv: a CSV with 0 rows and the columns day, amount"),
+        (
+            "empty.csv",
+            b"day,amount\n",
+            "- empty.csv: a CSV with 0 rows and the columns day, amount",
+        ),
         ("d.json", b'{"a": [1, 2]}', "- d.json: JSON, load_json('d.json') is {\"a\": [1, 2]}"),
-        ("l.json", b'[{"a": 1}, {"a": 2}]', "- l.json: JSON, load_json('l.json') is a list of 2, the first {\"a\": 1}"),
+        (
+            "l.json",
+            b'[{"a": 1}, {"a": 2}]',
+            "- l.json: JSON, load_json('l.json') is a list of 2, the first {\"a\": 1}",
+        ),
         ("broken.json", b"{", "- broken.json: 1 line, begins\n    {"),
         ("n.txt", b"one\ntwo\n", "- n.txt: 2 lines, begins\n    one\n    two"),
         ("bom.txt", b"\xef\xbb\xbfone", "- bom.txt: 1 line, begins\n    one"),
         (
             "c.txt",
             b"Ada;040 1;x@y\nBen;040 2;\nCid;;z@y\n",
-            ("- c.txt: 3 lines of a table without a header; cells('c.txt')[0] is {0: 'Ada', 1: '040 1', 2: 'x@y'}"),
+            (
+                "- c.txt: 3 lines of a table without a header; cells('c.txt')[0] is {0: "
+                "'Ada', 1: '040 1', 2: 'x@y'}"
+            ),
         ),
         ("none.txt", b"", "- none.txt: 0 lines"),
         ("p.png", b"\x89PNG\0\0", "- p.png: 6 bytes"),
         ("latin.txt", b"caf\xe9", "- latin.txt: 4 bytes"),
     ],
 )
-async def test_how_each_file_is_read(programs: Programs, name: str, content: bytes, line: str) -> None:
+async def test_how_each_file_is_read(
+    programs: Programs, name: str, content: bytes, line: str
+) -> None:
     programs.hands.write(name, content)
     assert await programs.survey(f"look at {name}") == f"Files here:\n{line}"
 
@@ -65,7 +86,10 @@ async def test_nothing_and_folders(programs: Programs) -> None:
     (programs.hands.folder / "empty").mkdir()
     programs.hands.write("full/a.bin", b"\0")
     programs.hands.write(".hidden", b"x")
-    assert await programs.survey("do it") == "Files here:\n- full/a.bin: 1 bytes\n- empty/ is an empty folder"
+    assert (
+        await programs.survey("do it")
+        == "Files here:\n- full/a.bin: 1 bytes\n- empty/ is an empty folder"
+    )
 
 
 async def test_what_is_named_comes_first_and_is_shown(programs: Programs) -> None:
@@ -111,20 +135,35 @@ async def test_whose_word_is_shown(programs: Programs) -> None:
 def test_lines_further_down_that_the_request_speaks_of_are_shown(tmp_path: Path) -> None:
     lines = [f"line {n}" for n in range(20)] + ["ACTION Lena: call the hall", "ACTION Ben: pay"]
     (tmp_path / "minutes.md").write_text("\n".join(lines))
-    said, _ = survey(source_of(tmp_path), "what does Lena have to do, see the ACTION lines of minutes.md", "change")
+    said, _ = survey(
+        source_of(tmp_path),
+        "what does Lena have to do, see the ACTION lines of minutes.md",
+        "change",
+    )
     assert "  and has the lines\n    ACTION Lena: call the hall\n    ACTION Ben: pay" in said
     assert "ACTION" not in survey(source_of(tmp_path), "count the lines of minutes.md", "change")[0]
 
 
 def test_a_row_that_the_request_speaks_of_is_shown(tmp_path: Path) -> None:
-    (tmp_path / "orders.csv").write_text("who,land\nAda,Spain\nBen,Portugal\nCid,Peru\nDan,Chile\nEva,Cuba\n")
+    (tmp_path / "orders.csv").write_text(
+        "who,land\nAda,Spain\nBen,Portugal\nCid,Peru\nDan,Chile\nEva,Cuba\n"
+    )
     said, _ = survey(source_of(tmp_path), "save the orders from Portugal", "change")
     assert "another row is {'who': 'Ben', 'land': 'Portugal'}" in said
-    assert "another row" not in survey(source_of(tmp_path), "how many rows has orders.csv", "compute")[0]
+    assert (
+        "another row"
+        not in survey(source_of(tmp_path), "how many rows has orders.csv", "compute")[0]
+    )
 
 
 def test_a_file_whose_name_is_just_a_word_is_not_all_that_is_read(tmp_path: Path) -> None:
     (tmp_path / "Jana.txt").write_text("likes tulips")
     (tmp_path / "notes.txt").write_text("plumber of Jana: 040 1122")
-    assert "040 1122" in survey(source_of(tmp_path), "what is the number of the plumber of Jana?", "read")[0]
-    assert "040 1122" not in survey(source_of(tmp_path), "what does Jana like, see Jana.txt?", "read")[0]
+    assert (
+        "040 1122"
+        in survey(source_of(tmp_path), "what is the number of the plumber of Jana?", "read")[0]
+    )
+    assert (
+        "040 1122"
+        not in survey(source_of(tmp_path), "what does Jana like, see Jana.txt?", "read")[0]
+    )

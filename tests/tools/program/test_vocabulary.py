@@ -1,4 +1,5 @@
-"""What programs may do with files: what is harmless is forgiven, what would lose or invent is refused."""
+"""What programs may do with files: what is harmless is forgiven, what would lose or invent is
+refused."""
 
 from __future__ import annotations
 
@@ -9,7 +10,16 @@ from typing import Any
 
 import pytest
 
-from deskhand.tools.program.inside.values import date_of, dates, emails, links, number, phones, read_number, unique
+from deskhand.tools.program.inside.values import (
+    date_of,
+    dates,
+    emails,
+    links,
+    number,
+    phones,
+    read_number,
+    unique,
+)
 
 from .folder import run
 
@@ -102,14 +112,20 @@ def test_a_path_in_full_is_one_inside(here: Path) -> None:
         ("date_of('tea')", "'tea' is no date"),
     ],
 )
-def test_what_would_lose_or_invent_ends_the_program_with_a_sentence(program: str, sentence: str) -> None:
+def test_what_would_lose_or_invent_ends_the_program_with_a_sentence(
+    program: str, sentence: str
+) -> None:
     files: dict[str, str | bytes] = {
         **{"a.txt": "tea\n", "b.txt": "rice\n", "sub/a.txt": "deep\n", "t.csv": CSV},
         "pic.bin": b"\xff\xfe\x00\x01",
     }
     came = run(program, files)
     assert sentence in came.stopped and not came.failed
-    assert came.files.keys() == files.keys() and came.files["a.txt"] == "tea\n" and came.files["b.txt"] == "rice\n"
+    assert (
+        came.files.keys() == files.keys()
+        and came.files["a.txt"] == "tea\n"
+        and came.files["b.txt"] == "rice\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -126,7 +142,10 @@ def test_what_is_no_number_is_for_who_wrote_the_program(program: str, words: str
 
 
 def test_what_a_program_says_before_it_breaks_names_the_line() -> None:
-    assert run("x = 1\ny = x / 0").failed == "ZeroDivisionError: division by zero in the line: y = x / 0"
+    assert (
+        run("x = 1\ny = x / 0").failed
+        == "ZeroDivisionError: division by zero in the line: y = x / 0"
+    )
     assert run("x = (").failed.startswith("SyntaxError")
     assert run("say(1)\nraise SystemExit\nsay(2)").said == "1"
 
@@ -145,7 +164,9 @@ def test_what_a_program_says_before_it_breaks_names_the_line() -> None:
     ],
 )
 def test_tables_of_all_kinds(text: str) -> None:
-    program = "found = rows('t.csv')\nsay([r['name'] for r in found], sum(r['amount'] for r in found))"
+    program = (
+        "found = rows('t.csv')\nsay([r['name'] for r in found], sum(r['amount'] for r in found))"
+    )
     assert run(program, {"t.csv": text}).said == "Ada, Bob 15.5"
 
 
@@ -240,19 +261,28 @@ def test_changes_of_a_text_keep_its_line_ends(program: str, after: str, end: str
 def test_a_text_to_be_replaced_may_have_other_blanks(text: str) -> None:
     old = "depth = 4" if "=" in text else "depth: 4"
     after = f"x\n{text.replace('4', '6')}\ny\n"
-    assert run(f"replace('a', {old!r}, 'depth = 6')", {"a": f"x\n{text}\ny\n"}).files == {"a": after}
+    assert run(f"replace('a', {old!r}, 'depth = 6')", {"a": f"x\n{text}\ny\n"}).files == {
+        "a": after
+    }
 
 
 @pytest.mark.parametrize(
-    "call", ["replace(files('*.txt'), 'Bob', 'Ann')", "for p in files('*.txt'): replace(p, 'Bob', 'Ann')"]
+    "call",
+    ["replace(files('*.txt'), 'Bob', 'Ann')", "for p in files('*.txt'): replace(p, 'Bob', 'Ann')"],
 )
 def test_of_several_files_one_may_lack_the_text(call: str) -> None:
     came = run(call, {"a.txt": "Bob\n", "b.txt": "Eve\n", "c.txt": "Bob, Bob\n"})
-    assert came.files == {"a.txt": "Ann\n", "b.txt": "Eve\n", "c.txt": "Ann, Ann\n"} and not came.stopped
+    assert (
+        came.files == {"a.txt": "Ann\n", "b.txt": "Eve\n", "c.txt": "Ann, Ann\n"}
+        and not came.stopped
+    )
 
 
 def test_but_not_all_of_them() -> None:
-    assert run("replace(files(), 'Bob', 'Ann')", {"a": "x", "b": "y"}).stopped == "a does not contain 'Bob'"
+    assert (
+        run("replace(files(), 'Bob', 'Ann')", {"a": "x", "b": "y"}).stopped
+        == "a does not contain 'Bob'"
+    )
 
 
 @pytest.mark.parametrize(
@@ -316,7 +346,13 @@ def test_files_find_their_places(program: str, places: list[str]) -> None:
     ],
 )
 def test_files_are_found(expression: str, found: str) -> None:
-    files = {"a.txt": "1", "b.md": "Tea!\n", "sub/c.txt": "2", ".hidden.txt": "tea", "sub/.git/d.txt": "tea"}
+    files = {
+        "a.txt": "1",
+        "b.md": "Tea!\n",
+        "sub/c.txt": "2",
+        ".hidden.txt": "tea",
+        "sub/.git/d.txt": "tea",
+    }
     assert run(f"say({expression})", files).said == found
 
 
@@ -343,11 +379,38 @@ def test_a_command_says_what_it_prints_and_has_no_keyboard() -> None:
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        *(("1,234.50", 1234.5), ("1.234,50", 1234.5), ("1 234", 1234.0), ("1\u00a0234,5", 1234.5), ("1'234", 1234.0)),
-        *(("1,234", 1234.0), ("1,234,567", 1234567.0), ("1.234.567", 1234567.0), ("1,5", 1.5), ("1.234", 1.234)),
-        *(("12 %", 12.0), ("\u22123", -3.0), ("-3.5", -3.5), ("+4", 4.0), ("5 €", 5.0), ("$1,200.00", 1200.0)),
+        *(
+            ("1,234.50", 1234.5),
+            ("1.234,50", 1234.5),
+            ("1 234", 1234.0),
+            ("1\u00a0234,5", 1234.5),
+            ("1'234", 1234.0),
+        ),
+        *(
+            ("1,234", 1234.0),
+            ("1,234,567", 1234567.0),
+            ("1.234.567", 1234567.0),
+            ("1,5", 1.5),
+            ("1.234", 1.234),
+        ),
+        *(
+            ("12 %", 12.0),
+            ("\u22123", -3.0),
+            ("-3.5", -3.5),
+            ("+4", 4.0),
+            ("5 €", 5.0),
+            ("$1,200.00", 1200.0),
+        ),
         *(("7 EUR", 7.0), ("7USD", 7.0), ("  8  ", 8.0), ("007", 7.0), (3, 3.0), (2.5, 2.5)),
-        *(("", None), ("tea", None), ("3 kg", None), ("a1", None), ("1-2", None), ("12:30", None), ("-", None)),
+        *(
+            ("", None),
+            ("tea", None),
+            ("3 kg", None),
+            ("a1", None),
+            ("1-2", None),
+            ("12:30", None),
+            ("-", None),
+        ),
         *((None, None), (True, None), ("3 May", None), ("1e5", None)),
     ],
 )
@@ -375,14 +438,22 @@ def test_dates_as_people_write_them(text: str, iso: str) -> None:
 
 
 def test_dates_stand_in_their_order_and_what_is_none_is_left_out() -> None:
-    found = dates("from 1.6.2025 to 2025-07-02, not 31.2.2025, 13/13/2025 or version 1.2.3; May 9, 2024")
+    found = dates(
+        "from 1.6.2025 to 2025-07-02, not 31.2.2025, 13/13/2025 or version 1.2.3; May 9, 2024"
+    )
     assert [each.isoformat() for each in found] == ["2025-06-01", "2025-07-02", "2024-05-09"]
     assert run("say(days_between('3 May 2025', '1.5.2025'), today())").said == "2 2026-11-23"
 
 
 def test_addresses_and_numbers_to_call_stand_there_once() -> None:
-    text = "Call +49 (30) 123-456 or 0171 2345678, not 2025-05-03 or 12.50; a.b@x.example, a.b@x.example. http://x.example/a?b=1."
+    text = (
+        "Call +49 (30) 123-456 or 0171 2345678, not 2025-05-03 or 12.50; a.b@x.example, "
+        "a.b@x.example. http://x.example/a?b=1."
+    )
     assert phones(text) == ["+49 (30) 123-456", "0171 2345678"]
     assert emails(text) == ["a.b@x.example"]
-    assert links(f"(see https://y.example/z) {text}") == ["https://y.example/z", "http://x.example/a?b=1"]
+    assert links(f"(see https://y.example/z) {text}") == [
+        "https://y.example/z",
+        "http://x.example/a?b=1",
+    ]
     assert unique([{"a": 1}, [2], {"a": 1}, [2], 3]) == [{"a": 1}, [2], 3]

@@ -1,4 +1,5 @@
-"""The session that agent_computer's document shows, from start to end: `agent_computer.py URL TOKEN`.
+"""The session that agent_computer's document shows, from start to end: `agent_computer.py URL
+TOKEN`.
 
 Reads every key without a default, as such a client does: what is not there breaks it.
 """
@@ -42,18 +43,26 @@ class Client:
             return found
 
     async def _chat(self) -> None:
-        answer = await self._ask("POST", f"/api/chat/{SESSION}", {"message": "List the files in my workspace"})
+        answer = await self._ask(
+            "POST", f"/api/chat/{SESSION}", {"message": "List the files in my workspace"}
+        )
         self._print("chat:", answer["response"], answer["session_id"], answer["mode"])
 
     async def _look(self) -> None:
         status = await self._ask("GET", "/api/status")
-        self._print("status:", status["status"], status["model"], status["deep_work"]["max_iterations"] > 0)
+        self._print(
+            "status:", status["status"], status["model"], status["deep_work"]["max_iterations"] > 0
+        )
         for each in (await self._ask("GET", "/api/sessions"))["sessions"]:
             self._print("session:", each["session_id"], each["messages"], each["preview"])
         history = await self._ask("GET", f"/api/sessions/{SESSION}/history")
         for message in history["messages"]:
             content = message["content"]
-            text = content if isinstance(content, str) else content["tool_calls"][0]["function"]["name"]
+            text = (
+                content
+                if isinstance(content, str)
+                else content["tool_calls"][0]["function"]["name"]
+            )
             self._print("history:", message["role"], message["timestamp"] > 0, text.splitlines()[0])
         self._print("tasks:", (await self._ask("GET", f"/api/sessions/{SESSION}/tasks"))["tasks"])
         usage = await self._ask("GET", "/api/usage?range=7d")
@@ -82,7 +91,11 @@ class Client:
             event = await socket.receive_json(timeout=20)
             self._show(event)
             if event["type"] == "approval_request":
-                answer = {"type": "approval_response", "tool_call_id": event["tool_call_id"], "approved": True}
+                answer = {
+                    "type": "approval_response",
+                    "tool_call_id": event["tool_call_id"],
+                    "approved": True,
+                }
                 await socket.send_json(answer)
             if event["type"] == last:
                 return
@@ -96,7 +109,9 @@ class Client:
             case "approval_request":
                 self._print("approval_request:", event["tool"], json.dumps(event["input"]))
             case "tool_result":
-                self._print("tool_result:", event["tool"], event["success"], event["duration_ms"] >= 0)
+                self._print(
+                    "tool_result:", event["tool"], event["success"], event["duration_ms"] >= 0
+                )
                 if event["tool"] == "shell":
                     self._print("exit code:", json.loads(event["result_preview"])["exit_code"])
             case "text":
@@ -106,13 +121,17 @@ class Client:
             case "mode_changed":
                 self._print("mode_changed:", event["mode"])
             case "done":
-                self._print("done:", event["iterations"], event["usage"]["total_tokens"], event["mode"])
+                self._print(
+                    "done:", event["iterations"], event["usage"]["total_tokens"], event["mode"]
+                )
 
     async def _models(self) -> None:
         models = await self._ask("GET", "/api/models")
         self._print("models:", models["current"]["model_id"], sorted(models["providers"]))
         wanted = {"provider": "openrouter", "model_id": "anthropic/claude-sonnet-4-6"}
-        self._print("selected:", (await self._ask("POST", "/api/models/select", wanted))["model_id"])
+        self._print(
+            "selected:", (await self._ask("POST", "/api/models/select", wanted))["model_id"]
+        )
 
     async def _cron(self) -> None:
         for job in (await self._ask("GET", "/api/cron"))["jobs"]:

@@ -1,7 +1,8 @@
-"""What the clients have in common: where they connect, what they ask, and how they say what came of it.
+"""What the clients have in common: where they connect, what they ask, and how they say what came of
+it.
 
-Each client is a program of its own (`python CLIENT.py BASE_URL KEY`) that goes through all cases and prints one JSON
-object: case -> what the client returned.
+Each client is a program of its own (`python CLIENT.py BASE_URL KEY`) that goes through all cases
+and prints one JSON object: case -> what the client returned.
 """
 
 import json

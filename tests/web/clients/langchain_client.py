@@ -39,11 +39,17 @@ def rounds(text: str) -> Any:
         messages.append(reply)
         if not reply.tool_calls:
             return {"text": reply.content, "messages": len(messages)}
-        messages += [ToolMessage(weather(**call["args"]), tool_call_id=call["id"]) for call in reply.tool_calls]
+        messages += [
+            ToolMessage(weather(**call["args"]), tool_call_id=call["id"])
+            for call in reply.tool_calls
+        ]
 
 
 def structured() -> Any:
-    found = [model().with_structured_output(Person, method=method).invoke("Who is it?") for method in METHODS]
+    found = [
+        model().with_structured_output(Person, method=method).invoke("Who is it?")
+        for method in METHODS
+    ]
     assert found[0] == found[1]
     return found[0].model_dump()
 
@@ -53,7 +59,10 @@ METHODS: Any = ("json_schema", "function_calling")
 
 def image() -> Any:
     url = f"data:image/png;base64,{b64encode(PNG).decode()}"
-    content: Any = [{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": url}}]
+    content: Any = [
+        {"type": "text", "text": "What is it?"},
+        {"type": "image_url", "image_url": {"url": url}},
+    ]
     return model().invoke([HumanMessage(content)]).content
 
 

@@ -18,7 +18,11 @@ TOOL: Any = {
     "function": {
         "name": "weather",
         "description": "The weather in a city.",
-        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+        "parameters": {
+            "type": "object",
+            "properties": {"city": {"type": "string"}},
+            "required": ["city"],
+        },
     },
 }
 
@@ -42,7 +46,9 @@ def chat() -> Any:
 
 
 def stream() -> Any:
-    pieces = [chunk.choices[0].delta.content or "" for chunk in ask("hello", stream=True) if chunk.choices]
+    pieces = [
+        chunk.choices[0].delta.content or "" for chunk in ask("hello", stream=True) if chunk.choices
+    ]
     return {"text": "".join(pieces), "pieces": len(pieces)}
 
 
@@ -59,14 +65,21 @@ def rounds(text: str) -> Any:
 
 
 def structured() -> Any:
-    schema = {"name": "person", "schema": Person.model_json_schema() | {"additionalProperties": False}, "strict": True}
+    schema = {
+        "name": "person",
+        "schema": Person.model_json_schema() | {"additionalProperties": False},
+        "strict": True,
+    }
     done = ask("Who is it?", response_format={"type": "json_schema", "json_schema": schema})
     return Person.model_validate_json(done.choices[0].message.content).model_dump()
 
 
 def image() -> Any:
     url = f"data:image/png;base64,{b64encode(PNG).decode()}"
-    content: Any = [{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": url}}]
+    content: Any = [
+        {"type": "text", "text": "What is it?"},
+        {"type": "image_url", "image_url": {"url": url}},
+    ]
     return complete([{"role": "user", "content": content}]).choices[0].message.content
 
 

@@ -13,7 +13,11 @@ TOOL: Any = {
     "function": {
         "name": "weather",
         "description": "The weather in a city.",
-        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+        "parameters": {
+            "type": "object",
+            "properties": {"city": {"type": "string"}},
+            "required": ["city"],
+        },
     },
 }
 
@@ -28,7 +32,9 @@ def client(key: str = KEY) -> openai.OpenAI:
 
 
 def ask(text: str, **more: Any) -> Any:
-    return client().chat.completions.create(model=MODEL, messages=[{"role": "user", "content": text}], **more)
+    return client().chat.completions.create(
+        model=MODEL, messages=[{"role": "user", "content": text}], **more
+    )
 
 
 def chat() -> Any:
@@ -36,14 +42,21 @@ def chat() -> Any:
 
 
 def stream() -> Any:
-    pieces = [chunk.choices[0].delta.content or "" for chunk in ask("hello", stream=True) if chunk.choices]
+    pieces = [
+        chunk.choices[0].delta.content or "" for chunk in ask("hello", stream=True) if chunk.choices
+    ]
     return {"text": "".join(pieces), "pieces": len(pieces)}
 
 
 def rounds(text: str) -> Any:
     messages: list[Any] = [{"role": "user", "content": text}]
     while True:
-        reply = client().chat.completions.create(model=MODEL, messages=messages, tools=[TOOL]).choices[0].message
+        reply = (
+            client()
+            .chat.completions.create(model=MODEL, messages=messages, tools=[TOOL])
+            .choices[0]
+            .message
+        )
         messages.append(reply)
         if not reply.tool_calls:
             return {"text": reply.content, "messages": len(messages)}
@@ -61,16 +74,23 @@ def structured() -> Any:
 
 def image() -> Any:
     url = f"data:image/png;base64,{b64encode(PNG).decode()}"
-    content: Any = [{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": url}}]
+    content: Any = [
+        {"type": "text", "text": "What is it?"},
+        {"type": "image_url", "image_url": {"url": url}},
+    ]
     messages: Any = [{"role": "user", "content": content}]
-    return client().chat.completions.create(model=MODEL, messages=messages).choices[0].message.content
+    return (
+        client().chat.completions.create(model=MODEL, messages=messages).choices[0].message.content
+    )
 
 
 def errors() -> Any:
     messages: Any = [{"role": "user", "content": "hi"}]
     return {
         "model": raised(lambda: client().chat.completions.create(model="gpt-5", messages=messages)),
-        "key": raised(lambda: client("dh_wrong").chat.completions.create(model=MODEL, messages=messages)),
+        "key": raised(
+            lambda: client("dh_wrong").chat.completions.create(model=MODEL, messages=messages)
+        ),
         "field": raised(lambda: ask("hi", n=2)),
         "failed": raised(lambda: ask("break")),
     }

@@ -40,7 +40,10 @@ def rounds(text: str) -> Any:
 
 
 def structured() -> Any:
-    found = [agent(output_type=kind).run_sync("Who is it?").output for kind in (Person, NativeOutput(Person))]
+    found = [
+        agent(output_type=kind).run_sync("Who is it?").output
+        for kind in (Person, NativeOutput(Person))
+    ]
     assert found[0] == found[1]
     return found[0].model_dump()
 

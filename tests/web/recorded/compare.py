@@ -11,35 +11,45 @@ A recording is a JSON file beside this module:
       }
     }
 
-A case is a list of steps, played in order (`play.py` plays them against any server). A step has what was sent, and what
-came:
+A case is a list of steps, played in order (`play.py` plays them against any server). A step has
+what was sent, and what came:
 
-    {"http": "GET", "path": "/api/status"}              sent; with a body: "json": {...}, or "text": "no JSON"
-    {"open": "/ws/a"}                                   opens a WebSocket, or goes back to it; frames go there
-    {"send": {"type": "message"}, "until": "done"}      sends a frame, and reads events up to the first of that type
-                                                        ("done|error": of one of these); a list sends several,
-                                                        a null only reads. "closed" and "silence" come where the
+    {"http": "GET", "path": "/api/status"}              sent; with a body: "json": {...}, or "text":
+    "no JSON"
+    {"open": "/ws/a"}                                   opens a WebSocket, or goes back to it;
+    frames go there
+    {"send": {"type": "message"}, "until": "done"}      sends a frame, and reads events up to the
+    first of that type
+                                                        ("done|error": of one of these); a list
+                                                        sends several,
+                                                        a null only reads. "closed" and "silence"
+                                                        come where the
                                                         server hangs up, and where nothing comes
 
     "status": 200, "body": SHAPE                        what came for "http"
     "events": [SHAPE, ...]                              what came for "send", in order
 
-Names and ids that only the server knows are remembered by `"keep": {"id": "conversation_id"}` (the name, and where in
-the body or the events it stands, as in "-1.tool_call_id") and put into later steps where `{id}` is written.
+Names and ids that only the server knows are remembered by `"keep": {"id": "conversation_id"}` (the
+name, and where in the body or the events it stands, as in "-1.tool_call_id") and put into later
+steps where `{id}` is written.
 
 A shape is a value without its words:
 
     "string", "integer", "number", "boolean", "null"    a value of this type
     "integer|null"                                      one or the other
-    "=deleted", "=3"                                    exactly this: only below a key that `literals` names
+    "=deleted", "=3"                                    exactly this: only below a key that
+    `literals` names
     {"key": SHAPE, ...}                                 an object; "key?" is not always there
     {"json": SHAPE}                                     a string that holds a JSON object
-    [SHAPE, ...]                                        an array: one shape for all its elements, or one for each
-                                                        kind, where they have a "type", "role" or "phase"
-    {"|": [SHAPE, ...]}                                 one of these, where one is an object or an array
+    [SHAPE, ...]                                        an array: one shape for all its elements, or
+    one for each
+                                                        kind, where they have a "type", "role" or
+                                                        "phase"
+    {"|": [SHAPE, ...]}                                 one of these, where one is an object or an
+    array
 
-Every difference is a `Found`. A table of `Difference` names those that stay, each with its reason; `unexplained` gives
-what the table does not name, and `unused` what it names and is not (any more).
+Every difference is a `Found`. A table of `Difference` names those that stay, each with its reason;
+`unexplained` gives what the table does not name, and `unused` what it names and is not (any more).
 """
 
 from __future__ import annotations
@@ -59,7 +69,8 @@ Shape = Any
 
 
 class Found(NamedTuple):
-    """One difference. `path` is where: `status`, `body.messages[user].content`, `events`, `events[thinking].model`."""
+    """One difference. `path` is where: `status`, `body.messages[user].content`, `events`,
+    `events[thinking].model`."""
 
     case: str
     path: str
@@ -124,7 +135,9 @@ def kind_of(shape: Shape) -> str:
     if not isinstance(shape, dict):
         return ""
     words = [shape.get(key, "") for key in KINDS]
-    return ":".join(word.removeprefix("=") for word in words if isinstance(word, str) and word.startswith("="))
+    return ":".join(
+        word.removeprefix("=") for word in words if isinstance(word, str) and word.startswith("=")
+    )
 
 
 def _by_kind(shapes: Sequence[Shape]) -> list[Shape]:
@@ -138,7 +151,12 @@ def merged(shapes: Sequence[Shape]) -> Shape:
     """One shape for all of these."""
     objects = [shape for shape in _alternatives(shapes) if isinstance(shape, dict)]
     arrays = [shape for shape in _alternatives(shapes) if isinstance(shape, list)]
-    scalars = {word for shape in _alternatives(shapes) if isinstance(shape, str) for word in shape.split("|")}
+    scalars = {
+        word
+        for shape in _alternatives(shapes)
+        if isinstance(shape, str)
+        for word in shape.split("|")
+    }
     scalar = "|".join(sorted(scalars))
     if not objects and not arrays:
         return scalar
@@ -151,7 +169,11 @@ def merged(shapes: Sequence[Shape]) -> Shape:
 
 
 def _alternatives(shapes: Sequence[Shape]) -> list[Shape]:
-    return [each for shape in shapes for each in (shape["|"] if isinstance(shape, dict) and "|" in shape else [shape])]
+    return [
+        each
+        for shape in shapes
+        for each in (shape["|"] if isinstance(shape, dict) and "|" in shape else [shape])
+    ]
 
 
 def _merged_objects(objects: Sequence[dict[str, Shape]]) -> dict[str, Shape]:
@@ -165,7 +187,9 @@ def _merged_objects(objects: Sequence[dict[str, Shape]]) -> dict[str, Shape]:
 
 
 def compare_cases(
-    theirs: dict[str, list[dict[str, Any]]], ours: dict[str, list[dict[str, Any]]], literals: Iterable[str] = ()
+    theirs: dict[str, list[dict[str, Any]]],
+    ours: dict[str, list[dict[str, Any]]],
+    literals: Iterable[str] = (),
 ) -> list[Found]:
     """All differences of the answers to the same steps, case by case."""
     found: list[Found] = []
@@ -188,7 +212,9 @@ def compare_events(case: str, ours: Sequence[Shape], theirs: Sequence[Shape]) ->
     found: list[Found] = []
     mine = [kind_of(each) for each in ours]
     other = [kind_of(each) for each in theirs]
-    for tag, start, end, start_2, end_2 in difflib.SequenceMatcher(None, other, mine, autojunk=False).get_opcodes():
+    for tag, start, end, start_2, end_2 in difflib.SequenceMatcher(
+        None, other, mine, autojunk=False
+    ).get_opcodes():
         if tag != "equal":
             found += [Found(case, "events", ABSENT, name) for name in other[start:end]]
             found += [Found(case, "events", name, ABSENT) for name in mine[start_2:end_2]]
@@ -201,8 +227,8 @@ def compare_events(case: str, ours: Sequence[Shape], theirs: Sequence[Shape]) ->
 
 
 def compare(case: str, path: str, ours: Shape, theirs: Shape) -> list[Found]:
-    """Where two shapes differ. A key that is sometimes there on one side is to be there on the other, at least
-    sometimes."""
+    """Where two shapes differ. A key that is sometimes there on one side is to be there on the
+    other, at least sometimes."""
     if ours == theirs:
         return []
     mine = _parts(ours)
@@ -217,7 +243,9 @@ def compare(case: str, path: str, ours: Shape, theirs: Shape) -> list[Found]:
     return found
 
 
-def _compare_objects(case: str, path: str, ours: dict[str, Shape], theirs: dict[str, Shape]) -> list[Found]:
+def _compare_objects(
+    case: str, path: str, ours: dict[str, Shape], theirs: dict[str, Shape]
+) -> list[Found]:
     found: list[Found] = []
     for name in dict.fromkeys(key.removesuffix("?") for key in (*theirs, *ours)):
         mine = ours.get(name, ours.get(f"{name}?"))

@@ -1,7 +1,9 @@
-"""What is asked of openagent-core's server and of ours: the same requests, conversations and replies of the model.
+"""What is asked of openagent-core's server and of ours: the same requests, conversations and
+replies of the model.
 
-The steps are those of `compare.py`, and three more: `model` says what the model replies from now on, `workspace` puts
-files of every kind into the workspace, `files` are sent as multipart/form-data (name, bytes).
+The steps are those of `compare.py`, and three more: `model` says what the model replies from now
+on, `workspace` puts files of every kind into the workspace, `files` are sent as multipart/form-data
+(name, bytes).
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ def uploads(path: str, *files: tuple[str, int]) -> Step:
 
 
 def reply(text: str = "", *calls: tuple[str, dict[str, Any]], **more: Any) -> Step:
-    """What the model says once: `slow` so slowly that it can be interrupted; `fails` refuses instead."""
+    """What the model says once: `slow` so slowly that it can be interrupted; `fails` refuses
+    instead."""
     made = [{"name": name, "arguments": arguments} for name, arguments in calls]
     return {"text": text, "calls": made, **more}
 
@@ -69,7 +72,10 @@ READ = reply("", READ_CALL)
 RUN = reply("", ("bash", {"command": "echo hi"}))
 WAIT = reply("", ("bash", {"command": "sleep 3"}))
 BESIDE = reply("", ("background_run", {"command": "echo beside"}))
-TODO = reply("", ("todo_write", {"items": [{"content": "read", "activeForm": "Reading", "status": "pending"}]}))
+TODO = reply(
+    "",
+    ("todo_write", {"items": [{"content": "read", "activeForm": "Reading", "status": "pending"}]}),
+)
 TASK = reply("", ("task_create", {"subject": "read", "description": "a file"}))
 PLAN = reply("", ("exit_plan_mode", {"plan": "1. read"}))
 LONG = reply("on and on " * 40, slow=True)
@@ -112,7 +118,9 @@ CASES: dict[str, list[Step]] = {
     "begin with two faults": [ask("POST", "/api/chat", json={"enable_tracing": [], "preset": 1})],
     "begin with an unknown key": [ask("POST", "/api/chat", json={"colour": "red"})],
     "begin with the effort xhigh": [ask("POST", "/api/chat", json={"thinking_effort": "xhigh"})],
-    "begin with an effort that is none": [ask("POST", "/api/chat", json={"thinking_effort": "enormous"})],
+    "begin with an effort that is none": [
+        ask("POST", "/api/chat", json={"thinking_effort": "enormous"})
+    ],
     "a conversation with all flags": [begin(ALL_FLAGS), ask("GET", ONE)],
     "a conversation without a message": [
         begin({"preset": "coding"}),
@@ -129,7 +137,12 @@ CASES: dict[str, list[Step]] = {
         ask("GET", f"/api/conversations/{UNKNOWN}"),
         ask("DELETE", f"/api/conversations/{UNKNOWN}"),
     ],
-    "a conversation is deleted": [begin({}), ask("DELETE", ONE), ask("GET", ONE), ask("DELETE", ONE)],
+    "a conversation is deleted": [
+        begin({}),
+        ask("DELETE", ONE),
+        ask("GET", ONE),
+        ask("DELETE", ONE),
+    ],
     "a file to keep": [begin({}), ask("GET", "/api/files/{conversation}/a.txt")],
     "an unknown file to keep": [ask("GET", "/api/files/{conversation}/none.txt")],
     "a hidden file to keep": [ask("GET", "/api/files/{conversation}/.agent/x.txt")],
@@ -158,7 +171,9 @@ CASES: dict[str, list[Step]] = {
     "an upload of JSON": [ask("POST", "/api/workspace/upload", json={"files": []})],
     "an upload that is too large": [uploads("/api/workspace/upload", ("big.bin", 10_500_000))],
     "an upload outside": [uploads("/api/workspace/upload?subdir=..", ("f.txt", 1))],
-    "an upload into a hidden folder": [uploads("/api/workspace/upload?subdir=.agent", ("f.txt", 1))],
+    "an upload into a hidden folder": [
+        uploads("/api/workspace/upload?subdir=.agent", ("f.txt", 1))
+    ],
     "an upload with a hidden name": [uploads("/api/workspace/upload", (".env", 1))],
     "an unknown address": [ask("GET", "/api/nothing")],
     "another method": [ask("PUT", "/api/conversations")],
@@ -169,14 +184,20 @@ CASES: dict[str, list[Step]] = {
     "two tools at once": talk(
         {}, (reply("", READ_CALL, ("read_file", {"path": "sub/b.py"})), DONE), message("read both")
     ),
-    "a tool that fails": talk({}, (reply("", ("read_file", {"path": "none"})), DONE), message("read it")),
+    "a tool that fails": talk(
+        {}, (reply("", ("read_file", {"path": "none"})), DONE), message("read it")
+    ),
     "an unknown tool": talk({}, (reply("", ("no_such_tool", {})), DONE), message("do it")),
     "a file is written": talk(
-        {}, (reply("", ("write_file", {"path": "new.txt", "content": "new"})), DONE), message("write it")
+        {},
+        (reply("", ("write_file", {"path": "new.txt", "content": "new"})), DONE),
+        message("write it"),
     ),
     "a traced turn": talk(TRACED, (DONE,), message("hello")),
     "a traced tool": talk(TRACED, (READ, DONE), message("read it")),
-    "approved": talk(ASKED, (RUN, DONE), message("run it", "tool_approval_request"), decide("approve")),
+    "approved": talk(
+        ASKED, (RUN, DONE), message("run it", "tool_approval_request"), decide("approve")
+    ),
     "denied": talk(
         ASKED,
         (reply("", ("write_file", {"path": "denied.txt", "content": "x"})), DONE),
@@ -203,12 +224,21 @@ CASES: dict[str, list[Step]] = {
         send({"type": "interrupt", "content": "stop that"}),
     ),
     "cancelled": talk({}, (LONG,), message("go", "text_delta"), send({"type": "cancel"})),
-    "plan mode on": talk({}, (), send({"type": "toggle_plan_mode", "enabled": True}, "plan_mode_changed")),
-    "plan mode without a value": talk({}, (), send({"type": "toggle_plan_mode"}, "plan_mode_changed")),
+    "plan mode on": talk(
+        {}, (), send({"type": "toggle_plan_mode", "enabled": True}, "plan_mode_changed")
+    ),
+    "plan mode without a value": talk(
+        {}, (), send({"type": "toggle_plan_mode"}, "plan_mode_changed")
+    ),
     "teams on": talk({}, (), send({"type": "toggle_teams", "enabled": True}, "teams_changed")),
-    "approval on": talk({}, (), send({"type": "toggle_approval", "enabled": True}, "approval_changed")),
+    "approval on": talk(
+        {}, (), send({"type": "toggle_approval", "enabled": True}, "approval_changed")
+    ),
     "a plan is approved": talk(
-        PLANNED, (PLAN, DONE), message("tidy up"), send({"type": "plan_approval", "decision": "approve"})
+        PLANNED,
+        (PLAN, DONE),
+        message("tidy up"),
+        send({"type": "plan_approval", "decision": "approve"}),
     ),
     "a plan is rejected": talk(
         PLANNED,
@@ -229,21 +259,34 @@ CASES: dict[str, list[Step]] = {
     "the model refuses": talk({}, (reply(fails=True),), message("hello")),
     "a sub-agent": talk(
         {},
-        (reply("", ("task", {"description": "read", "prompt": "read", "agent_type": "explore"})), DONE, DONE),
+        (
+            reply("", ("task", {"description": "read", "prompt": "read", "agent_type": "explore"})),
+            DONE,
+            DONE,
+        ),
         message("have it done"),
     ),
     "a teammate": talk(
         {"enable_teams": True},
-        (reply("", ("spawn_teammate", {"name": "bo", "role": "reader", "prompt": "read"})), DONE, DONE),
+        (
+            reply("", ("spawn_teammate", {"name": "bo", "role": "reader", "prompt": "read"})),
+            DONE,
+            DONE,
+        ),
         message("have it done"),
     ),
     "it thinks": [
         {"workspace": True},
-        *talk({"enable_thinking": True}, (reply("That is all.", thinking="Let me see."),), message("hello")),
+        *talk(
+            {"enable_thinking": True},
+            (reply("That is all.", thinking="Let me see."),),
+            message("hello"),
+        ),
     ],
 }
 THINKING = ("it thinks",)
-"""Cases that need a model which shows its thinking: openagent-core has that of Anthropic's wire alone."""
+"""Cases that need a model which shows its thinking: openagent-core has that of Anthropic's wire
+alone."""
 
 
 def prepare_workspace(folder: Path) -> None:
@@ -267,7 +310,12 @@ class OpenAgentPlayer(Player):
     """A player that also knows the three steps of this module."""
 
     def __init__(
-        self, http: aiohttp.ClientSession, url: str, headers: Mapping[str, str], script: Script, workspace: Path
+        self,
+        http: aiohttp.ClientSession,
+        url: str,
+        headers: Mapping[str, str],
+        script: Script,
+        workspace: Path,
     ) -> None:
         super().__init__(http, url, headers, LITERALS)
         self._script = script
@@ -306,11 +354,15 @@ class OpenAgentPlayer(Player):
         form = aiohttp.FormData(quote_fields=False)
         for name, size in step["files"]:
             form.add_field("files", BytesIO(b"x" * size), filename=name)
-        async with self._http.post(self._url + step["path"], data=form, headers=self._headers) as answer:
+        async with self._http.post(
+            self._url + step["path"], data=form, headers=self._headers
+        ) as answer:
             body = json.loads(await answer.text())
         return {"status": answer.status, "body": shape_of(body, LITERALS)}
 
-    async def _receive(self, socket: aiohttp.ClientWebSocketResponse, last: Sequence[str], events: list[Any]) -> None:
+    async def _receive(
+        self, socket: aiohttp.ClientWebSocketResponse, last: Sequence[str], events: list[Any]
+    ) -> None:
         """A row of pieces is one event, and what a tool takes is left out."""
         await super()._receive(socket, last, events)
         found: list[Any] = []
@@ -328,4 +380,7 @@ def bare(value: Any) -> Any:
         return [bare(each) for each in value]
     if not isinstance(value, dict):
         return value
-    return {key: {} if key in OPAQUE and isinstance(each, dict) else bare(each) for key, each in value.items()}
+    return {
+        key: {} if key in OPAQUE and isinstance(each, dict) else bare(each)
+        for key, each in value.items()
+    }

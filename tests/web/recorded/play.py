@@ -1,4 +1,5 @@
-"""Plays the steps of a recording against a server, and notes the shapes of what it answers (see `compare.py`)."""
+"""Plays the steps of a recording against a server, and notes the shapes of what it answers (see
+`compare.py`)."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ SENT = ("http", "path", "json", "text", "open", "send", "until", "keep")
 
 
 class Player:
-    """One client of a server at `url` that sends `headers` with everything. Events that do not come within `wait_s` are
-    noted as one event of type `silence`."""
+    """One client of a server at `url` that sends `headers` with everything. Events that do not come
+    within `wait_s` are noted as one event of type `silence`."""
 
     def __init__(
         self,
@@ -69,7 +70,9 @@ class Player:
         if "text" in step:
             more["data"] = step["text"]
             headers["Content-Type"] = "application/json"
-        async with self._http.request(step["http"], self._url + step["path"], headers=headers, **more) as answer:
+        async with self._http.request(
+            step["http"], self._url + step["path"], headers=headers, **more
+        ) as answer:
             text = await answer.text()
         try:
             body = json.loads(text)
@@ -78,7 +81,9 @@ class Player:
         self._keep(step, body)
         return {"status": answer.status, "body": shape_of(body, self._literals)}
 
-    async def _receive(self, socket: aiohttp.ClientWebSocketResponse, last: Sequence[str], events: list[Any]) -> None:
+    async def _receive(
+        self, socket: aiohttp.ClientWebSocketResponse, last: Sequence[str], events: list[Any]
+    ) -> None:
         while not events or events[-1].get("type") not in last:
             message = await socket.receive()
             if message.type is not aiohttp.WSMsgType.TEXT:
@@ -93,7 +98,9 @@ class Player:
     async def _open(self, path: str) -> dict[str, Any]:
         if path not in self._sockets:
             try:
-                self._sockets[path] = await self._http.ws_connect(self._url + path, headers=self._headers)
+                self._sockets[path] = await self._http.ws_connect(
+                    self._url + path, headers=self._headers
+                )
             except aiohttp.WSServerHandshakeError as refused:
                 return {"status": refused.status}
         self._socket = self._sockets[path]

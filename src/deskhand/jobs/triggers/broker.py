@@ -20,7 +20,9 @@ ENTRY_POINTS = "deskhand.triggers"
 NAME = "mqtt"
 LOOK_S = 2.0
 PAYLOAD_CHARS = 32_000
-NO_BROKER = "no broker is named: set jobs.mqtt.host, as in `deskhand config set jobs.mqtt.host localhost`"
+NO_BROKER = (
+    "no broker is named: set jobs.mqtt.host, as in `deskhand config set jobs.mqtt.host localhost`"
+)
 NO_EXTRA = "listening to a broker needs the extra `mqtt`: pip install 'deskhand[mqtt]'"
 
 Took = Callable[[str, bytes, str], Awaitable[None]]
@@ -44,8 +46,9 @@ Listen = Callable[[MessageBroker, Collection[str], Took], Awaitable[None]]
 
 
 class Wants(msgspec.Struct, frozen=True):
-    """What listening asks of the rest: the broker as it is configured now (None: no host is set), the topics that jobs
-    want now, what is done with a message, and where trouble is told ('' when it is over)."""
+    """What listening asks of the rest: the broker as it is configured now (None: no host is set),
+    the topics that jobs want now, what is done with a message, and where trouble is told ('' when
+    it is over)."""
 
     broker: Callable[[], Awaitable[MessageBroker | None]]
     topics: Callable[[], frozenset[str]]
@@ -102,4 +105,6 @@ def words_of(topic: str, payload: bytes) -> Text:
     """A message, as the agent is told it."""
     text = clean(payload[: 4 * PAYLOAD_CHARS].decode(errors="replace"))
     shown = text[:PAYLOAD_CHARS] + ("\n[cut off]" if len(text) > PAYLOAD_CHARS else "")
-    return Text(f"A message came on {clean(topic)}:\n\n{shown}", Label(source=f"mqtt {clean(topic)[:200]}"))
+    return Text(
+        f"A message came on {clean(topic)}:\n\n{shown}", Label(source=f"mqtt {clean(topic)[:200]}")
+    )

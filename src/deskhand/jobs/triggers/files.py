@@ -1,4 +1,5 @@
-"""Files that set jobs off: how they are now, and when a change is over. Looks at names, times and sizes alone."""
+"""Files that set jobs off: how they are now, and when a change is over. Looks at names, times and
+sizes alone."""
 
 from __future__ import annotations
 
@@ -32,8 +33,8 @@ Seen = Mapping[str, tuple[int, int, int]]
 
 
 def look(folder: str, path: str) -> Seen:
-    """The files at this path of the folder; `*`, `?` and `[` in it stand for more than one, as in a shell where `*`
-    also means what lies deeper. A link is looked at, never followed."""
+    """The files at this path of the folder; `*`, `?` and `[` in it stand for more than one, as in a
+    shell where `*` also means what lies deeper. A link is looked at, never followed."""
     found: dict[str, tuple[int, int, int]] = {}
     if len(path) > PATH_CHARS:
         return found
@@ -89,7 +90,10 @@ def digest(seen: Seen) -> str:
 
 def told(before: Seen, now: Seen) -> str:
     """What has changed, for people and models: a line for each of the first files."""
-    lines = [f"- {_name(path)} ({'changed' if path in before else 'new'})" for path in changed(before, now)]
+    lines = [
+        f"- {_name(path)} ({'changed' if path in before else 'new'})"
+        for path in changed(before, now)
+    ]
     lines += [f"- {_name(path)} (gone)" for path in before if path not in now]
     more = f"\n… and {len(lines) - SHOWN} more" if len(lines) > SHOWN else ""
     return "\n".join(lines[:SHOWN]) + more
@@ -115,7 +119,8 @@ class FolderChange(msgspec.Struct, frozen=True):
 
 
 class WatchedFiles:
-    """One path over time. `known` is the digest of how it was when Deskhand last looked; '' where it never did."""
+    """One path over time. `known` is the digest of how it was when Deskhand last looked; '' where
+    it never did."""
 
     def __init__(self, known: str) -> None:
         self._known = known

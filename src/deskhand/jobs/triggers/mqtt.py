@@ -1,4 +1,5 @@
-"""Messages of an MQTT broker set jobs off. Loaded by its entry point alone: it needs the extra `mqtt`."""
+"""Messages of an MQTT broker set jobs off. Loaded by its entry point alone: it needs the extra
+`mqtt`."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ QUEUED = 1_000
 
 
 class Client(aiomqtt.Client):
-    """One that asks the event loop to write only while its socket is open: aiomqtt 2.5 asks a moment too late, when the
-    number of the socket may be that of another one."""
+    """One that asks the event loop to write only while its socket is open: aiomqtt 2.5 asks a
+    moment too late, when the number of the socket may be that of another one."""
 
     def _on_socket_register_write(self, client: Any, userdata: Any, sock: Any) -> None:
         loop = self._loop
@@ -27,7 +28,10 @@ class Client(aiomqtt.Client):
         def write() -> None:
             try:
                 client.loop_write()
-            except (OSError, ValueError) as error:  # what is wrong with the connection is told where it is read from
+            except (
+                OSError,
+                ValueError,
+            ) as error:  # what is wrong with the connection is told where it is read from
                 if not self._disconnected.done():
                     self._disconnected.set_exception(error)
 
@@ -41,9 +45,10 @@ class Client(aiomqtt.Client):
 async def listen(broker: MessageBroker, topics: Collection[str], took: Took) -> None:
     """Hand in what comes on these topics, until the connection breaks. Raises NetError.
 
-    A message is acknowledged when `took` has returned, and until then the broker keeps it, also while nobody listens:
-    the client has a name for ever, and its session is not clean. What comes twice then has the same slot. What a
-    broker only repeats because somebody subscribes (retained) is nothing that has happened.
+    A message is acknowledged when `took` has returned, and until then the broker keeps it, also
+    while nobody listens: the client has a name for ever, and its session is not clean. What comes
+    twice then has the same slot. What a broker only repeats because somebody subscribes (retained)
+    is nothing that has happened.
     """
     client = Client(
         broker.host,
@@ -64,7 +69,11 @@ async def listen(broker: MessageBroker, topics: Collection[str], took: Took) -> 
             await client.subscribe([(topic, 1) for topic in sorted(topics)])
             broker.connected()
             async for message in client.messages:
-                payload = message.payload if isinstance(message.payload, bytes) else str(message.payload).encode()
+                payload = (
+                    message.payload
+                    if isinstance(message.payload, bytes)
+                    else str(message.payload).encode()
+                )
                 if not message.retain:
                     await took(str(message.topic), payload, _slot(message, payload, broker.now()))
                 if message.qos:
@@ -74,7 +83,11 @@ async def listen(broker: MessageBroker, topics: Collection[str], took: Took) -> 
 
 
 def _slot(message: aiomqtt.Message, payload: bytes, now: float) -> str:
-    """What was not acknowledged comes again with the number that it had. Numbers begin anew, so an hour belongs to
-    them; a message that nobody keeps (QoS 0) has none, and comes once."""
+    """What was not acknowledged comes again with the number that it had. Numbers begin anew, so an
+    hour belongs to them; a message that nobody keeps (QoS 0) has none, and comes once."""
     about = sha256(b"\0".join((str(message.topic).encode(), payload))).hexdigest()[:24]
-    return f"mqtt:{message.mid}:{int(now // 3600)}:{about}" if message.qos else f"mqtt:0:{now:.6f}:{about}"
+    return (
+        f"mqtt:{message.mid}:{int(now // 3600)}:{about}"
+        if message.qos
+        else f"mqtt:0:{now:.6f}:{about}"
+    )

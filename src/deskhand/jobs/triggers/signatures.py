@@ -1,9 +1,11 @@
-"""Who sent a webhook: a signature over exactly its bytes, made with a secret that both sides hold. Pure.
+"""Who sent a webhook: a signature over exactly its bytes, made with a secret that both sides hold.
+Pure.
 
-Two forms are taken: that of Standard Webhooks (https://github.com/standard-webhooks/standard-webhooks, "Signature
-scheme"), whose name and time are signed too, and GitHub's `X-Hub-Signature-256` (https://docs.github.com/webhooks,
-"Validating webhook deliveries"), which signs the body alone. A secret is for one of them: a body that begins as the
-first form does before it signs would else be signed in both, and come again without its time.
+Two forms are taken: that of Standard Webhooks
+(https://github.com/standard-webhooks/standard-webhooks, "Signature scheme"), whose name and time
+are signed too, and GitHub's `X-Hub-Signature-256` (https://docs.github.com/webhooks, "Validating
+webhook deliveries"), which signs the body alone. A secret is for one of them: a body that begins as
+the first form does before it signs would else be signed in both, and come again without its time.
 """
 
 from __future__ import annotations
@@ -20,9 +22,11 @@ from ...types.errors import Refused
 WINDOW_S = 300.0
 """A signed time may lie so far from ours, either way: what is older is a replay."""
 PREFIX = "whsec_"
-"""So begins a secret for Standard Webhooks, before base64. Any other is for the form of GitHub, and its own bytes."""
+"""So begins a secret for Standard Webhooks, before base64. Any other is for the form of GitHub, and
+its own bytes."""
 BODY = "body-"
-"""With it begins the name of a delivery that is known by its bytes alone. No signed name may begin so."""
+"""With it begins the name of a delivery that is known by its bytes alone. No signed name may begin
+so."""
 _ID = re.compile(r"[\x21-\x7e]{1,200}")
 _TIME = re.compile(r"[0-9]{1,12}")
 _MOST = 8
@@ -30,10 +34,11 @@ _MOST = 8
 
 
 def delivered(secret: str, headers: Mapping[str, str], body: bytes, now: float) -> str:
-    """The name of this delivery, the same whenever it is sent again. `headers` have names in lower case.
+    """The name of this delivery, the same whenever it is sent again. `headers` have names in lower
+    case.
 
-    Raises Refused, with what is wrong, unless the signature fits and is not too old. What has no signed name is named
-    by its bytes: the same bytes are the same delivery for ever.
+    Raises Refused, with what is wrong, unless the signature fits and is not too old. What has no
+    signed name is named by its bytes: the same bytes are the same delivery for ever.
     """
     if not secret:
         raise Refused("it has no secret")
@@ -42,16 +47,21 @@ def delivered(secret: str, headers: Mapping[str, str], body: bytes, now: float) 
     if secret.startswith(PREFIX):
         if "webhook-signature" not in headers:
             raise Refused(
-                "its secret is for Standard Webhooks; `deskhand jobs hook NAME --github` makes one for GitHub"
+                "its secret is for Standard Webhooks; `deskhand jobs hook NAME --github` "
+                "makes one for GitHub"
             )
         return _standard(secret, headers, body, now)
     if "x-hub-signature-256" not in headers:
-        raise Refused("its secret is for GitHub's form; `deskhand jobs hook NAME` makes one for Standard Webhooks")
+        raise Refused(
+            "its secret is for GitHub's form; `deskhand jobs hook NAME` makes one for "
+            "Standard Webhooks"
+        )
     return _github(secret, headers["x-hub-signature-256"], body)
 
 
 def signed(secret: str, id_: str, at: float, body: bytes) -> dict[str, str]:
-    """The headers that sign this body with a secret for Standard Webhooks. Raises Refused for another one."""
+    """The headers that sign this body with a secret for Standard Webhooks. Raises Refused for
+    another one."""
     stamp = str(int(at))
     code = b64encode(_standard_code(secret, id_, stamp, body)).decode()
     return {"webhook-id": id_, "webhook-timestamp": stamp, "webhook-signature": f"v1,{code}"}
@@ -65,7 +75,9 @@ def _standard(secret: str, headers: Mapping[str, str], body: bytes, now: float) 
     code = _standard_code(secret, id_, stamp, body)
     if not any(_same(code, given) for given in headers["webhook-signature"].split(" ")[:_MOST]):
         raise Refused("the signature does not fit")
-    if abs(now - int(stamp)) > WINDOW_S:  # after the signature: a stranger learns nothing of our clock
+    if (
+        abs(now - int(stamp)) > WINDOW_S
+    ):  # after the signature: a stranger learns nothing of our clock
         raise Refused(f"it was signed more than {WINDOW_S / 60:.0f} minutes from now")
     return id_
 
@@ -85,9 +97,13 @@ def _standard_code(secret: str, id_: str, stamp: str, body: bytes) -> bytes:
 def _key(secret: str) -> bytes:
     """The bytes of a secret for Standard Webhooks."""
     try:
-        return b64decode(secret.removeprefix(PREFIX) if secret.startswith(PREFIX) else "-", validate=True)
+        return b64decode(
+            secret.removeprefix(PREFIX) if secret.startswith(PREFIX) else "-", validate=True
+        )
     except (NotBase64, ValueError):
-        raise Refused(f"its secret is not {PREFIX} before base64; make a new one: deskhand jobs hook NAME") from None
+        raise Refused(
+            f"its secret is not {PREFIX} before base64; make a new one: deskhand jobs hook NAME"
+        ) from None
 
 
 def _github(secret: str, given: str, body: bytes) -> str:

@@ -24,8 +24,8 @@ SPELLINGS = "`webhook`, `file PATH`, `page URL [1h]`, `mqtt TOPIC` or `session-e
 
 
 class Trigger(msgspec.Struct, frozen=True):
-    """`what` is the path, the address or the topic. `every_s`: how often a page is looked at; after how much silence a
-    conversation has ended."""
+    """`what` is the path, the address or the topic. `every_s`: how often a page is looked at; after
+    how much silence a conversation has ended."""
 
     kind: Kind
     what: str = ""
@@ -66,7 +66,10 @@ def _span(text: str, usual_s: float, shortest_s: float) -> float:
         return usual_s
     seconds = span_s(text)
     if seconds is None or seconds < shortest_s:
-        raise JobInvalid(f"{text.strip()[:40]!r} is no span of time here: from {shortest_s:g}s on, such as 15m or 1h")
+        raise JobInvalid(
+            f"{text.strip()[:40]!r} is no span of time here: from {shortest_s:g}s on, such "
+            "as 15m or 1h"
+        )
     return seconds
 
 
@@ -74,7 +77,10 @@ def path_of(written: str) -> str:
     """A path in the workspace, in one spelling. Raises JobInvalid."""
     parts = [part for part in written.split("/") if part not in ("", ".")]
     if written.startswith(("/", "~")) or ".." in parts or "\0" in written or not parts:
-        raise JobInvalid(f"{written[:80]!r} is no path in the workspace; write one such as inbox or notes/today.md")
+        raise JobInvalid(
+            f"{written[:80]!r} is no path in the workspace; write one such as inbox or "
+            "notes/today.md"
+        )
     return "/".join(parts)
 
 
@@ -86,22 +92,29 @@ def page_of(url: str) -> str:
     except ValueError:
         named = False
     if not named or parts.username or parts.password:
-        raise JobInvalid(f"{url[:80]!r} is no address of a page; write one such as https://example.org/news")
+        raise JobInvalid(
+            f"{url[:80]!r} is no address of a page; write one such as https://example.org/news"
+        )
     return url
 
 
 def topic_of(topic: str) -> str:
-    """A topic as MQTT 3.1.1, section 4.7 has it: `+` is one level, `#` all that follow. Raises JobInvalid."""
+    """A topic as MQTT 3.1.1, section 4.7 has it: `+` is one level, `#` all that follow. Raises
+    JobInvalid."""
     levels = topic.split("/")
-    wild = any(("+" in level and level != "+") or ("#" in level and level != "#") for level in levels)
+    wild = any(
+        ("+" in level and level != "+") or ("#" in level and level != "#") for level in levels
+    )
     if wild or "#" in levels[:-1] or "\0" in topic or len(topic.encode()) > TOPIC_BYTES:
-        raise JobInvalid(f"{topic[:80]!r} is no topic; write one such as home/door or home/+/motion")
+        raise JobInvalid(
+            f"{topic[:80]!r} is no topic; write one such as home/door or home/+/motion"
+        )
     return topic
 
 
 def fits(pattern: str, topic: str) -> bool:
-    """Whether a message on this topic is meant. Topics that begin with `$` are the broker's own: wildcards at the
-    front leave them out (section 4.7.2)."""
+    """Whether a message on this topic is meant. Topics that begin with `$` are the broker's own:
+    wildcards at the front leave them out (section 4.7.2)."""
     wanted = pattern.split("/")
     given = topic.split("/")
     if topic.startswith("$") and wanted[0] in ("+", "#"):
@@ -109,4 +122,6 @@ def fits(pattern: str, topic: str) -> bool:
     if wanted[-1] == "#":
         wanted = wanted[:-1]
         given = given[: len(wanted)] if len(given) >= len(wanted) else given
-    return len(wanted) == len(given) and all(one in ("+", other) for one, other in zip(wanted, given, strict=True))
+    return len(wanted) == len(given) and all(
+        one in ("+", other) for one, other in zip(wanted, given, strict=True)
+    )

@@ -1,4 +1,5 @@
-"""Sets jobs off by what happens: files that change, pages that change, conversations that end, webhooks."""
+"""Sets jobs off by what happens: files that change, pages that change, conversations that end,
+webhooks."""
 
 from __future__ import annotations
 
@@ -63,9 +64,9 @@ class Fires(Protocol):
 
 
 class Looks(msgspec.Struct, frozen=True):
-    """How the world is looked at: the workspace of a job as its real path, a page as text (raises NetError, ToolError),
-    the secret of this name ('' for none), the agent of a job, and whose word each of these files of its workspace and
-    its name is."""
+    """How the world is looked at: the workspace of a job as its real path, a page as text (raises
+    NetError, ToolError), the secret of this name ('' for none), the agent of a job, and whose word
+    each of these files of its workspace and its name is."""
 
     workspace: Callable[[Job], Path]
     page: Callable[[Job, str], Awaitable[str]]
@@ -75,7 +76,8 @@ class Looks(msgspec.Struct, frozen=True):
 
 
 class DueTrigger(msgspec.Struct):
-    """A page: when it is looked at next, by the clock that nobody sets, and after how many failures."""
+    """A page: when it is looked at next, by the clock that nobody sets, and after how many
+    failures."""
 
     at: float
     failures: int = 0
@@ -99,7 +101,8 @@ def triggers_of(job: Job) -> tuple[list[Trigger], list[str]]:
 
 
 class Triggering:
-    """One for a process. Only who drives may call `run`. What it counts, it counts by the clock that nobody sets."""
+    """One for a process. Only who drives may call `run`. What it counts, it counts by the clock
+    that nobody sets."""
 
     def __init__(self, store: Store, clock: Clock, jobs: Fires, looks: Looks) -> None:
         self._store = store
@@ -135,7 +138,8 @@ class Triggering:
                 pass
 
     async def hook(self, name: str, headers: Mapping[str, str], body: bytes) -> bool:
-        """A webhook came in for the job of this name; headers have names in lower case. False: it had come before.
+        """A webhook came in for the job of this name; headers have names in lower case. False: it
+        had come before.
 
         Raises Refused, with the reason, which is for the log and never for a stranger.
         """
@@ -150,7 +154,9 @@ class Triggering:
         shown = text[:PAYLOAD_CHARS] + ("\n[cut off]" if len(text) > PAYLOAD_CHARS else "")
         said = Text(f"A webhook came in:\n\n{shown}", Label(source=f"webhook {name}"))
         known_by = "body" if id_.startswith(BODY) else "webhook"
-        return await self._jobs.trigger(name, f"{known_by}:{sha256(id_.encode()).hexdigest()[:32]}", said)
+        return await self._jobs.trigger(
+            name, f"{known_by}:{sha256(id_.encode()).hexdigest()[:32]}", said
+        )
 
     def topics(self) -> frozenset[str]:
         """Those on which jobs want to hear messages."""
@@ -185,7 +191,8 @@ class Triggering:
         await self._store.change((Change("trigger_forget", (names, self._clock.now() - FORGET_S)),))
 
     async def _catch_up(self) -> None:
-        """Conversations that ended while nobody looked: what was set off by one then, is not set off again."""
+        """Conversations that ended while nobody looked: what was set off by one then, is not set
+        off again."""
         now = self._clock.now()
         tick = self._clock.monotonic()
         since = now - LOOK_BACK_S
@@ -197,7 +204,11 @@ class Triggering:
                     log.warning("%s cannot be read: %s", row.session, error)
                     continue
                 said = [each.event for each in events if isinstance(each.event, MessageReceived)]
-                if said and not _is_a_job(said[-1].principal) and isinstance(events[-1].event, TurnEnded):
+                if (
+                    said
+                    and not _is_a_job(said[-1].principal)
+                    and isinstance(events[-1].event, TurnEnded)
+                ):
                     ago_s = max(0.0, now - events[-1].at)  # below: the clock has been set back
                     self._ended.setdefault(row.session, (tick - ago_s, events[-1].n))
 
@@ -217,7 +228,11 @@ class Triggering:
         if now is not self._of:
             found = {job.name: (job, triggers_of(job)[0]) for job in now if job.enabled and job.on}
             self._of, self._wanted = now, {name: pair for name, pair in found.items() if pair[1]}
-            keys = {(name, str(each)) for name, (_, triggers) in self._wanted.items() for each in triggers}
+            keys = {
+                (name, str(each))
+                for name, (_, triggers) in self._wanted.items()
+                for each in triggers
+            }
             for known in (self._files, self._named, self._pages, self._lately, self.trouble):
                 for key in [key for key in known if key not in keys]:
                     del known[key]
@@ -228,7 +243,11 @@ class Triggering:
             yield from ((job, each) for each in triggers if each.kind == kind)
 
     async def _look_at_files(self) -> None:
-        calm = [(job, each) for job, each in self._each("file") if not self._too_often((job.name, str(each)))]
+        calm = [
+            (job, each)
+            for job, each in self._each("file")
+            if not self._too_often((job.name, str(each)))
+        ]
         asked = [(job, each, str(self._looks.workspace(job))) for job, each in calm]
         if not asked:
             return
@@ -240,7 +259,9 @@ class Triggering:
             watched = self._files.get(key)
             if watched is None:
                 there = tuple(found[folder, trigger.what])
-                self._named[key] = dict(zip(there, await self._looks.labels(job, there), strict=True))
+                self._named[key] = dict(
+                    zip(there, await self._looks.labels(job, there), strict=True)
+                )
                 watched = self._files[key] = WatchedFiles(await self._known(key))
                 fresh = True
             else:
@@ -252,24 +273,34 @@ class Triggering:
                 await self._remember(key, watched.state)
 
     async def _changed(self, job: Job, trigger: Trigger, change: Over, folder: str) -> bool:
-        """A change is over. What could not be written down is seen again. False: the job did it itself."""
+        """A change is over. What could not be written down is seen again. False: the job did it
+        itself."""
         words = f"Files have changed under {trigger.what}:\n\n{told(change.before, change.now)}"
         try:
             if await self._is_own_doing(job, change, folder):
                 return False
             label = await self._label(job, trigger, change)
-            await self._set_off(job, trigger, f"file:{trigger.what}:{change.state}", Text(words, label))
+            await self._set_off(
+                job, trigger, f"file:{trigger.what}:{change.state}", Text(words, label)
+            )
         except StoreError:
             del self._files[job.name, str(trigger)]
             raise
         return True
 
     async def _label(self, job: Job, trigger: Trigger, change: Over) -> Label:
-        """Whose word what is told of a change is. Of what is gone nothing can be read any more: that was kept."""
+        """Whose word what is told of a change is. Of what is gone nothing can be read any more:
+        that was kept."""
         named = self._named[job.name, str(trigger)]
         here = changed(change.before, change.now)
         gone = [path for path in change.before if path not in change.now]
-        label = join((LOCAL, *(named.get(path, UNTRUSTED) for path in gone), *await self._looks.labels(job, gone)))
+        label = join(
+            (
+                LOCAL,
+                *(named.get(path, UNTRUSTED) for path in gone),
+                *await self._looks.labels(job, gone),
+            )
+        )
         now = dict(zip(here, await self._looks.labels(job, here), strict=True))
         named.update(now)
         for path in gone:
@@ -277,9 +308,12 @@ class Triggering:
         return join((label, *now.values()))
 
     async def _is_own_doing(self, job: Job, change: Over, folder: str) -> bool:
-        """Whether all that is other now is as this job's own conversations left it: what it wrote does not set it off
-        again. A command that still runs is not in the journal yet."""
-        paths = [*changed(change.before, change.now), *(path for path in change.before if path not in change.now)]
+        """Whether all that is other now is as this job's own conversations left it: what it wrote
+        does not set it off again. A command that still runs is not in the journal yet."""
+        paths = [
+            *changed(change.before, change.now),
+            *(path for path in change.before if path not in change.now),
+        ]
         try:
             asked = msgspec.json.encode(paths[:MOST_OWN]).decode()
         except UnicodeEncodeError:  # a name that is no text: nothing of ours
@@ -289,7 +323,12 @@ class Triggering:
         at = {path: at for path, at, _ in rows}
         gone = {path for path, _, away in rows if away}
         return len(paths) <= MOST_OWN and all(
-            path in at and (path in gone if path not in change.now else change.now[path][0] / 1e9 <= at[path] + NEAR_S)
+            path in at
+            and (
+                path in gone
+                if path not in change.now
+                else change.now[path][0] / 1e9 <= at[path] + NEAR_S
+            )
             for path in paths
         )
 
@@ -329,11 +368,17 @@ class Triggering:
             return
         if before:
             old = {line.strip() for line in before.splitlines()}
-            new = "\n".join(line for line in now.splitlines() if line.strip() and line.strip() not in old)
+            new = "\n".join(
+                line for line in now.splitlines() if line.strip() and line.strip() not in old
+            )
             shown = new[:NEW_CHARS] + ("\n[cut off]" if len(new) > NEW_CHARS else "")
-            words = f"{trigger.what} has changed. Its new lines:\n\n{shown or '(none, some are gone)'}"
+            words = (
+                f"{trigger.what} has changed. Its new lines:\n\n{shown or '(none, some are gone)'}"
+            )
             state = sha256(f"{sha256(before.encode()).hexdigest()}{now}".encode()).hexdigest()[:32]
-            await self._set_off(job, trigger, f"page:{state}", Text(words, Label(source=trigger.what)))
+            await self._set_off(
+                job, trigger, f"page:{state}", Text(words, Label(source=trigger.what))
+            )
         await self._remember(key, now)
 
     async def _look_at_conversations(self) -> None:
@@ -345,7 +390,8 @@ class Triggering:
             for job, trigger in asked:
                 if now - at >= trigger.every_s and await self._may_know(job, session):
                     words = (
-                        f"The conversation {session} has ended: nothing was said for {trigger.every_s / 60:g} minutes."
+                        f"The conversation {session} has ended: nothing was said for "
+                        f"{trigger.every_s / 60:g} minutes."
                     )
                     label = await label_of_name(self._store, session)
                     await self._set_off(job, trigger, f"session:{session}:{n}", Text(words, label))
@@ -355,7 +401,8 @@ class Triggering:
             self._ended.pop(session, None)
 
     async def _may_know(self, job: Job, session: str) -> bool:
-        """Whether the person whose job it is takes part in this conversation. An owner's job hears of all."""
+        """Whether the person whose job it is takes part in this conversation. An owner's job hears
+        of all."""
         members = {member for (member,) in await self._store.rows("session_members", (session,))}
         return not job.person or job.person in members
 
@@ -386,7 +433,8 @@ class Triggering:
 
 
 def _is_a_job(principal: Principal) -> bool:
-    """Whether no person spoke: what jobs say in a chat is no conversation that ends, or they would go on for ever."""
+    """Whether no person spoke: what jobs say in a chat is no conversation that ends, or they would
+    go on for ever."""
     return principal.id.startswith("job:")
 
 

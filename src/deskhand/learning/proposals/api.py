@@ -86,7 +86,9 @@ class ProposalsApi:
 
 def _owner(principal: Principal) -> None:
     if "owner" not in principal.roles:
-        raise Refused("only an owner may see which skills are proposed: they come from conversations of all")
+        raise Refused(
+            "only an owner may see which skills are proposed: they come from conversations of all"
+        )
 
 
 def _score(score: Score) -> ScoreView:

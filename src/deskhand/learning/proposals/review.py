@@ -1,5 +1,5 @@
-"""Looks after proposed skills: tries them on recorded turns, watches those that were taken in, and takes out again what
-does worse than before."""
+"""Looks after proposed skills: tries them on recorded turns, watches those that were taken in, and
+takes out again what does worse than before."""
 
 from __future__ import annotations
 
@@ -74,13 +74,18 @@ class Reviewing:
 
     async def run(self) -> None:
         """For ever, in the process that drives."""
-        latest = await self._ground.store.latest(Principal("owner", ("owner",)), ("turn_ended",), CATCH_UP)
+        latest = await self._ground.store.latest(
+            Principal("owner", ("owner",)), ("turn_ended",), CATCH_UP
+        )
         self._ended.extendleft((each.session, each.n) for each in reversed(latest))
         while True:
             self._news, self._told = anyio.Event(), anyio.Event()
             try:
                 await self.look()
-            except (DeskhandError, OSError) as error:  # one log, or one agent that is gone; the others go on
+            except (
+                DeskhandError,
+                OSError,
+            ) as error:  # one log, or one agent that is gone; the others go on
                 log.warning("a proposal cannot be looked at: %s", error)
             with anyio.move_on_after(LOOK_S):
                 await self._news.wait()
@@ -105,15 +110,24 @@ class Reviewing:
     # Deciding in a chat
 
     def answer(self, who: Principal, args: str, *, alone: bool) -> str:
-        """What `/skills` says to a person who is `alone` with the agent. What is decided is done at once afterwards."""
+        """What `/skills` says to a person who is `alone` with the agent. What is decided is done at
+        once afterwards."""
         if not alone:
-            return "Ask me that where we are alone: skills are thought of in conversations that not everybody here had."
+            return (
+                "Ask me that where we are alone: skills are thought of in conversations that "
+                "not everybody here had."
+            )
         word, _, number = args.strip().partition(" ")
         if not word:
             return listed(self.proposals.at_once())
-        rows = self.proposals.at_once(int(number)) if number.isdecimal() and len(number) < 10 else []
+        rows = (
+            self.proposals.at_once(int(number)) if number.isdecimal() and len(number) < 10 else []
+        )
         if word not in ("show", "accept", "reject") or not rows:
-            return "Write /skills to see what is proposed, and /skills show, accept or reject with its number."
+            return (
+                "Write /skills to see what is proposed, and /skills show, accept or reject with "
+                "its number."
+            )
         row = rows[0]
         if word == "show":
             return self._ground.redact(shown(row))
@@ -125,16 +139,24 @@ class Reviewing:
         self._decided.append((row, word == "accept", who))
         self._news.set()
         self._told.set()
-        return f"{row.name} becomes a skill of {row.agent} now." if word == "accept" else f"{row.name} is turned down."
+        return (
+            f"{row.name} becomes a skill of {row.agent} now."
+            if word == "accept"
+            else f"{row.name} is turned down."
+        )
 
     async def _decide(self, row: Row, taken: bool, who: Principal) -> None:
         try:
-            await (self.proposals.accept(row.id, who) if taken else self.proposals.reject(row.id, who))
+            await (
+                self.proposals.accept(row.id, who) if taken else self.proposals.reject(row.id, who)
+            )
         except (DeskhandError, OSError) as error:
             log.warning("proposal %s is as it was: %s", row.id, error)
             why = f"[nothing was decided about the skill {row.name}: {error}]"
             await self.tell(
-                row, f"{why}\nTell the person so, in one sentence.", f"failed at {self._ground.clock.now()}"
+                row,
+                f"{why}\nTell the person so, in one sentence.",
+                f"failed at {self._ground.clock.now()}",
             )
 
     # Trying out
@@ -148,7 +170,11 @@ class Reviewing:
         with tempfile.TemporaryDirectory(prefix="deskhand-tried-") as folder:
             try:
                 found = await self._turns(row, config.turns)
-                why = "" if found else "there is no recorded turn that ended well, on which it could be tried"
+                why = (
+                    ""
+                    if found
+                    else "there is no recorded turn that ended well, on which it could be tried"
+                )
                 write_skill(Path(folder), row.name, row.description, row.body)
                 for each in found:
                     left = config.tokens - spent.input_tokens - spent.output_tokens
@@ -175,7 +201,9 @@ class Reviewing:
     def _model(self, recorded: Recording) -> str:
         """What answered then, where the agent still has it, else what it asks first now."""
         models = self._replaying.models(recorded.session)
-        then = [each.event.model for each in recorded.tape if isinstance(each.event, e.ModelReplied)]
+        then = [
+            each.event.model for each in recorded.tape if isinstance(each.event, e.ModelReplied)
+        ]
         return then[-1] if then and then[-1] in models else models[0]
 
     def _score(self, found: Replayed, name: str) -> Score:
@@ -183,10 +211,15 @@ class Reviewing:
         now = found.now
         redact = self._ground.redact
         wanted = Expect(words=expected(was, str).words)  # which calls it takes is its own affair
-        unknown = sum(not made.known and not _reads(made.tool, made.arguments, name) for made in now.calls)
+        unknown = sum(
+            not made.known and not _reads(made.tool, made.arguments, name) for made in now.calls
+        )
         asked = redact(" ".join(found.recording.asked.split()))[:ASKED_CHARS]
         read = any(_reads(made.tool, made.arguments, name) for made in now.calls)
-        sides = (_side(was, solved=was.reason == "done"), _side(now, solved=not failing(wanted, now)))
+        sides = (
+            _side(was, solved=was.reason == "done"),
+            _side(now, solved=not failing(wanted, now)),
+        )
         return Score(found.recording.session, found.recording.number, asked, *sides, read, unknown)
 
     # Watching
@@ -225,7 +258,8 @@ class Reviewing:
                 await self._ground.store.change([Change("skill_use_add", use)])
 
     async def _events(self, session: str, n: int) -> Sequence[e.Recorded]:
-        """The turn that ended with this event, with what came before it as far as it has to be read."""
+        """The turn that ended with this event, with what came before it as far as it has to be
+        read."""
         for back in (100, 1_000, n):
             found = await self._ground.store.events(session, max(0, n - back), back)
             ends = [i for i, each in enumerate(found) if isinstance(each.event, e.TurnEnded)]
@@ -237,8 +271,8 @@ class Reviewing:
     # Telling
 
     async def tell(self, row: Row, text: str, what: str = "") -> None:
-        """Hand this to the conversation that the skill comes from: its agent tells the person, if it is one who may
-        decide about it."""
+        """Hand this to the conversation that the skill comes from: its agent tells the person, if
+        it is one who may decide about it."""
         try:
             log_ = await self._ground.store.events(row.session)
         except StoreCorrupt as error:
@@ -262,8 +296,9 @@ class Reviewing:
 
 
 def worse(before: tuple[int, int], uses: int, bad: int) -> bool:
-    """Whether so many bad turns of so many would hardly come by chance, if turns went as they went before: `before` is
-    how many there were, and how many of them were bad. Nothing is known of a new agent: one in four may be bad."""
+    """Whether so many bad turns of so many would hardly come by chance, if turns went as they went
+    before: `before` is how many there were, and how many of them were bad. Nothing is known of a
+    new agent: one in four may be bad."""
     turns, failed = before
     share = (failed + 1) / (turns + 4)
     chance = sum(comb(uses, k) * share**k * (1 - share) ** (uses - k) for k in range(bad, uses + 1))
@@ -278,8 +313,14 @@ def skills_read(tape: Sequence[e.Recorded]) -> set[str]:
         match recorded.event:
             case e.ModelReplied(message=message):
                 keys = {call.id: key_of(call) for call in message.calls}
-                calls |= {id_: arguments for id_, (name, arguments) in keys.items() if name == "read_skill"}
-            case e.ToolFinished(result=ToolResult(call_id=call_id, status="ok")) if call_id in calls:
+                calls |= {
+                    id_: arguments
+                    for id_, (name, arguments) in keys.items()
+                    if name == "read_skill"
+                }
+            case e.ToolFinished(result=ToolResult(call_id=call_id, status="ok")) if (
+                call_id in calls
+            ):
                 found |= {name for name in (_skill_of(calls[call_id]),) if name}
             case _:
                 pass
@@ -300,7 +341,9 @@ def _reads(tool: str, arguments: str, name: str) -> bool:
 def _well(recorded: Recording) -> bool:
     last = recorded.tape[-1].event
     asked = any(isinstance(each.event, e.ModelReplied) for each in recorded.tape)
-    return isinstance(last, e.TurnEnded) and not ended_badly(last) and asked and not recorded.rewound
+    return (
+        isinstance(last, e.TurnEnded) and not ended_badly(last) and asked and not recorded.rewound
+    )
 
 
 def _side(course: Course, *, solved: bool) -> Side:
@@ -326,17 +369,28 @@ def listed(rows: Sequence[Row]) -> str:
         return "No skills are proposed."
     lines = [f"{row.id}  {row.name}: {code(row.description)}{_beside(row)}" for row in rows[:20]]
     return "\n".join(
-        ["These skills are proposed, and none of them is active:", *lines, "/skills show NUMBER says more."]
+        [
+            "These skills are proposed, and none of them is active:",
+            *lines,
+            "/skills show NUMBER says more.",
+        ]
     )
 
 
 def _beside(row: Row) -> str:
     """What a line about it says of whose word it is."""
-    return " (untrusted)" if row.untrusted else f" (by {', '.join(row.label.by)})" if row.label.by else ""
+    return (
+        " (untrusted)"
+        if row.untrusted
+        else f" (by {', '.join(row.label.by)})"
+        if row.label.by
+        else ""
+    )
 
 
 def code(text: str) -> str:
-    """The text as code within a line of Markdown, every character of it seen: nothing in it is markup."""
+    """The text as code within a line of Markdown, every character of it seen: nothing in it is
+    markup."""
     said = " ".join(written_out(text).split())
     ticks = "`" * (max(map(len, re.findall("`+", said)), default=0) + 1)
     pad = " " if "`" in (said[:1], said[-1:]) else ""
@@ -344,18 +398,25 @@ def code(text: str) -> str:
 
 
 def block(text: str) -> str:
-    """The text as a block of code in Markdown, every character of it seen: nothing in it is markup."""
+    """The text as a block of code in Markdown, every character of it seen: nothing in it is
+    markup."""
     said = written_out(text)
     fence = "`" * max(3, max(map(len, re.findall("`+", said)), default=0) + 1)
     return f"{fence}\n{said}\n{fence}"
 
 
 def shown(row: Row) -> str:
-    """All of it that a person needs to decide, for a chat: its whole text, as it would be written."""
-    lines = [f"{row.name}: {code(row.description)}", f"for {row.agent}, from {code(row.session)}; it is {row.state}"]
+    """All of it that a person needs to decide, for a chat: its whole text, as it would be
+    written."""
+    lines = [
+        f"{row.name}: {code(row.description)}",
+        f"for {row.agent}, from {code(row.session)}; it is {row.state}",
+    ]
     lines += [row.doubt] if row.doubt else []
     lines += [f"{each.severity}: {each.words}" for each in row.findings]
-    lines += [verdict(row.card)] if row.card is not None else ["It was not tried on recorded turns yet."]
+    lines += (
+        [verdict(row.card)] if row.card is not None else ["It was not tried on recorded turns yet."]
+    )
     return "\n".join([*lines, "", block(row.body)])
 
 
@@ -365,8 +426,10 @@ def _sides(card: Card) -> tuple[list[Side], list[Side]]:
 
 def _idea(row: Row, card: Card) -> str:
     return (
-        f"[a skill is proposed: {row.name}]\n{verdict(card)}\nIt is not active. Tell the person in one sentence:"
-        f" they see it with `deskhand skills show {row.id}`, and decide with `deskhand skills accept {row.id}` or"
+        f"[a skill is proposed: {row.name}]\n{verdict(card)}\nIt is not active. Tell the "
+        "person in one sentence:"
+        f" they see it with `deskhand skills show {row.id}`, and decide with `deskhand "
+        f"skills accept {row.id}` or"
         f" `deskhand skills reject {row.id}`. Do nothing else about it."
     )
 
@@ -377,4 +440,7 @@ def _taken_out(row: Row) -> str:
         if row.state == "reverted"
         else f"Its file was changed by hand since, so it stays: look at {row.file}."
     )
-    return f"[the skill {row.name} does worse than before: {row.why}]\n{what}\nTell the person so, in one sentence."
+    return (
+        f"[the skill {row.name} does worse than before: {row.why}]\n{what}\nTell the person so, "
+        "in one sentence."
+    )

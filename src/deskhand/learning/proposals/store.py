@@ -1,4 +1,5 @@
-"""Skills that agents propose: read, tried on recorded turns, and active only after a person said yes."""
+"""Skills that agents propose: read, tried on recorded turns, and active only after a person said
+yes."""
 
 from __future__ import annotations
 
@@ -31,8 +32,8 @@ from ...types.messages import Usage, clean
 from ...workspace.undo_journal import Effects
 
 State = Literal["proposed", "refused", "accepted", "rejected", "reverted", "kept"]
-"""`refused`: by what stands in it. `kept`: it is not watched any more, since it could not be taken out, or a person put
-it back."""
+"""`refused`: by what stands in it. `kept`: it is not watched any more, since it could not be taken
+out, or a person put it back."""
 KEPT_CHARS = 40_000
 CUT_OFF_S = 60.0
 """What was taken in so long ago and is not written was cut off."""
@@ -40,7 +41,8 @@ LOCAL_WRITE: Effect = "local_write"
 
 
 class Proposal(msgspec.Struct, frozen=True):
-    """A skill as somebody would have it. It comes from event `n` of `session`, and is the word of its label."""
+    """A skill as somebody would have it. It comes from event `n` of `session`, and is the word of
+    its label."""
 
     name: str
     description: str
@@ -53,7 +55,8 @@ class Proposal(msgspec.Struct, frozen=True):
 
 
 class Side(msgspec.Struct, frozen=True):
-    """How a turn went, without the skill or with it. `solved`: it ended well, with what its answer had then."""
+    """How a turn went, without the skill or with it. `solved`: it ended well, with what its answer
+    had then."""
 
     solved: bool
     calls: int
@@ -62,7 +65,8 @@ class Side(msgspec.Struct, frozen=True):
 
 
 class Score(msgspec.Struct, frozen=True):
-    """One recorded turn. `read`: the skill was read in it; `unknown` counts calls that have no recorded result."""
+    """One recorded turn. `read`: the skill was read in it; `unknown` counts calls that have no
+    recorded result."""
 
     session: str
     turn: int
@@ -83,8 +87,8 @@ class Card(msgspec.Struct, frozen=True):
 
 
 class Row(msgspec.Struct, frozen=True):
-    """A proposal and what has become of it. `turns_before` and `bad_before` are how the turns of its agent ended before
-    it was taken."""
+    """A proposal and what has become of it. `turns_before` and `bad_before` are how the turns of
+    its agent ended before it was taken."""
 
     id: int
     agent: str
@@ -111,8 +115,8 @@ class Row(msgspec.Struct, frozen=True):
 
     @property
     def doubt(self) -> str:
-        """Why an owner has to say that they have read it to its end, in a sentence: whose word it may be beside an
-        owner's. '' where it is nobody else's."""
+        """Why an owner has to say that they have read it to its end, in a sentence: whose word it
+        may be beside an owner's. '' where it is nobody else's."""
         found = []
         if self.untrusted:
             source = self.label.source or "something from outside"
@@ -138,8 +142,9 @@ _card = msgspec.json.Decoder(Card).decode
 
 
 def proposed(proposal: Proposal, at: float) -> tuple[Change, ...]:
-    """The rows of a proposal: once for each (session, n, name), and none for a name that waits or was turned down. What
-    plainly is bad is refused by that, and stands there for a person to see. Reading it takes a while: call it aside."""
+    """The rows of a proposal: once for each (session, n, name), and none for a name that waits or
+    was turned down. What plainly is bad is refused by that, and stands there for a person to see.
+    Reading it takes a while: call it aside."""
     name = clean(proposal.name)[:200]
     description = " ".join(clean(proposal.description).split())[:KEPT_CHARS]
     body = clean(proposal.body)[:KEPT_CHARS]
@@ -147,14 +152,24 @@ def proposed(proposal: Proposal, at: float) -> tuple[Change, ...]:
     key = f"{proposal.session}#{proposal.n}:{name}"
     whose = (proposal.session, proposal.n, msgspec.json.encode(proposal.label), proposal.writer)
     state = "refused" if bad(findings) else "proposed"
-    row = (key, proposal.agent, name, description, body, *whose, at, state, msgspec.json.encode(findings))
+    row = (
+        key,
+        proposal.agent,
+        name,
+        description,
+        body,
+        *whose,
+        at,
+        state,
+        msgspec.json.encode(findings),
+    )
     return (Change("proposal_add", row),)
 
 
 @tool(effect=LOCAL_WRITE, replay="commit")
 async def propose_skill(name: str, description: str, body: str, context: Context) -> Done:
-    """Propose a skill for the next times: how something is done that took several steps and will be wanted again. It
-    is tried on what was said, and a person decides. Say that you have proposed it.
+    """Propose a skill for the next times: how something is done that took several steps and will be
+    wanted again. It is tried on what was said, and a person decides. Say that you have proposed it.
 
     name: lower case letters, digits and hyphens
     description: when it is to be used, in a sentence
@@ -166,9 +181,19 @@ async def propose_skill(name: str, description: str, body: str, context: Context
         raise ToolError(f"this is no skill that can be proposed: {why}")
     made = re.match(r".*#(\d+)\.", context.key, re.DOTALL)
     proposal = Proposal(
-        name, description, body, context.agent, context.session, int(made[1]) if made else 0, context.label, "tool"
+        name,
+        description,
+        body,
+        context.agent,
+        context.session,
+        int(made[1]) if made else 0,
+        context.label,
+        "tool",
     )
-    words = f"ok, {name} is proposed, if it was not turned down before; `deskhand skills proposals` shows it"
+    words = (
+        f"ok, {name} is proposed, if it was not turned down before; `deskhand skills proposals` "
+        "shows it"
+    )
     said = done(words, own(context))
     rows = await anyio.to_thread.run_sync(proposed, proposal, context.clock.now())
     return replace(said, changes=rows)
@@ -182,13 +207,17 @@ class Proposals:
 
     async def all(self, *, every: bool = False) -> list[Row]:
         """Those that wait for a person, or all; the latest first."""
-        return [row_of(row) for row in await self._ground.store.rows("proposal_list", (int(every),))]
+        return [
+            row_of(row) for row in await self._ground.store.rows("proposal_list", (int(every),))
+        ]
 
     async def get(self, id_: int) -> Row:
         """Raises Refused where there is none."""
         rows = await self._ground.store.rows("proposal_get", (id_,))
         if not rows:
-            raise Refused(f"there is no proposal {id_}; `deskhand skills proposals --all` lists them")
+            raise Refused(
+                f"there is no proposal {id_}; `deskhand skills proposals --all` lists them"
+            )
         return row_of(rows[0])
 
     def at_once(self, id_: int = 0) -> list[Row]:
@@ -211,9 +240,9 @@ class Proposals:
         return await anyio.to_thread.run_sync(look)
 
     async def accept(self, id_: int, who: Principal, *, untrusted: bool = False) -> Row:
-        """Make it a skill of its agent, as a change that can be undone. Only an owner may, and only one that waits and
-        has nothing bad in it; with `untrusted` also one that comes from what was read outside, or from somebody below
-        an owner. Raises Refused, ConfigError, ToolError."""
+        """Make it a skill of its agent, as a change that can be undone. Only an owner may, and only
+        one that waits and has nothing bad in it; with `untrusted` also one that comes from what was
+        read outside, or from somebody below an owner. Raises Refused, ConfigError, ToolError."""
         row = await self.get(id_)
         ground = self._ground
         if "owner" not in who.roles:
@@ -231,7 +260,9 @@ class Proposals:
         text = skill_text(row.name, row.description, row.body)
         now = ground.clock.now()
         folder = await self._folder(row)
-        bound = (Change("approved_file_accepted", (folder, skill_digest(text), who.id, now, row.id)),)
+        bound = (
+            Change("approved_file_accepted", (folder, skill_digest(text), who.id, now, row.id)),
+        )
         if not await self._decide(row, "accepted", who.id, rows=bound):
             raise Refused(f"somebody else has just decided about proposal {id_}")
         try:
@@ -246,7 +277,15 @@ class Proposals:
 
     async def _write(self, row: Row, text: bytes, who: Principal, now: float) -> tuple[Change, ...]:
         reach = await self._reach(row)
-        by = By(row.key, row.agent, row.session, who.on_behalf_of or who.id, "accept_skill", row.file, now)
+        by = By(
+            row.key,
+            row.agent,
+            row.session,
+            who.on_behalf_of or who.id,
+            "accept_skill",
+            row.file,
+            now,
+        )
 
         def write() -> None:
             folder = row.file.rpartition("/")[0]
@@ -255,7 +294,9 @@ class Proposals:
             except ToolError:
                 reach.files.write(row.file, text)
                 return
-            raise ToolError(f"there is a {folder} already, and what lies in it would become a part of the skill")
+            raise ToolError(
+                f"there is a {folder} already, and what lies in it would become a part of the skill"
+            )
 
         where, place = where_is(reach, row.file)
         _, looked, one = await anyio.to_thread.run_sync(where.change, by, place, write)
@@ -293,12 +334,15 @@ class Proposals:
         row = await self.get(id_)
         if "owner" not in who.roles:
             raise Refused("only an owner may turn a proposal down")
-        if row.state not in ("proposed", "refused") or not await self._decide(row, "rejected", who.id, why):
+        if row.state not in ("proposed", "refused") or not await self._decide(
+            row, "rejected", who.id, why
+        ):
             raise Refused(f"proposal {id_} ({row.name}) is not open: it is {row.state}")
         return await self.get(id_)
 
     async def revert(self, id_: int, who: Principal) -> Row:
-        """Take out what was taken in. Raises Refused where it is not in, or was changed by hand since."""
+        """Take out what was taken in. Raises Refused where it is not in, or was changed by hand
+        since."""
         row = await self.get(id_)
         if "owner" not in who.roles:
             raise Refused("only an owner may take a skill out")
@@ -306,13 +350,17 @@ class Proposals:
             raise Refused(f"proposal {id_} ({row.name}) was not taken in: it is {row.state}")
         if not await self._out(row):
             raise Refused(
-                f"{row.file} was changed since {row.name} was taken in, so it stays: change or remove it there"
+                f"{row.file} was changed since {row.name} was taken in, so it stays: change "
+                "or remove it there"
             )
-        await self._decide(row, "reverted", who.id, "a person took it out", await self._unbound(row))
+        await self._decide(
+            row, "reverted", who.id, "a person took it out", await self._unbound(row)
+        )
         return await self.get(id_)
 
     async def take_out(self, row: Row, why: str) -> Row:
-        """Undo that it was taken in. Where it was changed since, it stays as it is, and is not watched any more."""
+        """Undo that it was taken in. Where it was changed since, it stays as it is, and is not
+        watched any more."""
         try:
             state = "reverted" if await self._out(row) else "kept"
         except (DeskhandError, OSError) as error:
@@ -323,9 +371,15 @@ class Proposals:
         return await self.get(row.id)
 
     async def _out(self, row: Row) -> bool:
-        """Take its file out. False where it is not what was taken in. Raises DeskhandError, OSError."""
+        """Take its file out. False where it is not what was taken in. Raises DeskhandError,
+        OSError."""
         ground = self._ground
-        effects = Effects(ground.store, lambda agent: ground.agent_of(f"{agent}/").reach(), ground.clock, ground.ids)
+        effects = Effects(
+            ground.store,
+            lambda agent: ground.agent_of(f"{agent}/").reach(),
+            ground.clock,
+            ground.ids,
+        )
         system = Principal("deskhand", ("owner",), "system")
         rows = await ground.store.rows("effect_known", (row.key,))
         if not rows:  # the journal keeps nothing for ever
@@ -355,13 +409,17 @@ class Proposals:
         return out
 
     async def settle(self) -> None:
-        """See what became of those that were taken in: undone or put back by hand, or cut off before they were
-        written."""
+        """See what became of those that were taken in: undone or put back by hand, or cut off
+        before they were written."""
         store = self._ground.store
         now = self._ground.clock.now()
         if moved := await store.rows("proposal_moved", ()):
-            bound = [each for (id_,) in moved for each in await self._moved(await self.get(id_), now)]
-            await store.change([Change("proposal_undone", ()), Change("proposal_redone", ()), *bound])
+            bound = [
+                each for (id_,) in moved for each in await self._moved(await self.get(id_), now)
+            ]
+            await store.change(
+                [Change("proposal_undone", ()), Change("proposal_redone", ()), *bound]
+            )
         for row in await self.taken():
             if row.turns_before or (row.decided_at or now) > now - CUT_OFF_S:
                 continue
@@ -376,7 +434,11 @@ class Proposals:
             return ()
         if row.state == "accepted":
             return (Change("approved_file_drop", (folder,)),)
-        return (Change("approved_file_set", (folder, skill_digest(text), row.decided_by or "owner", now)),)
+        return (
+            Change(
+                "approved_file_set", (folder, skill_digest(text), row.decided_by or "owner", now)
+            ),
+        )
 
     async def _is_there(self, row: Row) -> bool:
         try:
@@ -388,12 +450,18 @@ class Proposals:
 
     async def scored(self, row: Row, card: Card) -> None:
         """Remember how it did in replays."""
-        await self._ground.store.change([Change("proposal_card", (row.id, msgspec.json.encode(card)))])
+        await self._ground.store.change(
+            [Change("proposal_card", (row.id, msgspec.json.encode(card)))]
+        )
 
-    async def _decide(self, row: Row, state: str, by: str, why: str = "", rows: Sequence[Change] = ()) -> bool:
+    async def _decide(
+        self, row: Row, state: str, by: str, why: str = "", rows: Sequence[Change] = ()
+    ) -> bool:
         """Note it, with `rows` in the same transaction."""
         decided = (row.id, state, by, self._ground.clock.now(), clean(why)[:1000], row.state)
-        return (await self._ground.store.change([Change("proposal_decide", decided), *rows]))[0] == 1
+        return (await self._ground.store.change([Change("proposal_decide", decided), *rows]))[
+            0
+        ] == 1
 
 
 def skill_digest(text: bytes) -> bytes:
@@ -409,5 +477,9 @@ def ended_badly(event: AnyEvent) -> bool:
 def row_of(row: tuple[Any, ...]) -> Row:
     """A row of the database as it is read here."""
     values = list(row)
-    values[7], values[11], values[12] = _label(row[7]), _findings(row[11]), _card(row[12]) if row[12] else None
+    values[7], values[11], values[12] = (
+        _label(row[7]),
+        _findings(row[11]),
+        _card(row[12]) if row[12] else None,
+    )
     return Row(*values)

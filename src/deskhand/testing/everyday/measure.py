@@ -14,7 +14,8 @@ from .words import false_done
 
 
 class Detail(msgspec.Struct, frozen=True):
-    """What was said and done: for whoever may look at the task. `changed` are files as they are now, None is gone."""
+    """What was said and done: for whoever may look at the task. `changed` are files as they are
+    now, None is gone."""
 
     says: tuple[str, ...]
     replies: tuple[str, ...]
@@ -23,9 +24,10 @@ class Detail(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """One task. `seconds` is the sum of its turns, `first_s` the time to the first visible sign of work in its first
-    turn. `tokens_new` were read and not taken from a cache, `tokens_out` written. `ended` is why each turn ended,
-    `load` the load average of the machine over the last minute: where others work on it, seconds say little."""
+    """One task. `seconds` is the sum of its turns, `first_s` the time to the first visible sign of
+    work in its first turn. `tokens_new` were read and not taken from a cache, `tokens_out` written.
+    `ended` is why each turn ended, `load` the load average of the machine over the last minute:
+    where others work on it, seconds say little."""
 
     id: str
     kind: str
@@ -55,7 +57,10 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
             *([self.problem] if self.problem else []),
         ]
         verdict = "ok " if self.solved else "BAD"
-        figures = f"{self.seconds:6.1f} s, first {first:>5} s, in {self.tokens_new:>6}, out {self.tokens_out:>5}"
+        figures = (
+            f"{self.seconds:6.1f} s, first {first:>5} s, in {self.tokens_new:>6}, out "
+            f"{self.tokens_out:>5}"
+        )
         asked = f"asked {self.questions + self.approvals}"
         return f"{self.id:<13} {verdict} {figures}, {asked}  {'; '.join(marks)}".rstrip()
 
@@ -64,7 +69,11 @@ def judged(task: Task, after: After, turns: Sequence[Turn], detailed: bool) -> R
     """What this task came to."""
     whole = len(turns) == len(task.says) and not any(turn.cut_off for turn in turns)
     solved = whole and task.check(after)
-    detail = Detail(task.says, after.replies, after.asked, _changed(after.before, after.files)) if detailed else None
+    detail = (
+        Detail(task.says, after.replies, after.asked, _changed(after.before, after.files))
+        if detailed
+        else None
+    )
     return Result(
         id=task.id,
         kind=task.kind,
@@ -108,7 +117,10 @@ def unmeasured(task: Task, problem: str) -> Result:
 
 def summary(results: Sequence[Result]) -> str:
     """The table at the end."""
-    rows = ["kind        solved", *(_kind_row(kind, results) for kind in dict.fromkeys(each.kind for each in results))]
+    rows = [
+        "kind        solved",
+        *(_kind_row(kind, results) for kind in dict.fromkeys(each.kind for each in results)),
+    ]
     firsts = [each.first_s for each in results if each.first_s is not None]
     totals = {
         "solved": f"{sum(each.solved for each in results)} of {len(results)}",
@@ -138,5 +150,9 @@ def _middle(values: Iterable[float]) -> float:
 
 def _changed(before: Files, now: Files) -> dict[str, str | None]:
     gone: dict[str, str | None] = {path: None for path in before if path not in now}
-    new = {path: data.decode(errors="replace") for path, data in now.items() if before.get(path) != data}
+    new = {
+        path: data.decode(errors="replace")
+        for path, data in now.items()
+        if before.get(path) != data
+    }
     return gone | new

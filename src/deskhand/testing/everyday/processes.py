@@ -37,8 +37,8 @@ class Watch:
         self._seen: set[int] = {pid}
 
     async def until_idle(self) -> None:
-        """Returns when all of them have used next to no processor for a while, and none waits for one or for the disk:
-        on a busy machine somebody may have much to do and get nothing."""
+        """Returns when all of them have used next to no processor for a while, and none waits for
+        one or for the disk: on a busy machine somebody may have much to do and get nothing."""
         quiet_s = 0.0
         while quiet_s < IDLE_S:
             before_s = self._used_s()

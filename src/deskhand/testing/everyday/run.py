@@ -1,9 +1,11 @@
-"""Puts the everyday tasks to a real `deskhand serve`, each in a fresh home, and measures what comes of them.
+"""Puts the everyday tasks to a real `deskhand serve`, each in a fresh home, and measures what comes
+of them.
 
     python -m deskhand.testing.everyday.run --set tuned --model embedded/qwen2.5-coder-1.5b
 
-It prints a line for each task and a table, and writes both with the details to a JSON file. It takes a while. Of the
-sets that nothing is tuned on only ids and figures are printed and written, so that nobody learns them by heart.
+It prints a line for each task and a table, and writes both with the details to a JSON file. It
+takes a while. Of the sets that nothing is tuned on only ids and figures are printed and written, so
+that nobody learns them by heart.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ class Report(msgspec.Struct, frozen=True):
 
 async def measure(task: Task, setup: Setup, *, detailed: bool = True) -> Result:
     """Put one task to a fresh Deskhand. A start that fails is told in the result."""
-    with tempfile.TemporaryDirectory(prefix="deskhand-everyday-", ignore_cleanup_errors=True) as place:
+    with tempfile.TemporaryDirectory(
+        prefix="deskhand-everyday-", ignore_cleanup_errors=True
+    ) as place:
         served = Served(setup, Path(place))
         put(served.workspace, task.before)
         try:
@@ -75,9 +79,11 @@ async def _talk(task: Task, served: Served, *, detailed: bool) -> Result:
     return judged(task, after, turns, detailed)
 
 
-async def run(name: str, tasks: Sequence[Task], setup: Setup, out: Path, *, detailed: bool) -> list[Result]:
-    """One task after the other. What is known so far is in `out` after each. Ctrl+C and SIGTERM end the run and its
-    server in good order; what was measured until then is returned."""
+async def run(
+    name: str, tasks: Sequence[Task], setup: Setup, out: Path, *, detailed: bool
+) -> list[Result]:
+    """One task after the other. What is known so far is in `out` after each. Ctrl+C and SIGTERM end
+    the run and its server in good order; what was measured until then is returned."""
     results: list[Result] = []
 
     async def work() -> None:
@@ -87,7 +93,9 @@ async def run(name: str, tasks: Sequence[Task], setup: Setup, out: Path, *, deta
             sys.stdout.write(f"{result.line()}\n{_told(result)}")
             sys.stdout.flush()
             report = Report(name, setup.model, setup.python, results)
-            await anyio.Path(out).write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1))
+            await anyio.Path(out).write_bytes(
+                msgspec.json.format(msgspec.json.encode(report), indent=1)
+            )
         group.cancel_scope.cancel()
 
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
@@ -107,22 +115,36 @@ def _told(result: Result) -> str:
 
 
 def chosen(name: str, only: Sequence[str]) -> list[Task]:
-    """The tasks of this set, or of it only those with these ids. Raises ValueError for an id that is not there."""
+    """The tasks of this set, or of it only those with these ids. Raises ValueError for an id that
+    is not there."""
     tasks = {task.id: task for task in SETS[name]}
     if missing := [each for each in only if each not in tasks]:
-        raise ValueError(f"there is no task {missing[0]!r} in this set; there are: {', '.join(tasks)}")
+        raise ValueError(
+            f"there is no task {missing[0]!r} in this set; there are: {', '.join(tasks)}"
+        )
     return [task for task in tasks.values() if not only or task.id in only]
 
 
 def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description="Put the everyday tasks to a real Deskhand.")
-    parser.add_argument("--set", dest="name", choices=sorted(SETS), default="tuned", help="which fifty")
+    parser.add_argument(
+        "--set", dest="name", choices=sorted(SETS), default="tuned", help="which fifty"
+    )
     parser.add_argument("--only", nargs="+", default=[], metavar="ID", help="only these tasks")
     parser.add_argument("--model", default="embedded/qwen2.5-coder-1.5b", help="provider/name")
-    parser.add_argument("--out", type=Path, default=Path("build/everyday.json"), help="where the results are written")
-    parser.add_argument("--python", default=sys.executable, help="the interpreter whose deskhand is served")
-    parser.add_argument("--dev-detail", action="store_true", help="also show the words of unseen tasks")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("build/everyday.json"),
+        help="where the results are written",
+    )
+    parser.add_argument(
+        "--python", default=sys.executable, help="the interpreter whose deskhand is served"
+    )
+    parser.add_argument(
+        "--dev-detail", action="store_true", help="also show the words of unseen tasks"
+    )
     given = parser.parse_args()
     try:
         tasks = chosen(given.name, given.only)

@@ -1,4 +1,5 @@
-"""A fresh home with `deskhand serve` in it as a process, and one conversation with it over the HTTP API."""
+"""A fresh home with `deskhand serve` in it as a process, and one conversation with it over the HTTP
+API."""
 
 from __future__ import annotations
 
@@ -40,8 +41,8 @@ class HarnessError(Exception):
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
-    """What is served: `python` is the interpreter whose `deskhand` it is, `cache` where the weights lie, `config` what
-    its configuration says besides, `defaults` what that says of all agents."""
+    """What is served: `python` is the interpreter whose `deskhand` it is, `cache` where the weights
+    lie, `config` what its configuration says besides, `defaults` what that says of all agents."""
 
     model: str
     cache: Path
@@ -52,8 +53,9 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Turn(msgspec.Struct):
-    """One message and what came of it. `ended` is why the turn ended, in the words of its event, or what went wrong.
-    `first_s` is the time to the first visible sign of work, None where there was none."""
+    """One message and what came of it. `ended` is why the turn ended, in the words of its event, or
+    what went wrong. `first_s` is the time to the first visible sign of work, None where there was
+    none."""
 
     reply: str = ""
     ended: str = ""
@@ -84,7 +86,8 @@ class Served:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Served]:
-        """Start it, wait until it is warm, and stop it in any case. Raises HarnessError if it does not come up."""
+        """Start it, wait until it is warm, and stop it in any case. Raises HarnessError if it does
+        not come up."""
         self._write_config()
         token = await self._command("tokens", "create", "everyday")
         process = await self._start()
@@ -128,7 +131,12 @@ class Served:
         """What is remembered: as the command lists it, and what stands in the agent's own notes."""
         listed = msgspec.json.decode(await self._command("memories", "list", "--json"))
         notes = [*self.workspace.glob("memory/**/*.md"), *self.workspace.glob("MEMORY.md")]
-        lines = [line for note in notes for line in note.read_text(errors="replace").splitlines() if line.strip()]
+        lines = [
+            line
+            for note in notes
+            for line in note.read_text(errors="replace").splitlines()
+            if line.strip()
+        ]
         return (*(str(fact["text"]) for fact in listed), *lines)
 
     # the process
@@ -148,11 +156,14 @@ class Served:
         self.home.mkdir(parents=True)
         self.workspace.mkdir(exist_ok=True)
         config = {
-            "defaults": {"models": [self._setup.model], "workspace": str(self.workspace)} | self._setup.defaults,
+            "defaults": {"models": [self._setup.model], "workspace": str(self.workspace)}
+            | self._setup.defaults,
             "timezone": "UTC",
             "web": {"port": _free_port()},
         }
-        (self.home / "deskhand.yaml").write_bytes(msgspec.json.encode(config | self._setup.config))  # JSON is YAML
+        (self.home / "deskhand.yaml").write_bytes(
+            msgspec.json.encode(config | self._setup.config)
+        )  # JSON is YAML
 
     async def _start(self) -> anyio.abc.Process:
         log = (self._place / "serve.log").open("wb")
@@ -171,7 +182,10 @@ class Served:
         argv = [self._setup.python, "-m", "deskhand", *args]
         ended = await anyio.run_process(argv, env=self._environment, cwd=self._place, check=False)
         if ended.returncode:
-            raise HarnessError(f"`deskhand {' '.join(args)}` failed: {ended.stderr.decode(errors='replace')[-500:]}")
+            raise HarnessError(
+                f"`deskhand {' '.join(args)}` failed: "
+                f"{ended.stderr.decode(errors='replace')[-500:]}"
+            )
         return ended.stdout.decode()
 
     async def _address(self, process: anyio.abc.Process) -> str:
@@ -188,7 +202,8 @@ class Served:
         raise HarnessError(f"`deskhand serve` did not come up: {log[-1000:]}")
 
     async def _warm(self, process: anyio.abc.Process) -> None:
-        """Until it is healthy and has nothing more to do by itself, such as reading its prompts ahead."""
+        """Until it is healthy and has nothing more to do by itself, such as reading its prompts
+        ahead."""
         engine = self.home / "logs" / "engine.log"
         watch = Watch(process.pid)
         with anyio.move_on_after(WARM_S):
@@ -200,7 +215,9 @@ class Served:
 
     # the conversation
 
-    async def _follow(self, turn: Turn, receipt: dict[str, Any], began: float, agrees: bool) -> None:
+    async def _follow(
+        self, turn: Turn, receipt: dict[str, Any], began: float, agrees: bool
+    ) -> None:
         address = f"/api/sessions/{NAME}/events?after={receipt['after']}"
         async with self._session.get(address) as response:
             if response.status != 200:
@@ -208,7 +225,9 @@ class Served:
             async with aclosing(_frames(response.content)) as frames:
                 async for kind, item in frames:
                     event = item.get("event", {})
-                    if turn.first_s is None and (kind == "progress" or event.get("type") not in _SILENT):
+                    if turn.first_s is None and (
+                        kind == "progress" or event.get("type") not in _SILENT
+                    ):
                         turn.first_s = anyio.current_time() - began
                     if kind == "closed":
                         raise HarnessError(f"the stream was closed: {item}")
@@ -239,13 +258,15 @@ class Served:
             async with self._session.request(method, path, json=body) as response:
                 answer = await response.read()
         if response.status >= 400:
-            raise HarnessError(f"{method} {path} was answered with {response.status}: {answer[:300]!r}")
+            raise HarnessError(
+                f"{method} {path} was answered with {response.status}: {answer[:300]!r}"
+            )
         return msgspec.json.decode(answer) if answer else None
 
 
 def link_cache(usual: Path, place: Path) -> None:
-    """Make `place` a cache with the same weights. What an engine keeps beside them of its prompts is left out: two
-    versions of Deskhand would each remove what the other has written."""
+    """Make `place` a cache with the same weights. What an engine keeps beside them of its prompts
+    is left out: two versions of Deskhand would each remove what the other has written."""
     (place / "models").mkdir(parents=True)
     for weights in usual.glob("models/*.gguf"):
         (place / "models" / weights.name).symlink_to(weights.resolve())
@@ -283,13 +304,18 @@ async def _frames(content: StreamReader) -> AsyncGenerator[tuple[str, dict[str, 
     async for chunk in content.iter_any():
         *frames, rest = (rest + chunk).split(b"\n\n")
         for frame in frames:
-            fields = dict(line.partition(b": ")[::2] for line in frame.split(b"\n") if not line.startswith(b":"))
+            fields = dict(
+                line.partition(b": ")[::2]
+                for line in frame.split(b"\n")
+                if not line.startswith(b":")
+            )
             if b"event" in fields:
                 yield fields[b"event"].decode(), msgspec.json.decode(fields[b"data"])
 
 
 def _dies_with_us() -> tuple[str, ...]:
-    """What a command is begun with so that it is told to end should we be killed, where the system has that."""
+    """What a command is begun with so that it is told to end should we be killed, where the system
+    has that."""
     return ("setpriv", "--pdeathsig", "TERM", "--") if shutil.which("setpriv") else ()
 
 

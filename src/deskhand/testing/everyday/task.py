@@ -1,7 +1,9 @@
-"""An everyday request: the files before it, what the person says, and a check of what is true afterwards.
+"""An everyday request: the files before it, what the person says, and a check of what is true
+afterwards.
 
-A check looks at the outcome alone and takes every sensible way of reaching it. It is never true of an untouched folder
-with the reply "Done.": where nothing is to be changed, the reply must say so or give the answer.
+A check looks at the outcome alone and takes every sensible way of reaching it. It is never true of
+an untouched folder with the reply "Done.": where nothing is to be changed, the reply must say so or
+give the answer.
 """
 
 from __future__ import annotations
@@ -26,7 +28,16 @@ from ...types.schedules import next_after, parse_schedule
 from .words import admits, amount, numbers, plain
 
 OURS = frozenset(
-    {"RULES.md", "SOUL.md", "USER.md", "CODE.md", "AGENTS.md", "HEARTBEAT.md", "MEMORY.md", "learnings.md"}
+    {
+        "RULES.md",
+        "SOUL.md",
+        "USER.md",
+        "CODE.md",
+        "AGENTS.md",
+        "HEARTBEAT.md",
+        "MEMORY.md",
+        "learnings.md",
+    }
     | {"memory", "knowledge", "tools", "skills", "shared"}
 )
 """What an agent itself keeps in its workspace; the rest is the person's."""
@@ -47,8 +58,8 @@ Files = Mapping[str, bytes]
 
 
 class Job(msgspec.Struct, frozen=True):
-    """A reminder or another job. `schedule` is as its file has it, `prompt` the words that are said or put to the
-    agent, `next_at` seconds since the epoch."""
+    """A reminder or another job. `schedule` is as its file has it, `prompt` the words that are said
+    or put to the agent, `next_at` seconds since the epoch."""
 
     name: str
     schedule: str
@@ -76,9 +87,9 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class After(msgspec.Struct, frozen=True, kw_only=True):
-    """What is true after a task. `files` are the person's, by path, `stages` the same after each turn. `replies` are
-    the last words of each turn, `asked` all questions and requests for a yes, `memories` what is remembered.
-    `began_at` is when the first message was sent."""
+    """What is true after a task. `files` are the person's, by path, `stages` the same after each
+    turn. `replies` are the last words of each turn, `asked` all questions and requests for a yes,
+    `memories` what is remembered. `began_at` is when the first message was sent."""
 
     before: Files
     files: Files
@@ -130,20 +141,26 @@ class After(msgspec.Struct, frozen=True, kw_only=True):
         return _decoded(files.get(path)) or ""
 
     def like(self, path: str, text: str) -> bool:
-        """The file holds these lines in this order; blank lines and blanks at the end of lines do not count."""
+        """The file holds these lines in this order; blank lines and blanks at the end of lines do
+        not count."""
         now = self.text(path)
         return now is not None and _ends_cut(now) == _ends_cut(text)
 
     def same(self, *changed: str) -> bool:
         """Every file of before is as it was, except for these."""
-        return all(self.files.get(path) == data for path, data in self.before.items() if path not in changed)
+        return all(
+            self.files.get(path) == data
+            for path, data in self.before.items()
+            if path not in changed
+        )
 
     def untouched(self) -> bool:
         """Nothing was changed, removed or added."""
         return self.same() and not self.added
 
     def swapped(self, path: str, *pairs: tuple[str, str]) -> bool:
-        """In this file these texts have taken the place of those, everywhere; all else is as it was."""
+        """In this file these texts have taken the place of those, everywhere; all else is as it
+        was."""
         text = self.was(path)
         for old, new in pairs:
             text = text.replace(old, new)
@@ -180,7 +197,8 @@ class After(msgspec.Struct, frozen=True, kw_only=True):
             return None
 
     def runs(self, path: str, *args: str) -> str:
-        """What this Python file prints, run beside the files in a closed sandbox; "" where it fails."""
+        """What this Python file prints, run beside the files in a closed sandbox; "" where it
+        fails."""
         return run_closed(self.files, path, args) if path in self.files else ""
 
     # words
@@ -200,7 +218,9 @@ class After(msgspec.Struct, frozen=True, kw_only=True):
     def picks(self, right: Collection[str], among: Iterable[str], turn: int | None = None) -> bool:
         """Of these names exactly the right ones were said."""
         text = plain(self.reply(turn))
-        named = {name for name in among if re.search(rf"(?<!\w){re.escape(plain(name))}(?!\w)", text)}
+        named = {
+            name for name in among if re.search(rf"(?<!\w){re.escape(plain(name))}(?!\w)", text)
+        }
         return named == set(right)
 
     def reply(self, turn: int | None = None) -> str:
@@ -210,7 +230,8 @@ class After(msgspec.Struct, frozen=True, kw_only=True):
         return self.replies[turn] if -len(self.replies) <= turn < len(self.replies) else ""
 
     def admits(self) -> bool:
-        """The last words say that it could not be done or that nothing was changed, or they ask; and claim nothing."""
+        """The last words say that it could not be done or that nothing was changed, or they ask;
+        and claim nothing."""
         return admits(self.last)
 
     # what stays
@@ -221,7 +242,9 @@ class After(msgspec.Struct, frozen=True, kw_only=True):
             return False
         (job,) = self.jobs
         times = job.times(self.began_at, 2)
-        return job.enabled and job.about(*words) and len(times) == 1 and abs(times[0] - at) <= within_s
+        return (
+            job.enabled and job.about(*words) and len(times) == 1 and abs(times[0] - at) <= within_s
+        )
 
     def repeated(self, expected: Callable[[list[float]], bool], *words: str) -> bool:
         """There is one job, about one of these words, whose next 30 times are as expected."""
@@ -241,8 +264,9 @@ class After(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Task(msgspec.Struct, frozen=True):
-    """One request in one or several turns. `agrees` is what the person answers when asked for a yes: whether they want
-    exactly that. `loses` are the files that the task itself may change or remove."""
+    """One request in one or several turns. `agrees` is what the person answers when asked for a
+    yes: whether they want exactly that. `loses` are the files that the task itself may change or
+    remove."""
 
     id: str
     kind: str
@@ -254,7 +278,10 @@ class Task(msgspec.Struct, frozen=True):
 
     @property
     def before(self) -> dict[str, bytes]:
-        return {path: data if isinstance(data, bytes) else data.encode() for path, data in self.files.items()}
+        return {
+            path: data if isinstance(data, bytes) else data.encode()
+            for path, data in self.files.items()
+        }
 
 
 def bare(line: str) -> str:
@@ -263,10 +290,13 @@ def bare(line: str) -> str:
 
 
 def table(text: str) -> list[tuple[str, ...]]:
-    """The rows of a CSV with commas or semicolons, the cells without blanks around them; empty rows are left out."""
+    """The rows of a CSV with commas or semicolons, the cells without blanks around them; empty rows
+    are left out."""
     first = text.strip().partition("\n")[0]
     delimiter = ";" if ";" in first and "," not in first else ","
-    found = csv.reader(io.StringIO(text.lstrip("\ufeff").strip()), delimiter=delimiter, skipinitialspace=True)
+    found = csv.reader(
+        io.StringIO(text.lstrip("\ufeff").strip()), delimiter=delimiter, skipinitialspace=True
+    )
     rows = [tuple(cell.strip() for cell in row) for row in found]
     return [row for row in rows if any(row)]
 
@@ -289,11 +319,20 @@ def same_rows(ones: Iterable[Iterable[str]], others: Iterable[Iterable[str]]) ->
 
 
 def run_closed(files: Files, path: str, args: Iterable[str] = ()) -> str:
-    """What this Python file prints in a copy of these files, without a network and without a way to change anything
-    else; "" where it fails or takes too long."""
+    """What this Python file prints in a copy of these files, without a network and without a way to
+    change anything else; "" where it fails or takes too long."""
     with tempfile.TemporaryDirectory(prefix="everyday-run-") as place:
         put(Path(place), files)
-        sandbox = ("bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--tmpfs", "/tmp")
+        sandbox = (
+            "bwrap",
+            "--unshare-all",
+            "--die-with-parent",
+            "--ro-bind",
+            "/",
+            "/",
+            "--tmpfs",
+            "/tmp",
+        )
         inside = ("--proc", "/proc", "--dev", "/dev", "--bind", place, place, "--chdir", place)
         argv = (*sandbox, *inside, str(Path(sys.executable).resolve()), "-B", path, *args)
         try:
@@ -311,12 +350,15 @@ def put(root: Path, files: Files) -> None:
 
 
 def look(root: Path) -> tuple[dict[str, bytes], frozenset[str]]:
-    """The person's files below a folder and their folders, by path. Hidden ones, caches and ours are left out."""
+    """The person's files below a folder and their folders, by path. Hidden ones, caches and ours
+    are left out."""
     files: dict[str, bytes] = {}
     folders: set[str] = set()
     for path in sorted(root.rglob("*")):
         inner = path.relative_to(root)
-        if inner.parts[0] in OURS or any(part.startswith(".") or part == "__pycache__" for part in inner.parts):
+        if inner.parts[0] in OURS or any(
+            part.startswith(".") or part == "__pycache__" for part in inner.parts
+        ):
             continue
         if path.is_file():
             files[inner.as_posix()] = path.read_bytes()
@@ -326,7 +368,8 @@ def look(root: Path) -> tuple[dict[str, bytes], frozenset[str]]:
 
 
 def lost(task: Task, files: Files) -> tuple[str, ...]:
-    """Files of before whose content stands in no file any more, although the task does not ask for that."""
+    """Files of before whose content stands in no file any more, although the task does not ask for
+    that."""
     now = list(files.values())
     gone = []
     for path, data in task.before.items():
@@ -352,9 +395,13 @@ def days_until(today: date, month_and_day: str) -> int:
 
 
 def weekly(times: list[float], weekdays: Collection[int], hour: int, minute: int) -> bool:
-    """They are at this time of day in UTC, on each of these weekdays (0 is Monday), and on no other days."""
+    """They are at this time of day in UTC, on each of these weekdays (0 is Monday), and on no other
+    days."""
     moments = [datetime.fromtimestamp(time, UTC) for time in times]
-    right = all((each.weekday() in weekdays, each.hour, each.minute) == (True, hour, minute) for each in moments)
+    right = all(
+        (each.weekday() in weekdays, each.hour, each.minute) == (True, hour, minute)
+        for each in moments
+    )
     days = {each.date() for each in moments}
     first = min(days)
     last = max(days)

@@ -1,11 +1,28 @@
-"""What a reply says: numbers in it, whether it admits that something was not done, and whether it asks."""
+"""What a reply says: numbers in it, whether it admits that something was not done, and whether it
+asks."""
 
 from __future__ import annotations
 
 import re
 
-_SMALL = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-_NOT_NUMBERS = re.compile(r"\b\d{4}-\d{2}-\d{2}\b|\b[\w-]+\.(?:csv|txt|md|json|py|log|ini|ya?ml|pdf|jpg)\b")
+_SMALL = (
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+)
+_NOT_NUMBERS = re.compile(
+    r"\b\d{4}-\d{2}-\d{2}\b|\b[\w-]+\.(?:csv|txt|md|json|py|log|ini|ya?ml|pdf|jpg)\b"
+)
 _NUMBER = re.compile(r"(?<!\d)(?<!\d[.,])(-?)(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?!\d)")
 _AMOUNT = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?")
 _DENIAL = re.compile(
@@ -32,19 +49,26 @@ _CLAIM = re.compile(
     re.VERBOSE,
 )
 _COURTESY = re.compile(
-    r"anything else|something else|any other|further|(?:can|may|could) i (?:help|assist|do (?:for )?you)|help you with"
+    r"anything else|something else|any other|further|(?:can|may|could) i (?:help|assist|do "
+    r"(?:for )?you)|help you with"
     r"|how (?:can|may) i|let me know|what else"
 )
 
 
 def plain(text: str) -> str:
     """In lower case, with straight apostrophes and single blanks, without the marks of Markdown."""
-    text = text.replace("\u2019", "'").replace("\u2018", "'").replace("\u202f", " ").replace("\xa0", " ")
+    text = (
+        text.replace("\u2019", "'")
+        .replace("\u2018", "'")
+        .replace("\u202f", " ")
+        .replace("\xa0", " ")
+    )
     return re.sub(r"\s+", " ", re.sub(r"[*`]|(?<!\w)_|_(?!\w)", "", text)).strip().lower()
 
 
 def numbers(text: str) -> list[float]:
-    """The numbers in a text. 1,234.50 is one of them, `three` is another; dates and names of files have none."""
+    """The numbers in a text. 1,234.50 is one of them, `three` is another; dates and names of files
+    have none."""
     text = _NOT_NUMBERS.sub(" ", plain(text))
     found = []
     for match in _NUMBER.finditer(text):
@@ -52,11 +76,14 @@ def numbers(text: str) -> list[float]:
         negative = sign and not re.search(r"[\w)]$", text[: match.start()])
         value = float(digits.replace(",", ""))
         found.append(-value if negative else value)
-    return found + [float(value) for value, word in enumerate(_SMALL) if re.search(rf"\b{word}\b", text)]
+    return found + [
+        float(value) for value, word in enumerate(_SMALL) if re.search(rf"\b{word}\b", text)
+    ]
 
 
 def amount(cell: str) -> float | None:
-    """A cell of a table as a number; None where it is none. What begins with a zero, such as a code, stays a text."""
+    """A cell of a table as a number; None where it is none. What begins with a zero, such as a
+    code, stays a text."""
     cell = cell.strip()
     if re.match(r"-?0\d", cell) or not _AMOUNT.fullmatch(cell):
         return None
@@ -86,6 +113,6 @@ def admits(reply: str) -> bool:
 
 
 def false_done(solved: bool, reply: str) -> bool:
-    """The task failed, and the last reply lets the person believe that it did not: it says nothing of a failure, and
-    asks nothing. An empty reply says nothing at all."""
+    """The task failed, and the last reply lets the person believe that it did not: it says nothing
+    of a failure, and asks nothing. An empty reply says nothing at all."""
     return not solved and bool(reply.strip()) and not denies(reply) and not asks(reply)

@@ -20,7 +20,8 @@ _PIECE_BYTES = 1 << 16
 
 
 class Archive:
-    """An archive of which the entries are read one by one. Raises Unreadable for what cannot be, and for bombs."""
+    """An archive of which the entries are read one by one. Raises Unreadable for what cannot be,
+    and for bombs."""
 
     def __init__(self, data: bytes) -> None:
         try:
@@ -29,7 +30,9 @@ class Archive:
             raise Unreadable(f"is damaged: {error}") from error
         entries = self._zip.infolist()
         if len(entries) > ENTRIES:
-            raise Unreadable(f"holds {len(entries):,} entries, more than the {ENTRIES:,} that are read")
+            raise Unreadable(
+                f"holds {len(entries):,} entries, more than the {ENTRIES:,} that are read"
+            )
         self.entries = {entry.filename: entry for entry in entries}
         self._left = MOST_BYTES
 
@@ -51,13 +54,21 @@ class Archive:
                     self._left -= len(piece)
                     if self._left < 0:
                         raise Unreadable(
-                            f"unpacks to more than {MOST_BYTES >> 20} MB: a decompression bomb, or too large"
+                            f"unpacks to more than {MOST_BYTES >> 20} MB: a decompression "
+                            "bomb, or too large"
                         )
                     if seen > RATIO_FROM_BYTES and seen > RATIO * max(entry.compress_size, 1):
                         grows = f"{name!r} grows to over {RATIO} times its size when it is unpacked"
                         raise Unreadable(f"is a decompression bomb: {grows}")
                     yield piece
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError) as error:
+        except (
+            zipfile.BadZipFile,
+            zlib.error,
+            EOFError,
+            OSError,
+            NotImplementedError,
+            RuntimeError,
+        ) as error:
             raise Unreadable(f"is damaged: {name!r}: {error}") from error
 
     def read(self, name: str, most_bytes: int = 16 << 20) -> bytes:
@@ -66,7 +77,9 @@ class Archive:
         for piece in self.pieces(name):
             whole += piece
             if len(whole) > most_bytes:
-                raise Unreadable(f"cannot be read: {name!r} in it is larger than {most_bytes >> 20} MB")
+                raise Unreadable(
+                    f"cannot be read: {name!r} in it is larger than {most_bytes >> 20} MB"
+                )
         return bytes(whole)
 
 
@@ -78,7 +91,8 @@ def parse(
     end: Callable[[str], None] = lambda _: None,
     text: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Read an entry as XML, piece by piece. Names come as `namespace name`. What declares entities is refused.
+    """Read an entry as XML, piece by piece. Names come as `namespace name`. What declares entities
+    is refused.
 
     Raises Unreadable and Full.
     """
@@ -103,7 +117,8 @@ def _entity(*_: object) -> None:
 
 
 def relations(archive: Archive, part: str, found: ExtractedText) -> dict[str, tuple[str, str]]:
-    """The relations of an Office Open XML part: by id, the target (a part's name, or an address) and its kind."""
+    """The relations of an Office Open XML part: by id, the target (a part's name, or an address)
+    and its kind."""
     folder, _, file = part.rpartition("/")
     name = f"{folder}/_rels/{file}.rels" if folder else f"_rels/{file}.rels"
     known: dict[str, tuple[str, str]] = {}

@@ -1,7 +1,8 @@
-"""Has Chromium show one page and gives what its scripts made of it. It runs inside the sandbox, once for each page.
+"""Has Chromium show one page and gives what its scripts made of it. It runs inside the sandbox,
+once for each page.
 
-It speaks the protocol of https://chromedevtools.github.io/devtools-protocol/ over two pipes: messages are JSON, each
-ended by a zero byte.
+It speaks the protocol of https://chromedevtools.github.io/devtools-protocol/ over two pipes:
+messages are JSON, each ended by a zero byte.
 """
 
 from __future__ import annotations
@@ -21,19 +22,60 @@ _UNWANTED = (
 )
 FLAGS = (
     # Our sandbox is around it; it cannot make its own inside.
-    *("--headless", "--no-sandbox", "--no-zygote", "--disable-gpu", "--disable-software-rasterizer"),
-    *("--disable-dev-shm-usage", "--user-data-dir=/tmp/profile", "--disk-cache-size=1", "--password-store=basic"),
-    *("--no-first-run", "--disable-extensions", "--disable-background-networking", "--disable-component-update"),
-    *("--disable-sync", "--disable-breakpad", "--disable-crash-reporter", "--disable-default-apps", "--mute-audio"),
+    *(
+        "--headless",
+        "--no-sandbox",
+        "--no-zygote",
+        "--disable-gpu",
+        "--disable-software-rasterizer",
+    ),
+    *(
+        "--disable-dev-shm-usage",
+        "--user-data-dir=/tmp/profile",
+        "--disk-cache-size=1",
+        "--password-store=basic",
+    ),
+    *(
+        "--no-first-run",
+        "--disable-extensions",
+        "--disable-background-networking",
+        "--disable-component-update",
+    ),
+    *(
+        "--disable-sync",
+        "--disable-breakpad",
+        "--disable-crash-reporter",
+        "--disable-default-apps",
+        "--mute-audio",
+    ),
     *("--disable-domain-reliability", "--no-pings", "--dns-prefetch-disable", "--disable-quic"),
-    *("--block-new-web-contents", "--deny-permission-prompts", "--blink-settings=imagesEnabled=false"),
+    *(
+        "--block-new-web-contents",
+        "--deny-permission-prompts",
+        "--blink-settings=imagesEnabled=false",
+    ),
     *("--js-flags=--max-old-space-size=384", "--window-size=1280,2000", "--remote-debugging-pipe"),
-    # Nothing but the proxy: no names are looked up, nothing goes out beside it, not even to this very machine.
-    *("--proxy-bypass-list=<-loopback>", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"),
-    *("--force-webrtc-ip-handling-policy=disable_non_proxied_udp", f"--disable-features={_UNWANTED}"),
+    # Nothing but the proxy: no names are looked up, nothing goes out beside it, not even to this
+    # very machine.
+    *(
+        "--proxy-bypass-list=<-loopback>",
+        "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    ),
+    *(
+        "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+        f"--disable-features={_UNWANTED}",
+    ),
     # What it would ask its maker by itself goes nowhere.
-    *("--google-base-url=http://127.0.0.1:9", "--gaia-url=http://127.0.0.1:9", "--disable-field-trial-config"),
-    *("--disable-search-engine-choice-screen", "--disable-client-side-phishing-detection", "--metrics-recording-only"),
+    *(
+        "--google-base-url=http://127.0.0.1:9",
+        "--gaia-url=http://127.0.0.1:9",
+        "--disable-field-trial-config",
+    ),
+    *(
+        "--disable-search-engine-choice-screen",
+        "--disable-client-side-phishing-detection",
+        "--metrics-recording-only",
+    ),
 )
 _SHOWN = ("text/", "application/xhtml+xml", "application/xml", "application/json")
 HTML_CHARS = 5_000_000
@@ -41,7 +83,8 @@ _MESSAGE_BYTES = 40 << 20
 _LOADED_BYTES = 40 << 20
 _ANSWER_S = 5.0
 _REST_S = 2.0
-# What is not seen, marked for whoever reads the markup. In a world of its own: nothing that it calls is the page's.
+# What is not seen, marked for whoever reads the markup. In a world of its own: nothing that it
+# calls is the page's.
 _MARK_UNSEEN = """(() => {
   const seen = {checkOpacity: true, checkVisibilityCSS: true, contentVisibilityAuto: false}
   for (const each of document.querySelectorAll('body *')) {
@@ -65,14 +108,17 @@ class Browser:
         ours_in, theirs_out = os.pipe()
         theirs_in, ours_out = os.pipe()
         self._in, self._out, theirs_in, theirs_out = (
-            fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, 10) for each in (ours_in, ours_out, theirs_in, theirs_out)
+            fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, 10)
+            for each in (ours_in, ours_out, theirs_in, theirs_out)
         )
         os.closerange(3, 10)
         os.dup2(theirs_in, 3)  # where it reads, and 4 is where it writes
         os.dup2(theirs_out, 4)
         quiet = subprocess.DEVNULL
         argv = [program, *FLAGS, f"--proxy-server={proxy}", "about:blank"]
-        self._process = subprocess.Popen(argv, stdin=quiet, stdout=quiet, stderr=quiet, pass_fds=(3, 4))
+        self._process = subprocess.Popen(
+            argv, stdin=quiet, stdout=quiet, stderr=quiet, pass_fds=(3, 4)
+        )
         for each in (3, 4, theirs_in, theirs_out):
             os.close(each)
         self._poll = select.poll()
@@ -86,8 +132,11 @@ class Browser:
         self.loaded_bytes = 0
         self.crashed = False
 
-    def call(self, method: str, params: dict[str, Any] | None = None, wait_s: float = 60.0) -> dict[str, Any]:
-        """Send a command and wait for its answer. Raises Failed where it is refused, TimeoutError."""
+    def call(
+        self, method: str, params: dict[str, Any] | None = None, wait_s: float = 60.0
+    ) -> dict[str, Any]:
+        """Send a command and wait for its answer. Raises Failed where it is refused,
+        TimeoutError."""
         number = self._send(method, params)
         until = min(self._until, time.monotonic() + wait_s)
         while number not in self._answers:
@@ -96,7 +145,9 @@ class Browser:
                 raise TimeoutError(method)
         answer = self._answers.pop(number)
         if "error" in answer:
-            raise BrowserFailed(f"the browser refused {method}: {str(answer['error'].get('message', ''))[:200]}")
+            raise BrowserFailed(
+                f"the browser refused {method}: {str(answer['error'].get('message', ''))[:200]}"
+            )
         found: dict[str, Any] = answer.get("result", {})
         return found
 
@@ -117,7 +168,9 @@ class Browser:
             return
         piece = os.read(self._in, 1 << 20)
         if not piece:
-            raise BrowserFailed("the browser has ended: the page took more memory than it may, or broke it")
+            raise BrowserFailed(
+                "the browser has ended: the page took more memory than it may, or broke it"
+            )
         self._held += piece
         if len(self._held) > _MESSAGE_BYTES:
             raise BrowserFailed("the page is too large")
@@ -132,7 +185,9 @@ class Browser:
 
     def _happened(self, what: str, said: dict[str, Any]) -> None:
         match what:
-            case "Network.responseReceived" if said.get("type") == "Document" and said.get("frameId") == self.frame:
+            case "Network.responseReceived" if (
+                said.get("type") == "Document" and said.get("frameId") == self.frame
+            ):
                 self.document = said["response"]
             case "Network.dataReceived":
                 self.loaded_bytes += int(said.get("dataLength", 0))
@@ -141,7 +196,9 @@ class Browser:
             case "Page.frameStartedLoading" if said.get("frameId") == self.frame:
                 self.loaded_at = None  # its scripts lead on to another page
             case "Page.javascriptDialogOpening":
-                self._send("Page.handleJavaScriptDialog", {"accept": said.get("type") == "beforeunload"})
+                self._send(
+                    "Page.handleJavaScriptDialog", {"accept": said.get("type") == "beforeunload"}
+                )
             case "Inspector.targetCrashed":
                 self.crashed = True
 
@@ -150,7 +207,8 @@ class Browser:
 
 
 def shown(browser: Browser, url: str, wait_s: float, until: float) -> dict[str, object]:
-    """The page at `url`, as it is `wait_s` seconds after it has loaded. Raises Failed, TimeoutError."""
+    """The page at `url`, as it is `wait_s` seconds after it has loaded. Raises Failed,
+    TimeoutError."""
     _open(browser)
     begun = browser.call("Page.navigate", {"url": url}, until - time.monotonic())
     if error := begun.get("errorText"):
@@ -159,7 +217,9 @@ def shown(browser: Browser, url: str, wait_s: float, until: float) -> dict[str, 
     address = str(browser.call("Target.getTargetInfo")["targetInfo"]["url"])
     if not address.startswith(("http://", "https://")):
         raise BrowserFailed(
-            _why("", browser) if address.startswith("chrome-error:") else f"it led on to {address[:80]!r}"
+            _why("", browser)
+            if address.startswith("chrome-error:")
+            else f"it led on to {address[:80]!r}"
         )
     media = str(browser.document.get("mimeType", "text/html"))
     if not media.startswith(_SHOWN):
@@ -173,7 +233,9 @@ def shown(browser: Browser, url: str, wait_s: float, until: float) -> dict[str, 
 
 def _open(browser: Browser) -> None:
     made = browser.call("Target.createTarget", {"url": "about:blank"})
-    attached = browser.call("Target.attachToTarget", {"targetId": made["targetId"], "flatten": True})
+    attached = browser.call(
+        "Target.attachToTarget", {"targetId": made["targetId"], "flatten": True}
+    )
     agent = str(browser.call("Browser.getVersion")["userAgent"]).replace("Headless", "")
     browser.call("Browser.setDownloadBehavior", {"behavior": "deny"})
     browser.session = str(attached["sessionId"])
@@ -212,11 +274,15 @@ def _markup(browser: Browser) -> str:
     try:
         return _read(browser, _ANSWER_S)
     except TimeoutError:
-        raise BrowserFailed("its scripts never rest, so there is no moment at which it could be read") from None
+        raise BrowserFailed(
+            "its scripts never rest, so there is no moment at which it could be read"
+        ) from None
 
 
 def _read(browser: Browser, wait_s: float) -> str:
-    world = browser.call("Page.createIsolatedWorld", {"frameId": browser.frame}, wait_s)["executionContextId"]
+    world = browser.call("Page.createIsolatedWorld", {"frameId": browser.frame}, wait_s)[
+        "executionContextId"
+    ]
     marking = {"expression": _MARK_UNSEEN, "contextId": world, "timeout": 1500}
     browser.call("Runtime.evaluate", marking, wait_s)
     root = browser.call("DOM.getDocument", {"depth": 0}, wait_s)["root"]["nodeId"]
@@ -224,7 +290,8 @@ def _read(browser: Browser, wait_s: float) -> str:
 
 
 def _why(error: str, browser: Browser) -> str:
-    """What the browser's word for it means, https://source.chromium.org/chromium/chromium/src/+/main:net/base/net_error_list.h"""
+    """What the browser's word for it means,
+    https://source.chromium.org/chromium/chromium/src/+/main:net/base/net_error_list.h"""
     if browser.crashed:
         return "the page took more memory than it may, or broke the browser"
     if "CERT" in error or "SSL" in error:

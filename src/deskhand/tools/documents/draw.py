@@ -1,4 +1,5 @@
-"""The program that draws pages of a PDF: a line of JSON and the bytes come in, sizes or a picture go out."""
+"""The program that draws pages of a PDF: a line of JSON and the bytes come in, sizes or a picture
+go out."""
 
 from __future__ import annotations
 
@@ -16,8 +17,9 @@ PIXELS = 4_000_000
 
 
 def main() -> None:
-    """Read stdin, write stdout: `{"page": 0}` asks for the sizes of the first `most` pages as JSON, another number for
-    that page as PNG. What cannot be drawn is an answer too: `{"unreadable": "it …"}`."""
+    """Read stdin, write stdout: `{"page": 0}` asks for the sizes of the first `most` pages as JSON,
+    another number for that page as PNG. What cannot be drawn is an answer too: `{"unreadable": "it
+    …"}`."""
     asked = json.loads(sys.stdin.buffer.readline())
     data = sys.stdin.buffer.read()
     try:
@@ -38,7 +40,11 @@ def _answered(pdfium: Any, data: bytes, page: int, most: int) -> bytes:
         sizes = [document.get_page_size(number) for number in range(min(count, most))]
         return json.dumps({"count": count, "sizes": sizes}).encode()
     except pdfium.PdfiumError as error:
-        why = "is locked with a password" if "password" in str(error).lower() else f"is damaged: {error}"
+        why = (
+            "is locked with a password"
+            if "password" in str(error).lower()
+            else f"is damaged: {error}"
+        )
         return json.dumps({"unreadable": why}).encode()
 
 
@@ -50,8 +56,12 @@ def _png(page: Any) -> bytes:
     pixels = memoryview(bitmap.buffer)
     packer = zlib.compressobj(6)
     packed = b"".join(packer.compress(row) for row in _rows(pixels, bitmap)) + packer.flush()
-    head = struct.pack(">IIBBBBB", bitmap.width, bitmap.height, 8, {1: 0, 3: 2, 4: 6}[bitmap.n_channels], 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + b"".join(map(_chunk, (b"IHDR", b"IDAT", b"IEND"), (head, packed, b"")))
+    head = struct.pack(
+        ">IIBBBBB", bitmap.width, bitmap.height, 8, {1: 0, 3: 2, 4: 6}[bitmap.n_channels], 0, 0, 0
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        map(_chunk, (b"IHDR", b"IDAT", b"IEND"), (head, packed, b""))
+    )
 
 
 def _rows(pixels: memoryview, bitmap: Any) -> Iterator[bytes]:

@@ -11,8 +11,8 @@ _SAID = re.compile(
     re.I,
 )
 _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
-# The names of https://encoding.spec.whatwg.org/#names-and-labels that pages use. Nothing else is believed: Python also
-# knows utf-7, punycode and others in which text hides.
+# The names of https://encoding.spec.whatwg.org/#names-and-labels that pages use. Nothing else is
+# believed: Python also knows utf-7, punycode and others in which text hides.
 _SAFE = {
     "ascii": "cp1252", "us-ascii": "cp1252", "iso-8859-1": "cp1252", "latin1": "cp1252", "iso8859-1": "cp1252",
     "iso-8859-2": "iso8859-2", "iso-8859-5": "iso8859-5", "iso-8859-7": "iso8859-7", "iso-8859-8": "iso8859-8",
@@ -26,8 +26,9 @@ _SAFE = {
 
 
 def decoded(data: bytes, declared: str = "") -> str:
-    """The text of `data`. A byte order mark is believed, then that it is UTF-8 where it is valid, then what the server
-    (`declared`) and the document itself say; the rest is read as Windows-1252."""
+    """The text of `data`. A byte order mark is believed, then that it is UTF-8 where it is valid,
+    then what the server (`declared`) and the document itself say; the rest is read as
+    Windows-1252."""
     for mark, name in _MARKS:
         if data.startswith(mark):
             return data[len(mark) :].decode(name, "replace")
@@ -35,7 +36,11 @@ def decoded(data: bytes, declared: str = "") -> str:
         return data.decode(wide, "replace")
     found = _SAID.search(data[:_LOOK_BYTES])
     said = [declared, *((each or b"").decode() for each in (found.groups() if found else ()))]
-    names = [_SAFE[each] for each in (name.strip().strip("\"'").lower() for name in said) if each in _SAFE]
+    names = [
+        _SAFE[each]
+        for each in (name.strip().strip("\"'").lower() for name in said)
+        if each in _SAFE
+    ]
     if b"\x1b" not in data:  # ISO-2022 is all ASCII
         try:
             return data.decode()

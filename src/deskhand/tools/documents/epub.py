@@ -13,7 +13,12 @@ from .html import read_html
 def read_epub(archive: Archive, found: ExtractedText) -> None:
     """Every chapter. Raises Unreadable and Full."""
     roots: list[str] = []
-    parse(archive, "META-INF/container.xml", found, lambda _, given: roots.append(given.get("full-path", "")))
+    parse(
+        archive,
+        "META-INF/container.xml",
+        found,
+        lambda _, given: roots.append(given.get("full-path", "")),
+    )
     root = next((each for each in roots if each in archive), "")
     if not root:
         raise Unreadable("is damaged: its list of chapters is missing")
@@ -25,7 +30,9 @@ def read_epub(archive: Archive, found: ExtractedText) -> None:
     def start(name: str, given: dict[str, str]) -> None:
         inside[0] = name.rpartition(" ")[2]
         if inside[0] == "item":
-            files[given.get("id", "")] = resolved(root.rpartition("/")[0], unquote(given.get("href", "")))
+            files[given.get("id", "")] = resolved(
+                root.rpartition("/")[0], unquote(given.get("href", ""))
+            )
         elif inside[0] == "itemref":
             order.append(given.get("idref", ""))
 

@@ -1,4 +1,5 @@
-"""What reading a document gives: text with a title, what was taken out of it, and what was left unread."""
+"""What reading a document gives: text with a title, what was taken out of it, and what was left
+unread."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ from collections.abc import Iterable
 TEXT_CHARS = 1_000_000
 """What is given of a document at most."""
 READ_S = 8.0
-"""After so many seconds reading stops, and what was read till then is given. The sandbox kills it later."""
+"""After so many seconds reading stops, and what was read till then is given. The sandbox kills it
+later."""
 
 
 class Unreadable(Exception):
@@ -21,7 +23,8 @@ class Full(Exception):
 
 
 class ExtractedText:
-    """Collects the text of a document. `hidden` counts, by its kind, what no reader would have seen."""
+    """Collects the text of a document. `hidden` counts, by its kind, what no reader would have
+    seen."""
 
     def __init__(self) -> None:
         self.title = ""

@@ -11,7 +11,8 @@ from .markdown import Markdown
 from .unseen import remove_unseen
 
 _BESIDE = (
-    "nav, footer, aside, dialog, [role=navigation], [role=banner], [role=contentinfo], [role=complementary], "
+    "nav, footer, aside, dialog, [role=navigation], [role=banner], [role=contentinfo], "
+    "[role=complementary], "
     "[role=search]"
 )
 _ENOUGH_CHARS = 200
@@ -19,7 +20,8 @@ _TITLE_CHARS = 300
 
 
 def read_html(page: str, url: str, selector: str, found: ExtractedText) -> None:
-    """The readable part of a page at `url`; with a CSS `selector` what it chooses, and nothing else.
+    """The readable part of a page at `url`; with a CSS `selector` what it chooses, and nothing
+    else.
 
     Raises Unreadable, where the selector is wrong or finds nothing too, and Full.
     """
@@ -52,21 +54,28 @@ def _chosen(tree: LexborHTMLParser, selector: str) -> list[LexborNode]:
     try:
         nodes = tree.css(selector)
     except SelectolaxError:
-        raise Unreadable(f"was not searched: {selector!r} is no CSS selector that is known here") from None
+        raise Unreadable(
+            f"was not searched: {selector!r} is no CSS selector that is known here"
+        ) from None
     if not nodes:
-        raise Unreadable(f"has nothing that the selector {selector!r} chooses; leave it out to read the page")
+        raise Unreadable(
+            f"has nothing that the selector {selector!r} chooses; leave it out to read the page"
+        )
     chosen = {node.mem_id for node in nodes}
     inside: set[int] = set()
     ordered = []
     for node in tree.root.traverse() if tree.root is not None else ():
-        if node.mem_id in chosen and node.mem_id not in inside:  # what lies in a chosen one comes with it
+        if (
+            node.mem_id in chosen and node.mem_id not in inside
+        ):  # what lies in a chosen one comes with it
             ordered.append(node)
             inside.update(each.mem_id for each in node.traverse())
     return ordered
 
 
 def _content(body: LexborNode) -> LexborNode:
-    """What says itself that it is the content, where that is most of the words; else all but what stands beside it."""
+    """What says itself that it is the content, where that is most of the words; else all but what
+    stands beside it."""
     for choice in ("main, [role=main]", "article"):
         nodes = body.css(choice)
         if len(nodes) == 1 and _words(nodes[0]) >= _ENOUGH_CHARS:

@@ -14,7 +14,8 @@ _TAGS = "\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
 _CONTROL = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff"
 _PICTURE = "\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff"
 _SHAPED = "\u0600-\u08ff\u0900-\u0dff\u1000-\u109f\u1780-\u17ff\u1800-\u18af"
-"""Scripts in which a joiner changes how a word is written: Arabic and its neighbours, those of India, and others."""
+"""Scripts in which a joiner changes how a word is written: Arabic and its neighbours, those of
+India, and others."""
 _HAN = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _BRAILLE = "\u2801-\u28ff"
 _HIEROGLYPHS = "\U00013000-\U0001342f"
@@ -31,15 +32,16 @@ _HIDDEN = re.compile(
 
 
 def without_invisible(text: str) -> tuple[str, int]:
-    """The text without them, and how many there were. What writes a word or a picture rightly stays."""
+    """The text without them, and how many there were. What writes a word or a picture rightly
+    stays."""
     if text.isascii() and text.isprintable():
         return text, 0
     return _HIDDEN.subn("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def written_out(text: str) -> str:
-    """The text with each of them written out, as `\\u202e`, and all else as it is. Two texts that differ still do,
-    unless one has such an escape in its letters."""
+    """The text with each of them written out, as `\\u202e`, and all else as it is. Two texts that
+    differ still do, unless one has such an escape in its letters."""
     if text.isascii() and text.isprintable():
         return text
     return _HIDDEN.sub(lambda found: escaped(found[0]), text)

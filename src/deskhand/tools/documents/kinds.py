@@ -1,4 +1,5 @@
-"""What kind of document bytes are: by what they begin with, whatever their name and their sender say."""
+"""What kind of document bytes are: by what they begin with, whatever their name and their sender
+say."""
 
 from __future__ import annotations
 
@@ -42,7 +43,9 @@ _LOOK_BYTES = 4096
 def kind_of(data: bytes, declared: str = "", name: str = "") -> Kind:
     """The kind; "" where there is no text to be had. `declared`: a media type, `name`: a file's."""
     head = data[:_LOOK_BYTES]
-    if head.lstrip().startswith(b"%PDF-") or (b"%PDF-" in head[:1024] and name.lower().endswith(".pdf")):
+    if head.lstrip().startswith(b"%PDF-") or (
+        b"%PDF-" in head[:1024] and name.lower().endswith(".pdf")
+    ):
         return "pdf"  # readers take some rubbish before it; a program's source may speak of it
     if head.startswith(b"PK\x03\x04") or head.startswith(b"PK\x05\x06"):
         return _kind_of_zip(data)
@@ -50,9 +53,13 @@ def kind_of(data: bytes, declared: str = "", name: str = "") -> Kind:
         return "rtf"
     media = declared.partition(";")[0].strip().lower()
     suffix = name.lower().rpartition(".")[2]
-    if any(head.startswith(start) for start, _ in _BINARY) or media.startswith(("image/", "audio/", "video/", "font/")):
+    if any(head.startswith(start) for start, _ in _BINARY) or media.startswith(
+        ("image/", "audio/", "video/", "font/")
+    ):
         return "text" if media == "image/svg+xml" else ""
-    if media in ("text/html", "application/xhtml+xml") or (not media and (suffix in ("html", "htm", "xhtml"))):
+    if media in ("text/html", "application/xhtml+xml") or (
+        not media and (suffix in ("html", "htm", "xhtml"))
+    ):
         return "html"
     if media in ("", "application/octet-stream", "text/plain") and not name and _HTML.match(head):
         return "html" if media != "text/plain" else "text"
@@ -85,4 +92,6 @@ def _kind_of_zip(data: bytes) -> Kind:
 
 
 def _wide(head: bytes) -> bool:
-    return head.startswith((b"\xff\xfe", b"\xfe\xff")) or head[1::2].count(0) > 0.9 * len(head[1::2])
+    return head.startswith((b"\xff\xfe", b"\xfe\xff")) or head[1::2].count(0) > 0.9 * len(
+        head[1::2]
+    )

@@ -1,4 +1,5 @@
-"""The program that reads one document: a line of JSON and the bytes come in, a line of JSON goes out."""
+"""The program that reads one document: a line of JSON and the bytes come in, a line of JSON goes
+out."""
 
 from __future__ import annotations
 
@@ -27,13 +28,19 @@ def main() -> None:
     except Unreadable as error:
         answer = {"unreadable": str(error)}
     except MemoryError:
-        answer = {"unreadable": "needs more memory than one document may have: a decompression bomb, or too large"}
+        answer = {
+            "unreadable": (
+                "needs more memory than one document may have: a decompression bomb, or too large"
+            )
+        }
     except ModuleNotFoundError as error:
         answer = {"missing": error.name or ""}
     sys.stdout.buffer.write(json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace"))
 
 
-def answered(data: bytes, kind: Kind, charset: str = "", url: str = "", selector: str = "") -> dict[str, object]:
+def answered(
+    data: bytes, kind: Kind, charset: str = "", url: str = "", selector: str = ""
+) -> dict[str, object]:
     """What there is to say of the document. Raises Unreadable."""
     found = ExtractedText()
     try:
@@ -52,10 +59,14 @@ def answered(data: bytes, kind: Kind, charset: str = "", url: str = "", selector
     }
 
 
-def _read(data: bytes, kind: Kind, charset: str, url: str, selector: str, found: ExtractedText) -> None:
+def _read(
+    data: bytes, kind: Kind, charset: str, url: str, selector: str, found: ExtractedText
+) -> None:
     match kind:
         case "html":
-            import_module(f"{__package__}.html").read_html(decoded(data, charset), url, selector, found)
+            import_module(f"{__package__}.html").read_html(
+                decoded(data, charset), url, selector, found
+            )
         case "pdf":
             import_module(f"{__package__}.pdf").read_pdf(data, found)
         case "docx":

@@ -14,9 +14,19 @@ _WORDS = """
 address article aside blockquote body caption center details dialog dd div dl dt fieldset figcaption figure footer form
 h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol optgroup option p pre search section summary table
 tbody td tfoot th thead tr ul
-"""
+"""  # noqa: E501
 _BLOCKS = frozenset(_WORDS.split())
-_MARKS = {"b": "**", "strong": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "code": "`", "kbd": "`", "samp": "`"}
+_MARKS = {
+    "b": "**",
+    "strong": "**",
+    "em": "*",
+    "i": "*",
+    "del": "~~",
+    "s": "~~",
+    "code": "`",
+    "kbd": "`",
+    "samp": "`",
+}
 _DEEP = 200
 """Deeper than this, elements are only looked through for their text."""
 _COLUMNS = 60
@@ -30,8 +40,12 @@ class Markdown:
         self._found = found
         self._base = base
         self._line: list[str] = []
-        self._open: list[tuple[str, int, str]] = []  # marks and links: tag, where in the line it began, its address
-        self._before: list[str] = []  # what stands before each line: quotes and the indents of lists
+        self._open: list[
+            tuple[str, int, str]
+        ] = []  # marks and links: tag, where in the line it began, its address
+        self._before: list[
+            str
+        ] = []  # what stands before each line: quotes and the indents of lists
         self._item = ""  # the sign of a list's item that has no line yet
         self._lists: list[int] = []  # the number of the next item; -1 where it has none
         self._heading = ""
@@ -80,7 +94,9 @@ class Markdown:
         elif tag == "img":
             self._picture(node)
         elif tag == "a":
-            self._open.append((tag, len(self._line), self._absolute(node.attributes.get("href") or "")))
+            self._open.append(
+                (tag, len(self._line), self._absolute(node.attributes.get("href") or ""))
+            )
         elif tag in _MARKS and not self._raw and not self._heading:
             self._open.append((tag, len(self._line), ""))
         return node.child
@@ -102,7 +118,9 @@ class Markdown:
         if words:
             source = self._absolute(node.attributes.get("src") or "")
             in_link = any(tag == "a" for tag, _, _ in self._open)
-            self._line.append(f"![{_label(words)}]({source})" if source and not in_link else f"[picture: {words}]")
+            self._line.append(
+                f"![{_label(words)}]({source})" if source and not in_link else f"[picture: {words}]"
+            )
 
     def _close(self, tag: str, begin: int, address: str) -> None:
         """Put what came since `begin` into its marks; spaces at its ends stay outside."""
@@ -135,7 +153,9 @@ class Markdown:
             self._before.append("> ")
         elif tag in ("ul", "menu", "ol"):
             start = (node.attributes.get("start") or "1") if tag == "ol" else ""
-            self._lists.append(-1 if tag != "ol" else int(start) if start.isdecimal() and len(start) < 7 else 1)
+            self._lists.append(
+                -1 if tag != "ol" else int(start) if start.isdecimal() and len(start) < 7 else 1
+            )
         elif tag == "li":
             number = self._lists[-1] if self._lists else -1
             self._item = "- " if number < 0 else f"{number}. "
@@ -174,7 +194,9 @@ class Markdown:
         self._line = []
         if self._raw:
             text = text.strip("\n")
-            fence = "`" * max(3, max((len(run) + 1 for run in re.findall(r"`{3,}", text)), default=3))
+            fence = "`" * max(
+                3, max((len(run) + 1 for run in re.findall(r"`{3,}", text)), default=3)
+            )
             lines = [fence, *text.split("\n"), fence] if text.strip() else []
         else:
             lines = [line for each in text.split("\n") if (line := _SPACE.sub(" ", each).strip())]
@@ -192,8 +214,15 @@ class Markdown:
         """A table of values, rather than one that lays out a page."""
         cells = node.css("td, th")
         rows = len(node.css("tr"))
-        blocks = node.css_first("table table, ul, ol, pre, blockquote, form, h1, h2, h3, article, section")
-        return rows > 0 and rows < len(cells) <= _CELLS and len(cells) <= rows * _COLUMNS and blocks is None
+        blocks = node.css_first(
+            "table table, ul, ol, pre, blockquote, form, h1, h2, h3, article, section"
+        )
+        return (
+            rows > 0
+            and rows < len(cells) <= _CELLS
+            and len(cells) <= rows * _COLUMNS
+            and blocks is None
+        )
 
     def _begin_in_table(self, tag: str) -> None:
         rows = self._rows

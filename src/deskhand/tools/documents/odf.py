@@ -18,7 +18,8 @@ def read_odf(archive: Archive, found: ExtractedText) -> None:
 
 
 class _Body:
-    """What the parser has come to. `_lines`: the paragraphs that are open, since a note lies within one."""
+    """What the parser has come to. `_lines`: the paragraphs that are open, since a note lies within
+    one."""
 
     def __init__(self, found: ExtractedText) -> None:
         self._found = found
@@ -34,7 +35,12 @@ class _Body:
     def start(self, name: str, given: dict[str, str]) -> None:
         tag = name.rpartition(" ")[2]
         said = {key.rpartition(" ")[2]: value for key, value in given.items()}
-        if self._skipped or tag in ("tracked-changes", "annotation", "hidden-text", "hidden-paragraph"):
+        if self._skipped or tag in (
+            "tracked-changes",
+            "annotation",
+            "hidden-text",
+            "hidden-paragraph",
+        ):
             self._skipped += 1
             return
         match tag:
@@ -43,7 +49,9 @@ class _Body:
             case "p":
                 self._lines.append(("- " if self._lists and self._cell is None else "", []))
             case "h":
-                self._lines.append(("#" * min(max(_number(said.get("outline-level")), 1), 6) + " ", []))
+                self._lines.append(
+                    ("#" * min(max(_number(said.get("outline-level")), 1), 6) + " ", [])
+                )
             case "s":
                 self.text(" " * min(max(_number(said.get("c")), 1), 80))
             case "tab" | "line-break":
@@ -70,11 +78,17 @@ class _Body:
                 self._head = True
                 self._found.block(f"## {cell(said['name'])}" if said.get("name") else "")
             case "table-row":
-                self._row, self._row_times = [], min(max(_number(said.get("number-rows-repeated")), 1), _REPEATED)
+                self._row, self._row_times = (
+                    [],
+                    min(max(_number(said.get("number-rows-repeated")), 1), _REPEATED),
+                )
                 if said.get("visibility") in ("collapse", "filter"):
                     self._row_times = 0
             case "table-cell" | "covered-table-cell" if self._row is not None:
-                self._cell, self._cell_times = [], max(_number(said.get("number-columns-repeated")), 1)
+                self._cell, self._cell_times = (
+                    [],
+                    max(_number(said.get("number-columns-repeated")), 1),
+                )
 
     def text(self, text: str) -> None:
         if self._skipped:
@@ -94,7 +108,9 @@ class _Body:
                 self.text(f"]({to})" if to else "")
             case "list":
                 self._lists -= 1
-            case "table-cell" | "covered-table-cell" if self._cell is not None and self._row is not None:
+            case "table-cell" | "covered-table-cell" if (
+                self._cell is not None and self._row is not None
+            ):
                 text = " ".join(self._cell)
                 room = _REPEATED - len(self._row)
                 self._row += [text] * min(self._cell_times, room)

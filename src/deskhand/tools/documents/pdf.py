@@ -19,7 +19,11 @@ def read_pdf(data: bytes, found: ExtractedText) -> None:
     try:
         document = pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError as error:
-        why = "is locked with a password" if "password" in str(error).lower() else f"is damaged: {error}"
+        why = (
+            "is locked with a password"
+            if "password" in str(error).lower()
+            else f"is damaged: {error}"
+        )
         raise Unreadable(why) from error
     count = len(document)
     found.title = " ".join(document.get_metadata_value("Title").split())[:300]
@@ -39,19 +43,26 @@ def read_pdf(data: bytes, found: ExtractedText) -> None:
         except Full as full:
             raise Full(f"{full}: pages 1-{number + 1} of {count}") from None
     if without:
-        found.notes.append(f"{without} of {min(count, PAGES)} pages have no text: pictures or scans")
+        found.notes.append(
+            f"{without} of {min(count, PAGES)} pages have no text: pictures or scans"
+        )
     if count > PAGES:
         raise Full(f"only the first {PAGES:,} of its {count:,} pages are given")
 
 
 def _text(page: pypdfium2.PdfPage, found: ExtractedText) -> str:
-    """What stands within the page. Invisible letters are taken away, but for a scan, whose only text they are."""
+    """What stands within the page. Invisible letters are taken away, but for a scan, whose only
+    text they are."""
     texts = []
     for number, each in enumerate(page.get_objects(filter=[raw.FPDF_PAGEOBJ_TEXT], max_depth=1)):
         if number >= _OBJECTS:
             break
         texts.append(each)
-    unseen = [each for each in texts if raw.FPDFTextObj_GetTextRenderMode(each) == _INVISIBLE or _tiny(each)]
+    unseen = [
+        each
+        for each in texts
+        if raw.FPDFTextObj_GetTextRenderMode(each) == _INVISIBLE or _tiny(each)
+    ]
     if unseen and len(unseen) < len(texts):
         for each in unseen:
             page.remove_obj(each)

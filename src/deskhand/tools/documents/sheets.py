@@ -1,4 +1,5 @@
-"""Excel workbooks (Office Open XML, ECMA-376 part 1, 18): the values of each sheet that is shown, as a table."""
+"""Excel workbooks (Office Open XML, ECMA-376 part 1, 18): the values of each sheet that is shown,
+as a table."""
 
 from __future__ import annotations
 
@@ -27,9 +28,15 @@ def read_sheets(archive: Archive, found: ExtractedText) -> None:
 
     def start(name: str, given: dict[str, str]) -> None:
         if name.endswith(" sheet"):
-            key = next((value for each, value in given.items() if each.endswith("relationships id")), "")
+            key = next(
+                (value for each, value in given.items() if each.endswith("relationships id")), ""
+            )
             sheets.append(
-                (given.get("name", ""), known.get(key, ("", ""))[0], given.get("state", "visible") != "visible")
+                (
+                    given.get("name", ""),
+                    known.get(key, ("", ""))[0],
+                    given.get("state", "visible") != "visible",
+                )
             )
         elif name.endswith(" workbookPr") and given.get("date1904") in ("1", "true"):
             day_one[0] = datetime(1904, 1, 1)
@@ -109,7 +116,9 @@ def _date_styles(archive: Archive, found: ExtractedText) -> set[int]:
 class _Sheet:
     """The row and the cell that the parser has come to."""
 
-    def __init__(self, found: ExtractedText, strings: list[str], dates: set[int], day_one: datetime) -> None:
+    def __init__(
+        self, found: ExtractedText, strings: list[str], dates: set[int], day_one: datetime
+    ) -> None:
         self._found = found
         self._strings = strings
         self._dates = dates
@@ -160,7 +169,11 @@ class _Sheet:
         if not seen:
             return
         self._wide = max(self._wide, max(seen) + 1) if self.rows == 0 else self._wide
-        row = [seen.get(at, "") for at in range(max(self._wide, max(seen) + 1)) if at not in self._hidden_columns]
+        row = [
+            seen.get(at, "")
+            for at in range(max(self._wide, max(seen) + 1))
+            if at not in self._hidden_columns
+        ]
         self._found.add("| " + " | ".join(cell(each) for each in row) + " |\n")
         if self.rows == 0:
             self._found.add("|" + " --- |" * len(row) + "\n")
@@ -184,7 +197,9 @@ class _Sheet:
             return value
         if float(value) < 1:
             return when.strftime("%H:%M:%S")
-        return when.strftime("%Y-%m-%d" if when.time() == datetime.min.time() else "%Y-%m-%d %H:%M:%S")
+        return when.strftime(
+            "%Y-%m-%d" if when.time() == datetime.min.time() else "%Y-%m-%d %H:%M:%S"
+        )
 
 
 def _number(text: str | None) -> int:

@@ -1,4 +1,5 @@
-"""Presentations (Office Open XML, ECMA-376 part 1, 19): the text of each slide, and what its speaker noted."""
+"""Presentations (Office Open XML, ECMA-376 part 1, 19): the text of each slide, and what its
+speaker noted."""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ def read_slides(archive: Archive, found: ExtractedText) -> None:
 
     def start(name: str, given: dict[str, str]) -> None:
         if name.endswith(" sldId"):
-            key = next((value for each, value in given.items() if each.endswith("relationships id")), "")
+            key = next(
+                (value for each, value in given.items() if each.endswith("relationships id")), ""
+            )
             order.append(known.get(key, ("", ""))[0])
 
     parse(archive, _MAIN, found, start)

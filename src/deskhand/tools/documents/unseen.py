@@ -1,4 +1,5 @@
-"""Takes out of a page what no reader would see: comments, and what its own markup and style sheets hide."""
+"""Takes out of a page what no reader would see: comments, and what its own markup and style sheets
+hide."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 from .found import ExtractedText
 
 _NO_TEXT = (
-    "script, style, noscript, template, iframe, object, embed, svg, canvas, audio, video, map, datalist, input, head"
+    "script, style, noscript, template, iframe, object, embed, svg, canvas, audio, video, map, "
+    "datalist, input, head"
 )
 _RULES = 3000
 _RULE = re.compile(r"([^{}@;]{1,300})\{([^{}]{0,2000})\}")
@@ -17,7 +19,9 @@ _NOTE = re.compile(r"/\*.*?\*/", re.S)
 _MEDIA = re.compile(r"@[^{};]*(?:;|\{(?:[^{}]*\{[^{}]*\})*[^{}]*\})", re.S)
 _DECLARED = re.compile(r"([a-z-]+)\s*:\s*([^;]+)")
 _LENGTH = re.compile(r"^(-?[\d.]+)(px|pt|em|rem|%|vw|vh|ch|in|cm)?$")
-_WHITE = frozenset(("white", "#fff", "#ffff", "#ffffff", "#ffffffff", "rgb(255,255,255)", "rgba(255,255,255,1)"))
+_WHITE = frozenset(
+    ("white", "#fff", "#ffff", "#ffffff", "#ffffffff", "rgb(255,255,255)", "rgba(255,255,255,1)")
+)
 
 
 def remove_unseen(tree: LexborHTMLParser, body: LexborNode, found: ExtractedText) -> None:
@@ -40,7 +44,11 @@ def remove_unseen(tree: LexborHTMLParser, body: LexborNode, found: ExtractedText
         if hides(declared) or (not styled and _white_on_white(node, declared)):
             _remove(node, found)
     for node in body.css("font[color]"):
-        if not styled and _plain(node.attributes.get("color") or "") in _WHITE and not _has_ground(node):
+        if (
+            not styled
+            and _plain(node.attributes.get("color") or "") in _WHITE
+            and not _has_ground(node)
+        ):
             _remove(node, found)
     _remove_comments(body, found)
 
@@ -55,11 +63,25 @@ def hides(declared: dict[str, str]) -> bool:
         or _near_zero(value("opacity"), 0.05)
         or _near_zero(value("font-size"), 1.0)
         or value("color") == "transparent"
-        or ("color" in declared and value("color") in (value("background-color"), value("background")))
-        or (value("overflow", "").startswith("hidden") and any(_near_zero(value(side), 1) for side in _SIDES))
+        or (
+            "color" in declared
+            and value("color") in (value("background-color"), value("background"))
+        )
+        or (
+            value("overflow", "").startswith("hidden")
+            and any(_near_zero(value(side), 1) for side in _SIDES)
+        )
         or any(
             _far_away(value(way))
-            for way in ("left", "top", "right", "bottom", "text-indent", "margin-left", "margin-top")
+            for way in (
+                "left",
+                "top",
+                "right",
+                "bottom",
+                "text-indent",
+                "margin-left",
+                "margin-top",
+            )
         )
         or value("clip", "").startswith(("rect(0", "rect(1px,1px"))
         or value("clip-path", "").startswith(("inset(50%", "inset(100%", "circle(0", "polygon(00"))
@@ -71,7 +93,8 @@ _SIDES = ("width", "height", "max-width", "max-height")
 
 
 def _hiding_rules(tree: LexborHTMLParser) -> list[str]:
-    """The selectors of the page's own style sheets that hide, but for those of one medium or size of screen."""
+    """The selectors of the page's own style sheets that hide, but for those of one medium or size
+    of screen."""
     sheets = "\n".join(node.text() for node in tree.css("style"))[: 1 << 20]
     plain = _MEDIA.sub(" ", _NOTE.sub(" ", sheets))
     rules = []
@@ -79,7 +102,11 @@ def _hiding_rules(tree: LexborHTMLParser) -> list[str]:
         if number > _RULES:
             break
         selector = rule[1].strip()
-        if ":" not in selector and selector.lower() not in ("html", "body", "*") and hides(_declared(rule[2])):
+        if (
+            ":" not in selector
+            and selector.lower() not in ("html", "body", "*")
+            and hides(_declared(rule[2]))
+        ):
             rules.append(selector)
     return rules
 
@@ -96,7 +123,9 @@ def _plain(value: str) -> str:
 def _near_zero(value: str | None, bound: float) -> bool:
     match = _LENGTH.match(value or "")
     try:
-        return match is not None and abs(float(match[1])) <= (bound if match[2] in (None, "px", "pt", "%") else 0.1)
+        return match is not None and abs(float(match[1])) <= (
+            bound if match[2] in (None, "px", "pt", "%") else 0.1
+        )
     except ValueError:
         return False
 
@@ -104,7 +133,9 @@ def _near_zero(value: str | None, bound: float) -> bool:
 def _far_away(value: str | None) -> bool:
     match = _LENGTH.match(value or "")
     try:
-        return match is not None and float(match[1]) <= (-40 if match[2] in ("em", "rem", "vw", "vh") else -500)
+        return match is not None and float(match[1]) <= (
+            -40 if match[2] in ("em", "rem", "vw", "vh") else -500
+        )
     except ValueError:
         return False
 

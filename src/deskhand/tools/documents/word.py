@@ -1,4 +1,5 @@
-"""Word documents (Office Open XML, ECMA-376 part 1, 17): paragraphs, headings, lists, tables and links."""
+"""Word documents (Office Open XML, ECMA-376 part 1, 17): paragraphs, headings, lists, tables and
+links."""
 
 from __future__ import annotations
 
@@ -14,12 +15,19 @@ _TABLES = 20
 
 def read_word(archive: Archive, found: ExtractedText) -> None:
     """The text of the document's body, in its order. Raises Unreadable and Full."""
-    main = next((to for to, kind in relations(archive, "", found).values() if kind == "officeDocument"), "")
+    main = next(
+        (to for to, kind in relations(archive, "", found).values() if kind == "officeDocument"), ""
+    )
     main = main or "word/document.xml"
     if main not in archive:
         raise Unreadable("is damaged: its text is missing")
     body = _Body(
-        found, {name: to for name, (to, kind) in relations(archive, main, found).items() if kind == "hyperlink"}
+        found,
+        {
+            name: to
+            for name, (to, kind) in relations(archive, main, found).items()
+            if kind == "hyperlink"
+        },
     )
     parse(archive, main, found, body.start, body.end, body.text)
 
@@ -53,7 +61,9 @@ class _Body:
             case "tab" | "br" | "cr":
                 self._line.append(" " if tag == "tab" else "\n")
             case "hyperlink":
-                to = self._links.get(next((each for key, each in given.items() if key.endswith(" id")), ""), "")
+                to = self._links.get(
+                    next((each for key, each in given.items() if key.endswith(" id")), ""), ""
+                )
                 self._link = to if to.startswith(("http://", "https://", "mailto:")) else ""
                 self._line.append("[" if self._link else "")
             case "tbl" | "tr" | "tc":
@@ -108,6 +118,8 @@ class _Body:
 
     def _end_of_table(self, rows: list[list[str]]) -> None:
         if self._tables and self._tables[-1] and self._tables[-1][-1]:  # within a cell: one line
-            self._tables[-1][-1][-1] += " " + "; ".join(", ".join(cell(each) for each in row) for row in rows)
+            self._tables[-1][-1][-1] += " " + "; ".join(
+                ", ".join(cell(each) for each in row) for row in rows
+            )
         else:
             self._found.table(rows)

@@ -1,4 +1,5 @@
-"""What a program wants of the assistant, as calls of our tools: times in words become moments in the person's zone."""
+"""What a program wants of the assistant, as calls of our tools: times in words become moments in
+the person's zone."""
 
 from __future__ import annotations
 
@@ -35,16 +36,24 @@ def wanted(act: Mapping[str, Any], now: datetime) -> ProgramCall:
     """The call that does this. Raises TimeUnclear with a sentence for the person."""
     match act["act"]:
         case "remind" | "every":
-            return _later(str(act["when"]), _said(str(act["text"])), now, again=act["act"] == "every")
+            return _later(
+                str(act["when"]), _said(str(act["text"])), now, again=act["act"] == "every"
+            )
         case "cancel":
             name = str(act["which"]).split(":", 1)[0].split()[0]
-            return ProgramCall("cron", {"mode": "remove", "job_id": name}, f"I cancelled this: {act['which']}")
+            return ProgramCall(
+                "cron", {"mode": "remove", "job_id": name}, f"I cancelled this: {act['which']}"
+            )
         case "remember":
-            return ProgramCall("save_memory", {"content": str(act["text"])}, f"I will remember: {act['text']}")
+            return ProgramCall(
+                "save_memory", {"content": str(act["text"])}, f"I will remember: {act['text']}"
+            )
         case "forget":
             number, _, text = str(act["which"]).removeprefix("#").partition(" ")
             return ProgramCall(
-                "forget_memory", {"memory_id": int(number)}, f"I forgot this: {text.partition(') ')[2] or text}"
+                "forget_memory",
+                {"memory_id": int(number)},
+                f"I forgot this: {text.partition(') ')[2] or text}",
             )
         case "undo":
             return ProgramCall("undo_change", {})
@@ -64,7 +73,9 @@ def _later(when: str, text: str, now: datetime, *, again: bool) -> ProgramCall:
     if again or is_recurring(when):
         schedule = schedule_in(when, now)
         return ProgramCall(
-            "cron", {**given, "schedule_expr": schedule}, f"I will tell you {schedule_words(schedule)}: {text}"
+            "cron",
+            {**given, "schedule_expr": schedule},
+            f"I will tell you {schedule_words(schedule)}: {text}",
         )
     moment = moment_in(when, now)
     expr = moment.replace(tzinfo=None).isoformat(timespec="minutes")

@@ -1,4 +1,5 @@
-"""A copy of the workspace to rehearse on, and what is different in it afterwards. All of it blocks."""
+"""A copy of the workspace to rehearse on, and what is different in it afterwards. All of it
+blocks."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ MOST_DIFFS = 12
 
 
 class Was(msgspec.Struct, frozen=True, gc=False):
-    """A file of the copy as it was made: nothing that is the same in all of this has been changed."""
+    """A file of the copy as it was made: nothing that is the same in all of this has been
+    changed."""
 
     size: int
     changed_ns: int
@@ -35,9 +37,10 @@ class Was(msgspec.Struct, frozen=True, gc=False):
 
 
 class Copy(msgspec.Struct, frozen=True):
-    """`root` is the copy of `source`; `files` and `folders` are what lies in it, by paths below both, `times` when the
-    files of the source were changed last (ns), and `places` where all of it lay when it was read. `armed` are files
-    whose readers we want to know, and the folders around them."""
+    """`root` is the copy of `source`; `files` and `folders` are what lies in it, by paths below
+    both, `times` when the files of the source were changed last (ns), and `places` where all of it
+    lay when it was read. `armed` are files whose readers we want to know, and the folders around
+    them."""
 
     source: Source
     root: Path
@@ -49,7 +52,8 @@ class Copy(msgspec.Struct, frozen=True):
 
 
 def copied(source: Source, root: Path) -> Copy:
-    """Copy what programs see of `source` into `root`. Raises ToolError where it is too much, or changes meanwhile."""
+    """Copy what programs see of `source` into `root`. Raises ToolError where it is too much, or
+    changes meanwhile."""
     times = dict[str, int]()
     folders = set[str]()
     size = 0
@@ -64,19 +68,24 @@ def copied(source: Source, root: Path) -> Copy:
             size += each.size
             if len(times) >= MOST_FILES or size > MOST_BYTES:
                 raise ToolError(
-                    f"this folder holds more than {MOST_FILES:,} files or {MOST_BYTES >> 20} MB: too much to rehearse "
+                    f"this folder holds more than {MOST_FILES:,} files or "
+                    f"{MOST_BYTES >> 20} MB: too much to rehearse "
                     "in. Name a smaller workspace for the agent, or choose a bigger model."
                 )
             places[each.path], times[each.path] = source.copy(each.path, root / each.path)
     except OSError as error:
         raise ToolError(f"the folder cannot be copied: {error.strerror}") from error
-    return Copy(source, root, {path: _was(root / path) for path in times}, times, frozenset(folders), places)
+    return Copy(
+        source, root, {path: _was(root / path) for path in times}, times, frozenset(folders), places
+    )
 
 
 def watched(copy: Copy, marked: Collection[str]) -> Copy:
     """The same, with `marked` as the paths whose readers matter."""
     armed = {path: _arm(copy.root / path) for path in marked if path in copy.files}
-    around = {path.rpartition("/")[0] for path in marked if path in copy.files or path in copy.folders}
+    around = {
+        path.rpartition("/")[0] for path in marked if path in copy.files or path in copy.folders
+    }
     armed |= {path: _arm(copy.root / path) for path in around}
     was = {path: _was(copy.root / path) for path in armed if path in copy.files}
     return msgspec.structs.replace(copy, files={**copy.files, **was}, armed=armed)
@@ -100,7 +109,8 @@ def _arm(path: Path) -> int | None:
 
 
 def read_in(copy: Copy) -> list[str]:
-    """The marked files that were read, or may have been, and the folders around them of which the names were."""
+    """The marked files that were read, or may have been, and the folders around them of which the
+    names were."""
 
     def untouched(path: str, changed_ns: int | None) -> bool:
         try:
@@ -114,8 +124,8 @@ def read_in(copy: Copy) -> list[str]:
 
 
 class CopiedChanges(msgspec.Struct, frozen=True):
-    """What a program has changed, the bytes of the files that it has made or changed, and the digests of those that it
-    has found there, by path."""
+    """What a program has changed, the bytes of the files that it has made or changed, and the
+    digests of those that it has found there, by path."""
 
     changes: tuple[FileChange, ...]
     content: Mapping[str, bytes]
@@ -125,14 +135,16 @@ class CopiedChanges(msgspec.Struct, frozen=True):
 def found_in(
     copy: Copy, read: Collection[str] = (), blind: Collection[str] = (), made: Collection[str] = ()
 ) -> CopiedChanges:
-    """What is different in the copy now. `read` are files that were read by our functions, `blind` those that were
-    written over by them without that, `made` those that the agent itself has made in this conversation. Raises
-    ToolError where it cannot be told, or must not be done."""
+    """What is different in the copy now. `read` are files that were read by our functions, `blind`
+    those that were written over by them without that, `made` those that the agent itself has made
+    in this conversation. Raises ToolError where it cannot be told, or must not be done."""
     try:
         now, fresh = _now(copy)
         files = {path for path, each in now.items() if not each.folder}
         gone = [path for path in copy.files if path not in files]
-        before = {path: _as_it_was(copy, path) for path in copy.files if path in fresh or path in gone}
+        before = {
+            path: _as_it_was(copy, path) for path in copy.files if path in fresh or path in gone
+        }
     except OSError as error:
         raise ToolError(f"what the program has made cannot be read: {error.strerror}") from error
     content = {path: data for path, data in fresh.items() if before.get(path) != data}
@@ -143,7 +155,9 @@ def found_in(
         for path in sorted(folders - copy.folders)
         if not any(other.startswith(f"{path}/") for other in content)
     ]
-    moved = _moved(gone, before, {path: data for path, data in content.items() if path not in copy.files})
+    moved = _moved(
+        gone, before, {path: data for path, data in content.items() if path not in copy.files}
+    )
     for path in sorted({*gone, *content} - set(moved.values())):
         if path in moved:
             changes.append(FileChange(path, "moved", _digest(content[moved[path]]), to=moved[path]))
@@ -153,11 +167,21 @@ def found_in(
         diff = ""
         if len(changes) < MOST_DIFFS:
             diff = diff_of(path, old, new, lines=DIFF_LINES, chars=DIFF_CHARS, around=2)
-        lost = "" if path in made or old is None else _lost(path, old, new, blind=path in blind, read=path in read)
+        lost = (
+            ""
+            if path in made or old is None
+            else _lost(path, old, new, blind=path in blind, read=path in read)
+        )
         kind: Kind = "new" if old is None else "deleted" if new is None else "changed"
-        changes.append(FileChange(path, kind, "" if new is None else _digest(new), diff, loses=lost))
-    changes += [FileChange(path, "deleted") for path in sorted(copy.folders - folders, reverse=True)]
-    return CopiedChanges(tuple(changes), content, {path: _digest(data) for path, data in before.items()})
+        changes.append(
+            FileChange(path, kind, "" if new is None else _digest(new), diff, loses=lost)
+        )
+    changes += [
+        FileChange(path, "deleted") for path in sorted(copy.folders - folders, reverse=True)
+    ]
+    return CopiedChanges(
+        tuple(changes), content, {path: _digest(data) for path, data in before.items()}
+    )
 
 
 def _now(copy: Copy) -> tuple[dict[str, NamedFile], dict[str, bytes]]:
@@ -183,17 +207,22 @@ def _as_it_was(copy: Copy, path: str) -> bytes:
 
 
 def _check_folders(copy: Copy, folders: Collection[str], gone: Sequence[str]) -> None:
-    """Raises ToolError where a file became a folder, or a folder is gone that holds what programs do not see."""
+    """Raises ToolError where a file became a folder, or a folder is gone that holds what programs
+    do not see."""
     if became := [path for path in gone if path in folders]:
         raise ToolError(f"it makes a folder of the file {became[0]}")
     for path in copy.folders - set(folders):
         names = copy.source.inside(path)
         unseen = [name for name in names if f"{path}/{name}" not in (*copy.files, *copy.folders)]
         if unseen:
-            raise ToolError(f"{path} holds {unseen[0]!r}, which programs do not touch: it stays as it is")
+            raise ToolError(
+                f"{path} holds {unseen[0]!r}, which programs do not touch: it stays as it is"
+            )
 
 
-def _moved(gone: Sequence[str], before: Mapping[str, bytes], new: Mapping[str, bytes]) -> dict[str, str]:
+def _moved(
+    gone: Sequence[str], before: Mapping[str, bytes], new: Mapping[str, bytes]
+) -> dict[str, str]:
     """Where each file went that is elsewhere with the same bytes."""
     free = dict(new)
     moved = dict[str, str]()
@@ -210,7 +239,11 @@ def _lost(path: str, old: bytes, new: bytes | None, *, blind: bool, read: bool) 
     if not old.strip():
         return ""
     lines = old.count(b"\n") + (not old.endswith(b"\n"))
-    many = f"its {lines} line{'' if lines == 1 else 's'}" if text_of(old) is not None else f"its {len(old):,} bytes"
+    many = (
+        f"its {lines} line{'' if lines == 1 else 's'}"
+        if text_of(old) is not None
+        else f"its {len(old):,} bytes"
+    )
     if new is None:
         return f"deletes {path} with {many}"
     if not new.strip():

@@ -1,4 +1,5 @@
-"""What programs see of a folder that is held open. No link is followed, whatever is exchanged for one meanwhile."""
+"""What programs see of a folder that is held open. No link is followed, whatever is exchanged for
+one meanwhile."""
 
 from __future__ import annotations
 
@@ -22,13 +23,15 @@ _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
 def seen(path: str) -> bool:
-    """Whether programs see this path of a workspace: neither what steers agents or programs, nor what is hidden, nor
-    what programs make again by themselves."""
+    """Whether programs see this path of a workspace: neither what steers agents or programs, nor
+    what is hidden, nor what programs make again by themselves."""
     parts = path.split("/")
     if not path.isprintable():
         return False  # a name that is no text, or that could hide in one
     hidden = any(part.startswith(".") for part in parts)
-    return not (hidden or steers(path) or why_protected(parts) or any(is_heavy(part) for part in parts))
+    return not (
+        hidden or steers(path) or why_protected(parts) or any(is_heavy(part) for part in parts)
+    )
 
 
 class NamedFile(msgspec.Struct, frozen=True):
@@ -41,7 +44,8 @@ class NamedFile(msgspec.Struct, frozen=True):
 
 
 class Source:
-    """The folder that is open as `root`, as long as that is. Its methods block; they raise OSError."""
+    """The folder that is open as `root`, as long as that is. Its methods block; they raise
+    OSError."""
 
     def __init__(self, root: int) -> None:
         self._root = root
@@ -66,13 +70,20 @@ class Source:
 
     def read(self, path: str, limit_bytes: int = -1) -> OpenedFile:
         """The beginning of a file, and where that lay."""
-        with tree.parent(self._root, path) as (above, name), os.fdopen(tree.opened(above, name), "rb") as file:
+        with (
+            tree.parent(self._root, path) as (above, name),
+            os.fdopen(tree.opened(above, name), "rb") as file,
+        ):
             data = file.read(limit_bytes)
             return OpenedFile(_place(file.fileno()), os.fstat(file.fileno()).st_size, data)
 
     def copy(self, path: str, target: Path) -> tuple[Place, int]:
-        """Copy a file to a new one. Returns where it lay, and its modification time in nanoseconds."""
-        with tree.parent(self._root, path) as (above, name), os.fdopen(tree.opened(above, name), "rb") as file:
+        """Copy a file to a new one. Returns where it lay, and its modification time in
+        nanoseconds."""
+        with (
+            tree.parent(self._root, path) as (above, name),
+            os.fdopen(tree.opened(above, name), "rb") as file,
+        ):
             with target.open("xb") as written:
                 shutil.copyfileobj(file, written)
             status = os.fstat(file.fileno())

@@ -1,4 +1,5 @@
-"""What lies in the workspace, and how each file is read: untold, a small model takes a table apart wrongly."""
+"""What lies in the workspace, and how each file is read: untold, a small model takes a table apart
+wrongly."""
 
 from __future__ import annotations
 
@@ -38,7 +39,9 @@ class SurveyedFile:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._named = {each.path: each for each in source.names()}
-        self._places: dict[str, list[Place]] = {path: [each.place] for path, each in self._named.items()}
+        self._places: dict[str, list[Place]] = {
+            path: [each.place] for path, each in self._named.items()
+        }
 
     @property
     def files(self) -> list[str]:
@@ -60,7 +63,11 @@ class SurveyedFile:
         self._places[path].append(found.place)
         data = found.data
         try:
-            return None if b"\0" in data else data.decode("utf-8-sig", "strict" if len(data) < PEEK_BYTES else "ignore")
+            return (
+                None
+                if b"\0" in data
+                else data.decode("utf-8-sig", "strict" if len(data) < PEEK_BYTES else "ignore")
+            )
         except UnicodeDecodeError:
             return None
 
@@ -70,8 +77,8 @@ class SurveyedFile:
 
 
 def survey(source: Source, request: str, purpose: Purpose) -> tuple[str, list[Place]]:
-    """The listing, with the files that the request names first; and the places of those whose words or names are in
-    it."""
+    """The listing, with the files that the request names first; and the places of those whose words
+    or names are in it."""
     seen = SurveyedFile(source)
     said, shown = _surveyed(seen, request, purpose)
     return said, seen.places(shown)
@@ -87,7 +94,8 @@ def _surveyed(seen: SurveyedFile, request: str, purpose: Purpose) -> tuple[str, 
     lines = [_head(seen, path, request) for path in heads]
     rest = [path for path in paths if path not in heads]
     if heads and all(Path(path).name.lower() in request.lower() for path in heads):
-        # A small model works on whatever it is shown: other files are told where the request may mean them.
+        # A small model works on whatever it is shown: other files are told where the request may
+        # mean them.
         rest = rest[:MOST_NAMES] if _OTHERS.search(request) else []
         lines += ["- also here: " + ", ".join(rest)] * bool(rest)
     else:
@@ -96,21 +104,34 @@ def _surveyed(seen: SurveyedFile, request: str, purpose: Purpose) -> tuple[str, 
     said = lines[:MOST_NAMES] + ([f"- and {more} more files"] if more > 0 else [])
     empty = [path for path in seen.folders if not any(p.startswith(f"{path}/") for p in paths)]
     said += [f"- {path}/ is an empty folder" for path in empty]
-    return "Files here:\n" + "\n".join(said) if said else "Files here: none", [*heads, *rest, *empty]
+    return "Files here:\n" + "\n".join(said) if said else "Files here: none", [
+        *heads,
+        *rest,
+        *empty,
+    ]
 
 
 _OTHERS = re.compile(
-    r"\b(files?|folders?|others?|rest|everything|anything|documents?|pictures|photos|same name|both)\b", re.IGNORECASE
+    (
+        r"\b(files?|folders?|others?|rest|everything|anything|documents?|pictures|photos|same "
+        r"name|both)\b"
+    ),
+    re.IGNORECASE,
 )
 
 
-def _to_read(seen: SurveyedFile, paths: Sequence[str], called: list[str], request: str) -> list[str]:
-    """The files that are to be read: those that are named, with their endings or else before all others."""
+def _to_read(
+    seen: SurveyedFile, paths: Sequence[str], called: list[str], request: str
+) -> list[str]:
+    """The files that are to be read: those that are named, with their endings or else before all
+    others."""
     if any(Path(path).name.lower() in request.lower() for path in called):
         return called
     others = [path for path in _all_texts(seen, paths) if path not in called]
     room = WHOLE_BYTES - sum(seen.size(path) for path in called)
-    fits = len(called) + len(others) <= MOST_HEADS and sum(seen.size(path) for path in others) <= room
+    fits = (
+        len(called) + len(others) <= MOST_HEADS and sum(seen.size(path) for path in others) <= room
+    )
     return [*called, *others] if fits or not called else called
 
 
@@ -121,7 +142,11 @@ def _all_texts(seen: SurveyedFile, paths: Sequence[str]) -> list[str]:
     if len(small) > 2 * MOST_HEADS:
         return []
     texts = [path for path in small if seen.peek(path)]
-    return texts if len(texts) <= MOST_HEADS and sum(sizes[path] for path in texts) <= WHOLE_BYTES else []
+    return (
+        texts
+        if len(texts) <= MOST_HEADS and sum(sizes[path] for path in texts) <= WHOLE_BYTES
+        else []
+    )
 
 
 def _texts(seen: SurveyedFile, paths: Sequence[str]) -> tuple[str, list[str]]:
@@ -145,13 +170,17 @@ def _likely(paths: Sequence[str], request: str) -> list[str]:
     if len(paths) <= MOST_HEADS // 2:
         return list(paths)
     words = {word[:4] for word in re.findall(r"[a-z]{4,}", request.lower())}
-    found = [path for path in paths if words & {word[:4] for word in re.findall(r"[a-z]{4,}", path.lower())}]
+    found = [
+        path
+        for path in paths
+        if words & {word[:4] for word in re.findall(r"[a-z]{4,}", path.lower())}
+    ]
     return found or [path for path in paths if "/" not in path][: MOST_HEADS // 2]
 
 
 def _head(seen: SurveyedFile, path: str, request: str | None = None) -> str:
-    """A line about the file, and with a request how it begins and where it speaks of that: its words, which have the
-    label of the file."""
+    """A line about the file, and with a request how it begins and where it speaks of that: its
+    words, which have the label of the file."""
     text = seen.peek(path)
     if text is None:
         return f"- {path}: {seen.size(path):,} bytes"
@@ -165,7 +194,10 @@ def _head(seen: SurveyedFile, path: str, request: str | None = None) -> str:
         if path.lower().endswith(".json"):
             return _json_head(path, json.loads(text))
         if rows := markdown_rows(text):
-            return f"- {path}: {count} with a table of {len(rows)} rows; rows({path!r})[0] is {rows[0]}"
+            return (
+                f"- {path}: {count} with a table of {len(rows)} rows; rows({path!r})[0] is "
+                f"{rows[0]}"
+            )
         if cells := _cells(lines):
             return f"- {path}: {count} of a table without a header; cells({path!r})[0] is {cells}"
     most = WHOLE_LINES if len(lines) <= WHOLE_LINES and named(path, request) else HEAD_LINES
@@ -180,12 +212,15 @@ def _spoken_of(lines: Sequence[str], request: str) -> list[str]:
     words = sorted(_telling(request))[:MOST_WORDS]
     low = [line[:LINE_CHARS].lower() for line in lines]
     scores = [sum(word in line for word in words) for line in low]
-    best = sorted((n for n, score in enumerate(scores) if score), key=lambda n: (-scores[n], n))[:MOST_HITS]
+    best = sorted((n for n, score in enumerate(scores) if score), key=lambda n: (-scores[n], n))[
+        :MOST_HITS
+    ]
     return [lines[n] for n in sorted(best)]
 
 
 def _telling(request: str) -> set[str]:
-    """The words of a request that can stand in a file: long ones, those with capitals and those with digits."""
+    """The words of a request that can stand in a file: long ones, those with capitals and those
+    with digits."""
     words = re.findall(r"[^\W_][\w.:-]*\w", request)
     return {
         word.lower()
@@ -200,11 +235,69 @@ MOST_WORDS = 40
 LINE_CHARS = 400
 _DULL = frozenset(
     {
-        *("please", "could", "would", "should", "their", "there", "these", "those", "which", "where", "write"),
-        *("every", "about", "after", "again", "before", "because", "file", "files", "folder", "lines", "column"),
-        *("columns", "instead", "called", "named", "number", "always", "first", "second", "third", "other"),
-        *("others", "thing", "things", "something", "everything", "nothing", "want", "wants", "need", "needs"),
-        *("make", "makes", "change", "changes", "replace", "remove", "delete", "rename", "sort", "sorted", "list"),
+        *(
+            "please",
+            "could",
+            "would",
+            "should",
+            "their",
+            "there",
+            "these",
+            "those",
+            "which",
+            "where",
+            "write",
+        ),
+        *(
+            "every",
+            "about",
+            "after",
+            "again",
+            "before",
+            "because",
+            "file",
+            "files",
+            "folder",
+            "lines",
+            "column",
+        ),
+        *(
+            "columns",
+            "instead",
+            "called",
+            "named",
+            "number",
+            "always",
+            "first",
+            "second",
+            "third",
+            "other",
+        ),
+        *(
+            "others",
+            "thing",
+            "things",
+            "something",
+            "everything",
+            "nothing",
+            "want",
+            "wants",
+            "need",
+            "needs",
+        ),
+        *(
+            "make",
+            "makes",
+            "change",
+            "changes",
+            "replace",
+            "remove",
+            "delete",
+            "rename",
+            "sort",
+            "sorted",
+            "list",
+        ),
         *("lists", "save", "keep", "copy", "move", "moved", "convert", "count", "total", "still"),
         *("today", "tomorrow"),
     }
@@ -213,12 +306,17 @@ _DULL = frozenset(
 
 
 def _cells(lines: Sequence[str]) -> dict[int, str]:
-    """The cells of the first line by their places, where all lines have as many, with a sign between that is no part of
-    a sentence."""
+    """The cells of the first line by their places, where all lines have as many, with a sign
+    between that is no part of a sentence."""
     filled = [line for line in lines if line.strip()]
     sign = separator(lines[0])
     counts = {line.count(sign) for line in filled}
-    if len(filled) < FEW or counts != {max(counts)} or not max(counts) or (sign == "," and max(counts) == 1):
+    if (
+        len(filled) < FEW
+        or counts != {max(counts)}
+        or not max(counts)
+        or (sign == "," and max(counts) == 1)
+    ):
         return {}
     return {place: cell.strip()[:HEAD_CHARS] for place, cell in enumerate(filled[0].split(sign))}
 
@@ -231,19 +329,34 @@ def _table_head(path: str, lines: Sequence[str], request: str) -> str:
     if not rows:
         return line
     first = {name: str(rows[0][name])[:HEAD_CHARS] for name in columns}
-    kinds = [f"{name} is {' or '.join(values)}" for name in first if (values := _few_values(name, rows))]
+    kinds = [
+        f"{name} is {' or '.join(values)}" for name in first if (values := _few_values(name, rows))
+    ]
     known = f"{first} {kinds}".lower()
     words = {word for word in _telling(request) if word not in known}
-    hit = next((row for row in rows[1:] if any(word in str(list(row.values())).lower() for word in words)), None)
-    more = f"; another row is { ({name: str(hit[name])[:HEAD_CHARS] for name in columns}) }" if hit else ""
-    return f"{line}; rows({path!r})[0] is {first}{more}" + (f"; {'; '.join(kinds)}" if kinds else "")
+    hit = next(
+        (row for row in rows[1:] if any(word in str(list(row.values())).lower() for word in words)),
+        None,
+    )
+    more = (
+        f"; another row is { ({name: str(hit[name])[:HEAD_CHARS] for name in columns}) }"
+        if hit
+        else ""
+    )
+    return f"{line}; rows({path!r})[0] is {first}{more}" + (
+        f"; {'; '.join(kinds)}" if kinds else ""
+    )
 
 
 def _few_values(name: str, rows: Sequence[dict[str, str]]) -> list[str]:
     """The words that stand in a column, where it is always one of a few."""
     values = sorted({str(row.get(name) or "").strip() for row in rows})
     few = 1 < len(values) <= len(rows) // 2 and len(values) <= MOST_VALUES
-    return values if few and not any(re.search(r"\d", value) or len(value) > VALUE_CHARS for value in values) else []
+    return (
+        values
+        if few and not any(re.search(r"\d", value) or len(value) > VALUE_CHARS for value in values)
+        else []
+    )
 
 
 def _json_head(path: str, data: object) -> str:

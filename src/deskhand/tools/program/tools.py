@@ -1,8 +1,9 @@
-"""`survey_files`, `rehearse_program` and `run_program`: what is here, and one short program that does what was asked.
+"""`survey_files`, `rehearse_program` and `run_program`: what is here, and one short program that
+does what was asked.
 
-A program is rehearsed on a copy of the workspace, in the sandbox and without a network. What it would change is told,
-and binds: the run that counts must come to exactly that, or nothing is done. Then all of it is one change of the
-journal, which one undo takes back.
+A program is rehearsed on a copy of the workspace, in the sandbox and without a network. What it
+would change is told, and binds: the run that counts must come to exactly that, or nothing is done.
+Then all of it is one change of the journal, which one undo takes back.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ MOST_CHANGES = 200
 
 @tool(effect="none", name=SURVEY)
 async def survey_files(about: str, context: Context, purpose: Purpose = "change") -> Done:
-    """List the files of the workspace, and how each is read: the columns of a CSV, the shape of JSON, the first lines
-    of a text.
+    """List the files of the workspace, and how each is read: the columns of a CSV, the shape of
+    JSON, the first lines of a text.
 
     about: the request; the files that it names are shown first
     purpose: read gives the whole text of the files that it names
@@ -84,21 +85,29 @@ class _Program:
             read = await anyio.to_thread.run_sync(read_in, copy)  # before we look ourselves
             made = await _made_here(context)
             try:
-                found = await anyio.to_thread.run_sync(found_in, copy, ended.read, ended.blind, made)
+                found = await anyio.to_thread.run_sync(
+                    found_in, copy, ended.read, ended.blind, made
+                )
                 rehearsed = self._rehearsed(ended, found, context)
             except ToolError as error:
                 found = CopiedChanges((), {}, {})
                 rehearsed = Rehearsed(stopped=str(error))
-            told = {path: each for path, each in labels.items() if path in read or path.rpartition("/")[0] in read}
+            told = {
+                path: each
+                for path, each in labels.items()
+                if path in read or path.rpartition("/")[0] in read
+            }
             label = join((LOCAL, *told.values()))
         return _Tried(where, marks, label, found, rehearsed)
 
     async def _ended(self, given: RunArguments, copy: Copy, context: Context) -> _Ended:
-        """What the program said of itself. It may be under somebody else's control, so its shape is checked."""
+        """What the program said of itself. It may be under somebody else's control, so its shape is
+        checked."""
         today = datetime.fromtimestamp(context.clock.now(), self._zone).date().isoformat()
         asked = {"program": given.program, "today": today, "answers": given.answers}
         command = python_command(MODULE, msgspec.json.encode(asked) + b"\n")
-        # Sets come in the same order each time, so that a program comes out as it was rehearsed: not with -I.
+        # Sets come in the same order each time, so that a program comes out as it was rehearsed:
+        # not with -I.
         python, _, *rest = command.argv
         command = msgspec.structs.replace(
             command,
@@ -140,7 +149,9 @@ class _Program:
             return Rehearsed(said, stopped=str(error))
         except (KeyError, ValueError, IndexError):
             return Rehearsed(said, failed="it asks for something that there is not")
-        return Rehearsed(said, "", "", found.changes, calls, needs, tuple(ended.read)[:MOST_CHANGES], ended.ran)
+        return Rehearsed(
+            said, "", "", found.changes, calls, needs, tuple(ended.read)[:MOST_CHANGES], ended.ran
+        )
 
 
 class RehearseProgram(_Program):
@@ -151,12 +162,17 @@ class RehearseProgram(_Program):
         described = schema(RunArguments)
         del described["properties"]["changes"]
         described["properties"]["program"]["description"] = (
-            "Python; it has functions for files (read, lines, rows, write, append, replace, save_rows, move, copy, "
-            "delete, run, say ...) and for reminders and memory (remind, every, remember, recall, undo ...)"
+            "Python; it has functions for files (read, lines, rows, write, append, replace, "
+            "save_rows, move, copy, "
+            "delete, run, say ...) and for reminders and memory (remind, every, remember, "
+            "recall, undo ...)"
         )
-        described["properties"]["answers"]["description"] = "the results of the calls that it needed, in turn"
+        described["properties"]["answers"]["description"] = (
+            "the results of the calls that it needed, in turn"
+        )
         description = (
-            "Try a short Python program on a copy of the workspace. You are told as JSON what it says and what it "
+            "Try a short Python program on a copy of the workspace. You are told as JSON "
+            "what it says and what it "
             "would change; nothing is changed."
         )
         self.spec = Spec(REHEARSE, description, described, timeout_s=3 * TIME_S)
@@ -172,9 +188,12 @@ class RunProgram(_Program):
     def __init__(self, zone: str) -> None:
         super().__init__(zone)
         described = schema(RunArguments)
-        described["properties"]["changes"]["description"] = "as its rehearsal has told them: nothing else is done"
+        described["properties"]["changes"]["description"] = (
+            "as its rehearsal has told them: nothing else is done"
+        )
         description = (
-            "Do what a rehearsed program has come to: all of its changes at once, as one that can be undone. It is run "
+            "Do what a rehearsed program has come to: all of its changes at once, as one "
+            "that can be undone. It is run "
             "again, and where it comes out differently nothing is changed."
         )
         self.spec = Spec(RUN, description, described, "local_write", "never", timeout_s=3 * TIME_S)
@@ -185,11 +204,18 @@ class RunProgram(_Program):
         if why := tried.rehearsed.stopped or tried.rehearsed.failed:
             raise ToolError(f"{why.rstrip('.')}. Nothing was changed.")
         if tried.rehearsed.needs is not None:
-            raise ToolError("it waits for an answer, so nothing was changed: rehearse it with the answer")
+            raise ToolError(
+                "it waits for an answer, so nothing was changed: rehearse it with the answer"
+            )
         if tried.rehearsed.changes != given.changes:
-            raise ToolError("it came out differently than it was rehearsed, so nothing was changed: rehearse it again")
+            raise ToolError(
+                "it came out differently than it was rehearsed, so nothing was changed: "
+                "rehearse it again"
+            )
         rows = await _brought_about(tried, context) if given.changes else ()
-        return Done((Text(tried.rehearsed.said or "[no output]", join((LOCAL, tried.label))),), changes=rows)
+        return Done(
+            (Text(tried.rehearsed.said or "[no output]", join((LOCAL, tried.label))),), changes=rows
+        )
 
 
 class _Tried(msgspec.Struct, frozen=True):
@@ -220,18 +246,24 @@ def _how_it_broke(ended: Exit, complained: bytes) -> str:
         return f"it ran longer than {TIME_S:.0f} s"
     if ended.limit:
         return f"it went over its limit of {ended.limit}"
-    return complained.decode(errors="replace").strip().rpartition("\n")[2][:200] or "it ended without a word"
+    return (
+        complained.decode(errors="replace").strip().rpartition("\n")[2][:200]
+        or "it ended without a word"
+    )
 
 
 def _labels(copy: Copy, marks: LabelMarks) -> dict[str, Label]:
-    """Whose word that is in the copy, names included, which is not this house's own for all. It blocks."""
+    """Whose word that is in the copy, names included, which is not this house's own for all. It
+    blocks."""
     found = ((path, marks.of(place)) for path, place in copy.places.items())
     return {path: label for path, label in found if lasting(label)}
 
 
 async def _made_here(context: Context) -> list[str]:
     """The files that the agent has made in this conversation."""
-    rows = await context.reach.rows("effect_made_here", (context.session, context.reach.files.roots[0][0]))
+    rows = await context.reach.rows(
+        "effect_made_here", (context.session, context.reach.files.roots[0][0])
+    )
     return [os.fsdecode(path) for (path,) in rows]
 
 
@@ -255,16 +287,20 @@ async def _brought_about(tried: _Tried, context: Context) -> tuple[Change, ...]:
 def _applied(
     where: WatchedFolder, doer: By, label: Label, found: CopiedChanges
 ) -> tuple[RunningEffect, tuple[Change, ...]]:
-    """Bring the change about as one, on the word of this label. Returns it, and its rows. Raises ToolError where
-    something has changed meanwhile."""
+    """Bring the change about as one, on the word of this label. Returns it, and its rows. Raises
+    ToolError where something has changed meanwhile."""
     shadow = where.shadow
     with shadow.lock:
         # It looks at everything: what was there before is nobody's, even if we are killed.
         one = where.begin(doer, label)
         try:
             wanted = _wanted(where, found)
-            one.add([ChangedPath(path, _state(where, path), state) for path, state in wanted.items()])
-            shadow.into_blobs([digest for path in wanted if (digest := digest_of(_state(where, path)))])
+            one.add(
+                [ChangedPath(path, _state(where, path), state) for path, state in wanted.items()]
+            )
+            shadow.into_blobs(
+                [digest for path in wanted if (digest := digest_of(_state(where, path)))]
+            )
             failed = where.bring_about(one)
             one.touched.update(wanted)
         except BaseException:
@@ -281,7 +317,9 @@ def _wanted(where: WatchedFolder, found: CopiedChanges) -> dict[str, str | None]
     wanted = dict[str, str | None]()
     for path in [path for change in found.changes for path in (change.path, change.to) if path]:
         if digest_of(_state(where, path)) != found.before.get(path, ""):
-            raise ToolError(f"{path} was changed by somebody else meanwhile, so nothing was changed: try again")
+            raise ToolError(
+                f"{path} was changed by somebody else meanwhile, so nothing was changed: try again"
+            )
     for change in found.changes:
         if change.kind == "folder":
             wanted[change.path] = "d0755"
@@ -293,7 +331,9 @@ def _wanted(where: WatchedFolder, found: CopiedChanges) -> dict[str, str | None]
             mode = (_state(where, change.path) or "f0644 ")[1:5]
             wanted[target] = where.shadow.add(found.content[target], mode)
     for path in [path for path, state in wanted.items() if state is not None]:
-        around = [each for each in above(path) if _state(where, each) is None and each not in wanted]
+        around = [
+            each for each in above(path) if _state(where, each) is None and each not in wanted
+        ]
         wanted.update(dict.fromkeys(around, "d0755"))
     return wanted
 

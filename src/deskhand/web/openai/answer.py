@@ -26,15 +26,17 @@ class End(msgspec.Struct, frozen=True):
 
 
 class Answer:
-    """Takes the events of the turn that message `inbox_id` began, or went on with. `add` gives what is new of the
-    text, each piece once. What was sent cannot be taken back, so that after a failed try nothing is given until the
-    whole text is known.
+    """Takes the events of the turn that message `inbox_id` began, or went on with. `add` gives what
+    is new of the text, each piece once. What was sent cannot be taken back, so that after a failed
+    try nothing is given until the whole text is known.
 
-    `text` is the whole answer, as it stands in the end: where the last words were changed before they were said, only
-    what they became. With `is_json` it is JSON, or else an error.
+    `text` is the whole answer, as it stands in the end: where the last words were changed before
+    they were said, only what they became. With `is_json` it is JSON, or else an error.
     """
 
-    def __init__(self, inbox_id: int = 0, redact: Callable[[str], str] = str, *, is_json: bool = False) -> None:
+    def __init__(
+        self, inbox_id: int = 0, redact: Callable[[str], str] = str, *, is_json: bool = False
+    ) -> None:
         self._inbox_id = inbox_id
         self._redact = redact
         self._is_json = is_json
@@ -48,7 +50,8 @@ class Answer:
         self.usage = Usage()
 
     def text(self) -> str:
-        """All that was said. Of an answer that is JSON only that, without the fence that models put around it."""
+        """All that was said. Of an answer that is JSON only that, without the fence that models put
+        around it."""
         last = "".join(self._last)
         if self._is_json and last:
             return self._redact(unfenced(last))
@@ -78,27 +81,39 @@ class Answer:
                 return ""
 
     def unknown(self, event: e.AnyEvent) -> bool:
-        """Whether this hands over calls of a reply that was given before the message: `learn` it then."""
+        """Whether this hands over calls of a reply that was given before the message: `learn` it
+        then."""
         return isinstance(event, e.CallsHandedOver) and not event.ids.keys() <= self._calls.keys()
 
     def learn(self, reply: e.ModelReplied) -> None:
-        """The calls of a reply that was given before the message, which is no part of the answer."""
+        """The calls of a reply that was given before the message, which is no part of the
+        answer."""
         self._calls = {call.id: call for call in reply.message.calls}
 
     def end(self, recorded: e.Recorded) -> End | HttpProblem | None:
         """How the answer ends with this event of its turn; None where it goes on."""
         found = self._end(recorded)
-        if self._is_json and isinstance(found, End) and found.finish == "stop" and not is_json(self.text()):
+        if (
+            self._is_json
+            and isinstance(found, End)
+            and found.finish == "stop"
+            and not is_json(self.text())
+        ):
             said = f"The answer is no JSON, as `response_format` wants it: {self.text()[:300]}"
             return HttpProblem(502, "response_format", sentence(said), param="response_format")
         return found
 
     def _end(self, recorded: e.Recorded) -> End | HttpProblem | None:
         match recorded.event:
-            case e.ModelFailed(retry_at=float() as retry_at, detail=detail) if retry_at - recorded.at > PATIENCE_S:
+            case e.ModelFailed(retry_at=float() as retry_at, detail=detail) if (
+                retry_at - recorded.at > PATIENCE_S
+            ):
                 return self._problem(detail)
             case e.CallsHandedOver(ids=ids):
-                return End("tool_calls", tuple(self._item(self._calls[id_], name) for id_, name in ids.items()))
+                return End(
+                    "tool_calls",
+                    tuple(self._item(self._calls[id_], name) for id_, name in ids.items()),
+                )
             case e.ApprovalAsked() | e.QuestionAsked():
                 return End("stop")  # the next message of this conversation answers it
             case e.CommandRun(inbox_id=inbox_id) if inbox_id == self._inbox_id:
@@ -163,7 +178,9 @@ class Answer:
         arguments = bytes(call.arguments)
         if arguments[:1] == b'"':  # what the model wrote was no JSON
             arguments = msgspec.json.decode(arguments, type=str).encode()
-        return ToolCallItem(name, FunctionCall(call.name, self._redact(arguments.decode("utf-8", "replace"))))
+        return ToolCallItem(
+            name, FunctionCall(call.name, self._redact(arguments.decode("utf-8", "replace")))
+        )
 
     def _problem(self, said: str) -> HttpProblem:
         message = sentence(said or "the model could not be asked")

@@ -34,7 +34,9 @@ async def model(call: Call) -> ModelCard:
 
 
 def _agents(call: Call) -> list[str]:
-    return [name for name in call.web.house.agents if call.web.people.may_talk(call.principal, name)]
+    return [
+        name for name in call.web.house.agents if call.web.people.may_talk(call.principal, name)
+    ]
 
 
 def _card(agent: str, started_at: float) -> ModelCard:
@@ -55,14 +57,18 @@ def _agent(call: Call, model: str) -> str:
 async def complete(call: Call) -> Response:
     body: ChatBody = call.body
     agent = _agent(call, body.model)
-    unsupported = call.web.house.unsupported(agent, thinks=thinks(body), temperature=body.temperature)
+    unsupported = call.web.house.unsupported(
+        agent, thinks=thinks(body), temperature=body.temperature
+    )
     wanted = await request_of(body, unsupported, call.web.checkers)
     net = (await call.web.house.reach(agent)).net
     talk = await conversation(body.messages, Pictures(call.web.blobs, net))
 
     turn = await resume(call, agent, talk, wanted)
     if turn is None and talk.stray:
-        raise bad("The last of `messages` is the result of no call that is known here.", param=talk.stray)
+        raise bad(
+            "The last of `messages` is the result of no call that is known here.", param=talk.stray
+        )
     turn = turn or await begin(call, agent, talk, wanted)
     number = call.web.ids.new("c").rpartition("_")[2]
     head = Head(f"chatcmpl-{number}", int(call.web.clock.now()), body.model)
@@ -92,8 +98,12 @@ async def _whole(call: Call, turn: Opened, head: Head, *, is_json: bool) -> Resp
 
 _T = "openai"
 ENDPOINTS = (
-    Endpoint("GET", "/v1/models", "read", models, "The agents, as models", returns=ModelCards, tag=_T),
-    Endpoint("GET", "/v1/models/{model:path}", "read", model, "One of them", returns=ModelCard, tag=_T),
+    Endpoint(
+        "GET", "/v1/models", "read", models, "The agents, as models", returns=ModelCards, tag=_T
+    ),
+    Endpoint(
+        "GET", "/v1/models/{model:path}", "read", model, "One of them", returns=ModelCard, tag=_T
+    ),
     Endpoint(
         "POST",
         "/v1/chat/completions",

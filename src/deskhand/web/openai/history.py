@@ -1,4 +1,5 @@
-"""The client's messages as ours: what was said before, what is said now, and what its tools gave."""
+"""The client's messages as ours: what was said before, what is said now, and what its tools
+gave."""
 
 from __future__ import annotations
 
@@ -21,11 +22,12 @@ ASSISTANT = Label("untrusted", source=HISTORY)
 
 
 class ClientHistory(msgspec.Struct, frozen=True):
-    """`message` is what is said now: the last message of a person, or the last result where that is what the client
-    ends with. `earlier` is all before it, `exchange` the part of that which `message` cannot do without. `results` are
-    those that stand at the end, under the client's own ids, and `after` what a person said behind them. `stray` is the
-    field that is wrong where the last message is a result of no call in `messages`, '' for none: it can only be taken
-    where one of our own turns waits for it."""
+    """`message` is what is said now: the last message of a person, or the last result where that is
+    what the client ends with. `earlier` is all before it, `exchange` the part of that which
+    `message` cannot do without. `results` are those that stand at the end, under the client's own
+    ids, and `after` what a person said behind them. `stray` is the field that is wrong where the
+    last message is a result of no call in `messages`, '' for none: it can only be taken where one
+    of our own turns waits for it."""
 
     system: str
     earlier: tuple[Message, ...]
@@ -38,10 +40,17 @@ class ClientHistory(msgspec.Struct, frozen=True):
 
 async def conversation(messages: Sequence[ChatMessage], pictures: Pictures) -> ClientHistory:
     """Raises HttpProblem that names what cannot be taken."""
-    system = [text_of(each, i) for i, each in enumerate(messages) if each.role in ("system", "developer")]
-    talk = [(i, each) for i, each in enumerate(messages) if each.role not in ("system", "developer")]
+    system = [
+        text_of(each, i) for i, each in enumerate(messages) if each.role in ("system", "developer")
+    ]
+    talk = [
+        (i, each) for i, each in enumerate(messages) if each.role not in ("system", "developer")
+    ]
     if not talk or talk[-1][1].role == "assistant":
-        raise bad("The last of `messages` is what the user says, or the result of a tool.", param="messages")
+        raise bad(
+            "The last of `messages` is what the user says, or the result of a tool.",
+            param="messages",
+        )
     builder = _Builder(pictures)
     for i, each in talk:
         await builder.add(each, i)
@@ -67,7 +76,9 @@ def text_of(message: ChatMessage, place: int) -> str:
     """Raises HttpProblem for what is no text."""
     if not isinstance(message.content, list):
         return message.content or ""
-    return "".join(_text(part, f"messages[{place}].content[{i}]") for i, part in enumerate(message.content))
+    return "".join(
+        _text(part, f"messages[{place}].content[{i}]") for i, part in enumerate(message.content)
+    )
 
 
 def _text(part: dict[str, Any], param: str) -> str:
@@ -79,11 +90,12 @@ def _text(part: dict[str, Any], param: str) -> str:
 
 
 class _Builder:
-    """Makes our messages of the client's, one after the other. Every call gets its result, and no result is left that
-    has no call: providers refuse either.
+    """Makes our messages of the client's, one after the other. Every call gets its result, and no
+    result is left that has no call: providers refuse either.
 
-    `returned` are the results since the assistant's last message, `after` is what a person said behind them. `blank`:
-    the last message of a person says nothing. `stray` is the field of the last message that names no call.
+    `returned` are the results since the assistant's last message, `after` is what a person said
+    behind them. `blank`: the last message of a person says nothing. `stray` is the field of the
+    last message that names no call.
     """
 
     def __init__(self, pictures: Pictures) -> None:
@@ -141,14 +153,17 @@ class _Builder:
             if item.id in self._open:
                 said = f"Two calls of this message have the id {item.id[:100]!r}."
                 raise bad(said, param=f"messages[{place}].tool_calls[{i}].id")
-            call = ToolCall(self._new_id(item.id), item.function.name, exact_arguments(item.function.arguments))
+            call = ToolCall(
+                self._new_id(item.id), item.function.name, exact_arguments(item.function.arguments)
+            )
             self._open[item.id] = call
             parts.append(call)
         if parts:
             self._said.append(Message("assistant", tuple(parts)))
 
     def _new_id(self, given: str) -> str:
-        """Some clients count their calls anew in each message; here an id is unique in the whole conversation."""
+        """Some clients count their calls anew in each message; here an id is unique in the whole
+        conversation."""
         id_ = given
         while id_ in self._ids:
             self._numbers[given] = self._numbers.get(given, 1) + 1

@@ -29,7 +29,8 @@ REFUSED: dict[str, tuple[Any, ...]] = {
     "functions": ([],),
     "function_call": ("none",),
 }
-"""Fields that change an answer and are not honoured here, each with the values that change nothing."""
+"""Fields that change an answer and are not honoured here, each with the values that change
+nothing."""
 THINKING: dict[str, Thinking] = {
     "none": "off",
     "minimal": "low",
@@ -40,7 +41,8 @@ THINKING: dict[str, Thinking] = {
 }
 STOP_CHARS = 500
 FORM_BYTES = 256_000
-"""So many bytes of JSON have `tools` and `response_format` together: they stand in the log and in each request."""
+"""So many bytes of JSON have `tools` and `response_format` together: they stand in the log and in
+each request."""
 
 
 def refused(message: str, param: str, code: str = "unsupported_parameter") -> HttpProblem:
@@ -54,9 +56,11 @@ def thinks(body: ChatBody) -> bool | None:
     return None if effort is None else THINKING[effort] != "off"
 
 
-async def request_of(body: ChatBody, unsupported: Collection[str], checkers: CapacityLimiter) -> ClientRequest:
-    """What the client wants of the turn. `unsupported` are the fields that the agent's model does not have. Raises
-    HttpProblem that names the field."""
+async def request_of(
+    body: ChatBody, unsupported: Collection[str], checkers: CapacityLimiter
+) -> ClientRequest:
+    """What the client wants of the turn. `unsupported` are the fields that the agent's model does
+    not have. Raises HttpProblem that names the field."""
     _check_refused(body, unsupported)
     _check_size(body)
     tools = _tools(body)
@@ -87,7 +91,9 @@ def _check_refused(body: ChatBody, unsupported: Collection[str]) -> None:
     for name in sorted(unsupported):
         given = getattr(body, name)
         if given is not None and given not in ([], ResponseFormat("text")):
-            raise refused(f"The agent's model does not support `{name}` as given: leave it out.", name)
+            raise refused(
+                f"The agent's model does not support `{name}` as given: leave it out.", name
+            )
 
 
 def _check_size(body: ChatBody) -> None:
@@ -105,7 +111,11 @@ def _tools(body: ChatBody) -> tuple[ClientTool, ...]:
     names = [function.name for function in functions]
     for i, name in enumerate(names):
         if name in names[:i]:
-            raise refused(f"There are two tools of the name {name!r}.", f"tools[{i}].function.name", "bad_request")
+            raise refused(
+                f"There are two tools of the name {name!r}.",
+                f"tools[{i}].function.name",
+                "bad_request",
+            )
     for i, function in enumerate(functions):
         if (function.parameters or ANY_OBJECT).get("type", "object") != "object":
             said = "The `parameters` of a tool are a JSON schema of type object."
@@ -113,7 +123,11 @@ def _tools(body: ChatBody) -> tuple[ClientTool, ...]:
     if body.tool_choice == "none":
         return ()
     return tuple(
-        ClientTool(function.name, function.description or "", {"type": "object"} | (function.parameters or {}))
+        ClientTool(
+            function.name,
+            function.description or "",
+            {"type": "object"} | (function.parameters or {}),
+        )
         for function in functions
     )
 
@@ -135,11 +149,15 @@ def _must_call(body: ChatBody, tools: tuple[ClientTool, ...]) -> str:
 def _stop(body: ChatBody) -> tuple[str, ...]:
     given = [body.stop] if isinstance(body.stop, str) else body.stop or []
     if any(not text or len(text) > STOP_CHARS for text in given):
-        raise refused(f"Each text of `stop` has 1 to {STOP_CHARS} characters.", "stop", "bad_request")
+        raise refused(
+            f"Each text of `stop` has 1 to {STOP_CHARS} characters.", "stop", "bad_request"
+        )
     return tuple(given)
 
 
-async def _answer_schema(body: ChatBody, checkers: CapacityLimiter) -> tuple[dict[str, Any] | None, bool]:
+async def _answer_schema(
+    body: ChatBody, checkers: CapacityLimiter
+) -> tuple[dict[str, Any] | None, bool]:
     """The schema of the answer, and whether a provider is to enforce it word by word."""
     wanted = body.response_format
     if wanted is None or wanted.type == "text":
@@ -152,5 +170,7 @@ async def _answer_schema(body: ChatBody, checkers: CapacityLimiter) -> tuple[dic
         raise refused(f"JSON schemas cannot be checked here: {INSTALL}", "response_format")
     schema = wanted.json_schema.schema
     if problem := await problem_with_schema(schema, checkers):
-        raise refused(f"This JSON schema cannot be used: {problem}.", "response_format", "bad_request")
+        raise refused(
+            f"This JSON schema cannot be used: {problem}.", "response_format", "bad_request"
+        )
     return schema, bool(wanted.json_schema.strict)

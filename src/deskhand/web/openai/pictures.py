@@ -1,4 +1,5 @@
-"""Pictures that a client sends with a message: in it as data, or as an address to fetch them from."""
+"""Pictures that a client sends with a message: in it as data, or as an address to fetch them
+from."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ DATA = "data:"
 
 
 class Pictures:
-    """Takes in the pictures of one request, until they have too many bytes or took too long. An address that stands
-    there several times is fetched once."""
+    """Takes in the pictures of one request, until they have too many bytes or took too long. An
+    address that stands there several times is fetched once."""
 
     def __init__(self, blobs: Blobs, net: Net) -> None:
         self._blobs = blobs
@@ -46,7 +47,9 @@ class Pictures:
             raise bad("`image_url` has a `url`.", param=param)
         if url not in self._known:
             if len(self._known) == MOST_PICTURES:
-                raise bad(f"At most {MOST_PICTURES} pictures are taken in one request.", param=param)
+                raise bad(
+                    f"At most {MOST_PICTURES} pictures are taken in one request.", param=param
+                )
             self._known[url] = await self._read(url, param)
         return self._known[url]
 
@@ -77,14 +80,21 @@ class Pictures:
         except TooLarge as error:
             raise _too_large(param) from error
         except NetError as error:
-            raise bad(f"The picture could not be fetched: {sentence(str(error))}", param=param) from error
+            raise bad(
+                f"The picture could not be fetched: {sentence(str(error))}", param=param
+            ) from error
         except TimeoutError as error:
-            said = f"The pictures of this request could not be fetched within {PICTURES_S:g} seconds."
+            said = (
+                f"The pictures of this request could not be fetched within {PICTURES_S:g} seconds."
+            )
             raise bad(said, param=param) from error
         if found.url.scheme != "https":
             raise _no_https(param)
         if found.status != 200:
-            raise bad(f"The picture could not be fetched: its server answered {found.status}.", param=param)
+            raise bad(
+                f"The picture could not be fetched: its server answered {found.status}.",
+                param=param,
+            )
         return found
 
 

@@ -1,4 +1,5 @@
-"""OpenAI's chat completions as they stand on the wire: https://platform.openai.com/docs/api-reference/chat"""
+"""OpenAI's chat completions as they stand on the wire:
+https://platform.openai.com/docs/api-reference/chat"""
 
 from __future__ import annotations
 
@@ -79,11 +80,11 @@ class StreamOptions(msgspec.Struct, frozen=True):
 
 
 class ChatBody(msgspec.Struct, frozen=True):
-    """A request. `model` is `deskhand/AGENT`, and `messages` are the conversation: nothing else is known of it, unless
-    the header `X-Deskhand-Session` names one that goes on.
+    """A request. `model` is `deskhand/AGENT`, and `messages` are the conversation: nothing else is
+    known of it, unless the header `X-Deskhand-Session` names one that goes on.
 
-    From `user` on fields are only noted, or not looked at at all. From `n` on they are refused, unless they say what
-    holds anyway.
+    From `user` on fields are only noted, or not looked at at all. From `n` on they are refused,
+    unless they say what holds anyway.
     """
 
     model: str

@@ -25,8 +25,8 @@ class Head(msgspec.Struct, frozen=True):
 
 
 class Streaming(msgspec.Struct, frozen=True, kw_only=True):
-    """How it is sent: `whole` once all of it is known, as JSON without a fence, with a last chunk that has the
-    `usage`."""
+    """How it is sent: `whole` once all of it is known, as JSON without a fence, with a last chunk
+    that has the `usage`."""
 
     whole: bool
     is_json: bool
@@ -73,11 +73,25 @@ def _chunk(head: Head, delta: dict[str, Any], finish: str | None = None) -> byte
 
 
 def _base(head: Head) -> dict[str, Any]:
-    return {"id": head.id, "object": "chat.completion.chunk", "created": head.created, "model": head.model}
+    return {
+        "id": head.id,
+        "object": "chat.completion.chunk",
+        "created": head.created,
+        "model": head.model,
+    }
 
 
 def _failed(code: str, message: str, param: str = "") -> bytes:
-    return _event({"error": {"code": code, "message": message, "type": "server_error", "param": param or None}})
+    return _event(
+        {
+            "error": {
+                "code": code,
+                "message": message,
+                "type": "server_error",
+                "param": param or None,
+            }
+        }
+    )
 
 
 def _event(value: dict[str, Any]) -> bytes:

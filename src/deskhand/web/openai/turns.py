@@ -25,7 +25,8 @@ HEADER = "x-deskhand-session"
 
 
 class Opened(msgspec.Struct, frozen=True):
-    """A turn that answers a request. `name` is the conversation's, `after` the last event before it."""
+    """A turn that answers a request. `name` is the conversation's, `after` the last event before
+    it."""
 
     session: str
     name: str
@@ -34,7 +35,8 @@ class Opened(msgspec.Struct, frozen=True):
 
 
 async def begin(call: Call, agent: str, talk: ClientHistory, wanted: ClientRequest) -> Opened:
-    """Say it in the conversation that the header names, or in one of its own. Raises HttpProblem."""
+    """Say it in the conversation that the header names, or in one of its own. Raises
+    HttpProblem."""
     named = call.request.headers.get(HEADER, "").strip()
     session = key_of(named or call.web.ids.new("api"), call.principal, agent)
     known = (await call.web.store.rows("session_has_members", (session,)))[0][0]
@@ -47,8 +49,11 @@ async def begin(call: Call, agent: str, talk: ClientHistory, wanted: ClientReque
     return await _submit(call, session, Said(talk.message, earlier, wanted))
 
 
-async def resume(call: Call, agent: str, talk: ClientHistory, wanted: ClientRequest) -> Opened | None:
-    """Go on with the turn whose calls these results are for; None where no turn of theirs waits for them."""
+async def resume(
+    call: Call, agent: str, talk: ClientHistory, wanted: ClientRequest
+) -> Opened | None:
+    """Go on with the turn whose calls these results are for; None where no turn of theirs waits for
+    them."""
     for result in talk.results:
         session = await call.web.store.session_of_ask(result.call_id)
         own = session and await call.web.store.may_see(call.principal, session)
@@ -81,22 +86,29 @@ async def _submit(call: Call, session: str, body: Said | ToolResults) -> Opened:
     if receipt.status == "refused":
         raise HttpProblem(403, "refused", sentence(receipt.reason))
     await seen(call, session)
-    return Opened(session, name_of(session, who, web.house.agents[0]), receipt.after, receipt.inbox_id)
+    return Opened(
+        session, name_of(session, who, web.house.agents[0]), receipt.after, receipt.inbox_id
+    )
 
 
 def _chars(body: Said | ToolResults) -> int:
     """The characters of what is said now, or of what tools gave: each counts."""
     if isinstance(body, Said):
-        return sum(len(part.text) for part in body.message.parts if isinstance(part, Text | ToolResult))
+        return sum(
+            len(part.text) for part in body.message.parts if isinstance(part, Text | ToolResult)
+        )
     return sum(len(result.text) for result in body.results)
 
 
 async def follow(call: Call, turn: Opened, answer: Answer) -> AsyncGenerator[str | End]:
-    """The pieces of what is said in the turn, and its end. Raises HttpProblem where it failed. Whoever leaves before
-    the end stops the turn, unless their message still waits for the end of another."""
+    """The pieces of what is said in the turn, and its end. Raises HttpProblem where it failed.
+    Whoever leaves before the end stops the turn, unless their message still waits for the end of
+    another."""
     over = mine = False
     try:
-        async with aclosing(call.web.door.follow(turn.session, call.principal, turn.after)) as items:
+        async with aclosing(
+            call.web.door.follow(turn.session, call.principal, turn.after)
+        ) as items:
             async for item in items:
                 mine = mine or _is_of(item, turn)
                 if not mine:
@@ -133,7 +145,11 @@ def _is_of(item: e.Recorded | Progress, turn: Opened) -> bool:
 async def _replied(call: Call, handed: e.Recorded) -> e.ModelReplied:
     """The reply whose calls are handed over: the last before that."""
     events = await call.web.store.events(handed.session)
-    replies = [item.event for item in events if item.n < handed.n and isinstance(item.event, e.ModelReplied)]
+    replies = [
+        item.event
+        for item in events
+        if item.n < handed.n and isinstance(item.event, e.ModelReplied)
+    ]
     return replies[-1]
 
 
@@ -143,7 +159,8 @@ def _goes_on(item: e.Recorded | Progress) -> bool:
 
 
 async def to_the_end(call: Call, turn: Opened, answer: Answer) -> End:
-    """Follow the turn to its end, unless the client goes: then it is stopped. Raises HttpProblem."""
+    """Follow the turn to its end, unless the client goes: then it is stopped. Raises
+    HttpProblem."""
     found: End | HttpProblem | None = None
     async with anyio.create_task_group() as tasks:
 

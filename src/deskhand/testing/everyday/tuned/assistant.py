@@ -86,16 +86,24 @@ TASKS = (
             "remember also that my boss is called Ottilie",
             "please forget the thing about my boss",
         ),
-        lambda a: a.remembers("tram") and not a.remembers("ottilie") and len(a.replies) == 3 and a.same(),
+        lambda a: (
+            a.remembers("tram") and not a.remembers("ottilie") and len(a.replies) == 3 and a.same()
+        ),
         agrees=True,
     ),
     Task(
         "undo-1",
         "undo",
         {"plan.txt": "Sat: museum\nSun: boat\nMon: home\n", "old_plan.txt": "Sat: rest\n"},
-        ("in plan.txt change museum to zoo", "which file did you change and how", "undo it, the museum was right"),
+        (
+            "in plan.txt change museum to zoo",
+            "which file did you change and how",
+            "undo it, the museum was right",
+        ),
         lambda a: (
-            a.untouched() and "zoo" in a.stage_text(0, "plan.txt").lower() and a.says_one("zoo", "plan.txt", turn=1)
+            a.untouched()
+            and "zoo" in a.stage_text(0, "plan.txt").lower()
+            and a.says_one("zoo", "plan.txt", turn=1)
         ),
         agrees=True,
         loses=("plan.txt",),

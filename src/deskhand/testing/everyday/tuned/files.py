@@ -19,7 +19,9 @@ def _invitation(after: After) -> bool:
     text = plain(after.text("invite.txt") or "")
     when = re.search(r"\b4(:00)?\s?(pm|p\.m\.|o'clock)|16:00", text) is not None
     wanted = ("riverside", "june", "cake", "mia")
-    return when and all(word in text for word in wanted) and len(text.split()) >= 20 and after.same()
+    return (
+        when and all(word in text for word in wanted) and len(text.split()) >= 20 and after.same()
+    )
 
 
 def _entries(text: str) -> list[str]:
@@ -62,7 +64,10 @@ def _all_notes(after: After) -> bool:
 
 def _new_address(after: After) -> bool:
     changed = ("signature.txt", "letters/club.txt", "letters/bank.txt")
-    ok = all(after.like(path, after.was(path).replace("Bahnhofstr. 3", "Marktplatz 7")) for path in changed)
+    ok = all(
+        after.like(path, after.was(path).replace("Bahnhofstr. 3", "Marktplatz 7"))
+        for path in changed
+    )
     return ok and after.same(*changed)
 
 
@@ -102,11 +107,16 @@ TASKS = (
         },
         (
             (
-                "Please make a file chores.md with a checklist of 7 household chores. One of them has to be "
+                "Please make a file chores.md with a checklist of 7 household chores. One "
+                "of them has to be "
                 "cleaning the fridge."
             ),
         ),
-        lambda a: len(set(a.items("chores.md"))) >= 7 and "fridge" in (a.text("chores.md") or "").lower() and a.same(),
+        lambda a: (
+            len(set(a.items("chores.md"))) >= 7
+            and "fridge" in (a.text("chores.md") or "").lower()
+            and a.same()
+        ),
         agrees=True,
     ),
     Task(
@@ -118,7 +128,8 @@ TASKS = (
         },
         (
             (
-                "Write a short invitation to invite.txt: my birthday party is on Saturday 12 June at 4 pm in "
+                "Write a short invitation to invite.txt: my birthday party is on Saturday "
+                "12 June at 4 pm in "
                 "Riverside Park and everyone should bring a piece of cake or a salad. Signed Mia"
             ),
         ),
@@ -223,7 +234,9 @@ Elif Demir
             "slides_outline.md": "1 intro\n2 numbers\n3 plan\n",
         },
         ("rename meeting notes.txt to meeting-2026-03-02.txt",),
-        lambda a: a.moved("meeting notes.txt", "meeting-2026-03-02.txt") and a.same("meeting notes.txt"),
+        lambda a: (
+            a.moved("meeting notes.txt", "meeting-2026-03-02.txt") and a.same("meeting notes.txt")
+        ),
         agrees=True,
     ),
     Task(
@@ -264,7 +277,9 @@ Bake at 180 degrees for 40 minutes.
         },
         ("copy recipe.md to archive/plum_cake.md and then delete recipe.md.bak",),
         lambda a: (
-            a.copied("recipe.md", "archive/plum_cake.md") and "recipe.md.bak" not in a.files and a.same("recipe.md.bak")
+            a.copied("recipe.md", "archive/plum_cake.md")
+            and "recipe.md.bak" not in a.files
+            and a.same("recipe.md.bak")
         ),
         agrees=True,
         loses=("recipe.md.bak",),
@@ -283,7 +298,8 @@ Best falafel: corner of the square.
         },
         (
             (
-                "merge the files in the folder notes into one file all_notes.md, in alphabetical order, each "
+                "merge the files in the folder notes into one file all_notes.md, in "
+                "alphabetical order, each "
                 "with its file name as a heading above it"
             ),
         ),
@@ -397,7 +413,9 @@ Called Mama. She laughs again.
             "reading.txt": "The Wall - started 2 March\n",
         },
         ("write into my diary (diary.md) that it rained all day and that i finished The Wall",),
-        lambda a: a.kept_in("diary.md") and _grew(a, "diary.md", "rain", "wall") and a.same("diary.md"),
+        lambda a: (
+            a.kept_in("diary.md") and _grew(a, "diary.md", "rain", "wall") and a.same("diary.md")
+        ),
         agrees=True,
     ),
     Task(

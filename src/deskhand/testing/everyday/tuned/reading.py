@@ -10,7 +10,10 @@ from ..words import numbers
 
 def _phones(after: After) -> bool:
     wanted = ["+49301234567", "01715550199", "040998877", "+442079460958", "01609876543"]
-    return sorted(re.sub(r"[^+\d]", "", item) for item in after.items("phones.txt")) == sorted(wanted) and after.same()
+    return (
+        sorted(re.sub(r"[^+\d]", "", item) for item in after.items("phones.txt")) == sorted(wanted)
+        and after.same()
+    )
 
 
 TASKS = (
@@ -31,7 +34,12 @@ warranty 5 years
             "serials_to_watch.txt": "Slow Horses\nSilo\n",
         },
         ("where did i write down the serial number of the washing machine and what is it",),
-        lambda a: a.says("FD-0311-884270") and a.says("washing_machine") and not a.says("77-120045") and a.same(),
+        lambda a: (
+            a.says("FD-0311-884270")
+            and a.says("washing_machine")
+            and not a.says("77-120045")
+            and a.same()
+        ),
     ),
     Task(
         "find-2",
@@ -87,11 +95,15 @@ ORD-47001 is already paid. My customer no. is C-48213.
         },
         (
             (
-                "pull the order ids (they look like ORD-12345) out of support.txt into ids.txt, no duplicates, "
+                "pull the order ids (they look like ORD-12345) out of support.txt into "
+                "ids.txt, no duplicates, "
                 "one in each line"
             ),
         ),
-        lambda a: sorted(a.items("ids.txt")) == ["ord-47001", "ord-48213", "ord-50077", "ord-50912"] and a.same(),
+        lambda a: (
+            sorted(a.items("ids.txt")) == ["ord-47001", "ord-48213", "ord-50077", "ord-50912"]
+            and a.same()
+        ),
         agrees=True,
     ),
     Task(
@@ -100,12 +112,14 @@ ORD-47001 is already paid. My customer no. is C-48213.
         {"hello.py": "print('hello')\n", "numbers.txt": "4\n8\n15\n"},
         (
             (
-                "write a python script primes.py that prints all prime numbers below 50, then run it and show me"
+                "write a python script primes.py that prints all prime numbers below 50, "
+                "then run it and show me"
                 " what it prints"
             ),
         ),
         lambda a: (
-            {2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47} <= set(numbers(a.runs("primes.py")))
+            {2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47}
+            <= set(numbers(a.runs("primes.py")))
             and not {9, 15, 49} & set(numbers(a.runs("primes.py")))
             and a.number(43)
             and a.number(47)
@@ -129,7 +143,12 @@ print(f"total: {total:.2f}")
             "amounts.txt": "12.50\n7.25\n100\n0.75\n",
             "notes.txt": "ask Jo for the missing receipts\n",
         },
-        ("total.py prints a wrong sum, it leaves out the last line of amounts.txt. can you fix the script?",),
+        (
+            (
+                "total.py prints a wrong sum, it leaves out the last line of amounts.txt. can "
+                "you fix the script?"
+            ),
+        ),
         lambda a: (
             a.runs("total.py").strip() == "total: 120.50"
             and "amounts.txt" in (a.text("total.py") or "")
@@ -162,7 +181,12 @@ hooks,10
             "todo.txt": "- count the locks again\n",
         },
         ("run report.py and tell me what it says",),
-        lambda a: a.number(539) and a.says("hinges", "locks") and not a.says_one("brackets", "handles") and a.same(),
+        lambda a: (
+            a.number(539)
+            and a.says("hinges", "locks")
+            and not a.says_one("brackets", "handles")
+            and a.same()
+        ),
         agrees=True,
     ),
     Task(
@@ -194,11 +218,17 @@ A broken laptop is brought to Samir. Private use is fine within reason.
         },
         (
             (
-                "According to handbook.md, how many days of leave do I have in my first year, and who approves a"
+                "According to handbook.md, how many days of leave do I have in my first "
+                "year, and who approves a"
                 " leave of two weeks?"
             ),
         ),
-        lambda a: a.number(25) and a.says("Henrike") and (a.says("first") or not a.number(28)) and a.same(),
+        lambda a: (
+            a.number(25)
+            and a.says("Henrike")
+            and (a.says("first") or not a.number(28))
+            and a.same()
+        ),
     ),
     Task(
         "prose-2",

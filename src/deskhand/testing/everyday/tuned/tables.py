@@ -1,4 +1,5 @@
-"""Of the tuned half: tables and lists: choosing, sorting, adding up, turning into something else."""
+"""Of the tuned half: tables and lists: choosing, sorting, adding up, turning into something
+else."""
 
 from __future__ import annotations
 
@@ -11,21 +12,26 @@ from ..words import amount
 def _german_orders(after: After) -> bool:
     header, *rows = after.rows_before("orders.csv")
     wanted = [row for row in rows if row[2] == "Germany" and (amount(row[3]) or 0) > 100]
-    return len(wanted) == 4 and same_rows(after.rows("german_orders.csv"), [header, *wanted]) and after.same()
+    return (
+        len(wanted) == 4
+        and same_rows(after.rows("german_orders.csv"), [header, *wanted])
+        and after.same()
+    )
 
 
 def _no_phone(after: After) -> bool:
     return (
-        sorted(after.items("missing.txt")) == ["ingrid solberg", "omar haddad", "petra lenz", "yuki tanaka"]
+        sorted(after.items("missing.txt"))
+        == ["ingrid solberg", "omar haddad", "petra lenz", "yuki tanaka"]
         and after.same()
     )
 
 
 def _by_last_name(after: After) -> bool:
     lines = after.was("members.txt").splitlines()
-    return after.like("members.txt", "\n".join(sorted(lines, key=lambda line: line.split()[-1]))) and after.same(
-        "members.txt"
-    )
+    return after.like(
+        "members.txt", "\n".join(sorted(lines, key=lambda line: line.split()[-1]))
+    ) and after.same("members.txt")
 
 
 def _dearest_first(after: After) -> bool:
@@ -46,9 +52,9 @@ def _first_lower(rows: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
 
 def _last_of_each_sku(after: After) -> bool:
     header, *rows = after.rows_before("products.csv")
-    return same_rows(after.rows("products.csv"), [header, *{row[0]: row for row in rows}.values()]) and after.same(
-        "products.csv"
-    )
+    return same_rows(
+        after.rows("products.csv"), [header, *{row[0]: row for row in rows}.values()]
+    ) and after.same("products.csv")
 
 
 def _people_as_json(after: After) -> bool:
@@ -56,12 +62,19 @@ def _people_as_json(after: After) -> bool:
     found = after.json("people.json")
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
         return False
-    told = [tuple("" if each.get(name) is None else str(each.get(name)) for name in header) for each in found]
-    return all(set(each) == set(header) for each in found) and same_cells(told, rows) and after.same()
+    told = [
+        tuple("" if each.get(name) is None else str(each.get(name)) for name in header)
+        for each in found
+    ]
+    return (
+        all(set(each) == set(header) for each in found) and same_cells(told, rows) and after.same()
+    )
 
 
 def _next_birthday(after: After) -> bool:
-    people = [(row[0], days_until(after.today, row[1])) for row in after.rows_before("birthdays.csv")[1:]]
+    people = [
+        (row[0], days_until(after.today, row[1])) for row in after.rows_before("birthdays.csv")[1:]
+    ]
     name, days = min(people, key=lambda each: each[1])
     words = ("today",) if days == 0 else ("tomorrow",) if days == 1 else ()
     said = after.number(days) or after.says_one(*words)
@@ -116,7 +129,12 @@ Zoe Marsh; 0172 110022; zoe@marsh.example
 """,
             "family.txt": "Mum\nUncle Bert\n",
         },
-        ("Which people in contacts.txt have no phone number? Write just their names to missing.txt, one per line",),
+        (
+            (
+                "Which people in contacts.txt have no phone number? Write just their names to "
+                "missing.txt, one per line"
+            ),
+        ),
         _no_phone,
         agrees=True,
     ),
@@ -209,7 +227,12 @@ date,category,what,amount
 """,
             "plan.md": "Porto in May\n",
         },
-        ("what did we spend per category in costs.csv? write it to totals.csv with the columns category,total",),
+        (
+            (
+                "what did we spend per category in costs.csv? write it to totals.csv with the "
+                "columns category,total"
+            ),
+        ),
         _per_category,
         agrees=True,
     ),
@@ -230,7 +253,12 @@ date,max,min,rain_mm
 """,
             "garden.txt": "water the beans when it is over 28\n",
         },
-        ("whats the average of the max temperatures in weather.csv, and which day was the hottest?",),
+        (
+            (
+                "whats the average of the max temperatures in weather.csv, and which day was "
+                "the hottest?"
+            ),
+        ),
         lambda a: (
             a.number(25.25)
             and (a.says("2026-07-08") or a.says_one("July 8", "8 July", "8th of July", "08.07."))
@@ -261,7 +289,12 @@ Rosanna
 """,
             "artists.txt": "ABBA\nABBA\nToto\n",
         },
-        ("there are songs twice in playlist.txt, keep each just once and leave the order as it is",),
+        (
+            (
+                "there are songs twice in playlist.txt, keep each just once and leave the order "
+                "as it is"
+            ),
+        ),
         lambda a: (
             a.like("playlist.txt", "\n".join(dict.fromkeys(a.was("playlist.txt").splitlines())))
             and a.same("playlist.txt")
@@ -287,7 +320,12 @@ C-32,Tray small,11.00,8
 """,
             "price_rules.txt": "round to 10 cents\n",
         },
-        ("products.csv lists some skus several times. please keep just the last line for every sku",),
+        (
+            (
+                "products.csv lists some skus several times. please keep just the last line for "
+                "every sku"
+            ),
+        ),
         _last_of_each_sku,
         agrees=True,
         loses=("products.csv",),
@@ -358,7 +396,12 @@ Oda,12-12
 """,
             "presents.txt": "Agnes: tea\nHugo: a kite\n",
         },
-        ("who has the next birthday in birthdays.csv and in how many days is it? (dates are month-day)",),
+        (
+            (
+                "who has the next birthday in birthdays.csv and in how many days is it? (dates "
+                "are month-day)"
+            ),
+        ),
         _next_birthday,
     ),
     Task(
@@ -378,7 +421,8 @@ date,km,note
         },
         ("change the dates in runs.csv from 03/14/2026 style to 2026-03-14 style",),
         lambda a: (
-            a.like("runs.csv", re.sub(r"(\d\d)/(\d\d)/(\d{4})", r"\3-\1-\2", a.was("runs.csv"))) and a.same("runs.csv")
+            a.like("runs.csv", re.sub(r"(\d\d)/(\d\d)/(\d{4})", r"\3-\1-\2", a.was("runs.csv")))
+            and a.same("runs.csv")
         ),
         agrees=True,
         loses=("runs.csv",),

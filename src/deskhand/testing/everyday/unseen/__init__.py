@@ -1,5 +1,5 @@
-"""Fifty everyday requests of the same kinds, measured once before anybody had read them. What failed then was read, and
-mended; `fresh` measures since."""
+"""Fifty everyday requests of the same kinds, measured once before anybody had read them. What
+failed then was read, and mended; `fresh` measures since."""
 
 from __future__ import annotations
 

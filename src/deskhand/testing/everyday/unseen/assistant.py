@@ -10,7 +10,10 @@ from ..task import After, Task, skills_named, spaced, weekly
 def _friday(after: After) -> bool:
     days = (4 - after.today.weekday()) % 7 or 7
     dates = [after.today + timedelta(days=days), after.today + timedelta(days=days + 7)]
-    return any(after.one_time(after.moment(day, 17, 30), 60, "plants") for day in dates) and after.same()
+    return (
+        any(after.one_time(after.moment(day, 17, 30), 60, "plants") for day in dates)
+        and after.same()
+    )
 
 
 def _only_parcel(after: After) -> bool:
@@ -45,7 +48,9 @@ TASKS = (
         "schedule",
         {"pills.txt": "one white, one yellow\n"},
         ("every weekday at 7:30 remind me to take my pills please",),
-        lambda a: a.repeated(lambda times: weekly(times, (0, 1, 2, 3, 4), 7, 30), "pill") and a.same(),
+        lambda a: (
+            a.repeated(lambda times: weekly(times, (0, 1, 2, 3, 4), 7, 30), "pill") and a.same()
+        ),
         agrees=True,
     ),
     Task(
@@ -73,7 +78,11 @@ TASKS = (
         "memory-u1",
         "memory",
         {"gym.txt": "open 6-22\n"},
-        ("remember that my locker code at the gym is 5518", "thanks", "what was my locker code again?"),
+        (
+            "remember that my locker code at the gym is 5518",
+            "thanks",
+            "what was my locker code again?",
+        ),
         lambda a: a.remembers("5518") and a.number(5518, turn=2) and a.same(),
         agrees=True,
     ),
@@ -86,7 +95,9 @@ TASKS = (
             "and remember that my doctor is Dr. Weiss",
             "forget what i told you about the doctor, i am looking for a new one",
         ),
-        lambda a: a.remembers("nuts") and not a.remembers("weiss") and len(a.replies) == 3 and a.same(),
+        lambda a: (
+            a.remembers("nuts") and not a.remembers("weiss") and len(a.replies) == 3 and a.same()
+        ),
         agrees=True,
     ),
     Task(
@@ -94,7 +105,11 @@ TASKS = (
         "undo",
         {"todo.md": "- water the ferns\n- ring Tariq\n- new bulbs\n", "done.md": "- bins\n"},
         ("add 'buy stamps' to todo.md", "what did you change?", "undo that please"),
-        lambda a: a.untouched() and "stamps" in a.stage_text(0, "todo.md") and a.says_one("stamps", "todo.md", turn=1),
+        lambda a: (
+            a.untouched()
+            and "stamps" in a.stage_text(0, "todo.md")
+            and a.says_one("stamps", "todo.md", turn=1)
+        ),
         agrees=True,
         loses=("todo.md",),
     ),
@@ -102,7 +117,11 @@ TASKS = (
         "talk-u1",
         "talk",
         {"notes.txt": "buy a lamp\n"},
-        ("hi there! who are you?", "and what can you do for me", "ok. what is the capital of norway?"),
+        (
+            "hi there! who are you?",
+            "and what can you do for me",
+            "ok. what is the capital of norway?",
+        ),
         lambda a: (
             a.says_one("assistant", "agent", "deskhand", turn=0)
             and skills_named(a.reply(1)) >= 2

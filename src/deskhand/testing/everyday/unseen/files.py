@@ -20,7 +20,11 @@ def _landlord(after: After) -> bool:
 
 
 def _two_more_to_buy(after: After) -> bool:
-    added = [item for item in after.items("shopping.txt") if item not in _lower_lines(after.was("shopping.txt"))]
+    added = [
+        item
+        for item in after.items("shopping.txt")
+        if item not in _lower_lines(after.was("shopping.txt"))
+    ]
     return (
         len(added) == 2
         and any("oat milk" in item for item in added)
@@ -48,12 +52,18 @@ def _pdfs_in_papers(after: After) -> bool:
 
 
 def _one_quarter(after: After) -> bool:
-    january, february, march = (after.rows_before(f"{month}.csv") for month in ("jan", "feb", "mar"))
+    january, february, march = (
+        after.rows_before(f"{month}.csv") for month in ("jan", "feb", "mar")
+    )
     return same_cells(after.rows("q1.csv"), [*january, *february[1:], *march[1:]]) and after.same()
 
 
 def _no_butter(after: After) -> bool:
-    return sorted(after.items("breakfast.txt")) == ["bread", "jam", "tea"] and after.number(3, turn=2) and after.same()
+    return (
+        sorted(after.items("breakfast.txt")) == ["bread", "jam", "tea"]
+        and after.number(3, turn=2)
+        and after.same()
+    )
 
 
 def _minmax(after: After) -> bool:
@@ -83,12 +93,15 @@ ask Ina about the bikes
         },
         (
             (
-                "write me a packing list for a weekend by the sea to packing.txt, at least 8 things, one per "
+                "write me a packing list for a weekend by the sea to packing.txt, at least "
+                "8 things, one per "
                 "line. sunscreen must be on it"
             ),
         ),
         lambda a: (
-            len(set(a.items("packing.txt"))) >= 8 and "sunscreen" in (a.text("packing.txt") or "").lower() and a.same()
+            len(set(a.items("packing.txt"))) >= 8
+            and "sunscreen" in (a.text("packing.txt") or "").lower()
+            and a.same()
         ),
         agrees=True,
     ),
@@ -105,7 +118,8 @@ rent 840 warm, due on the 3rd
         },
         (
             (
-                "draft a short mail to my landlord in landlord.txt: the heating in the bathroom has been broken "
+                "draft a short mail to my landlord in landlord.txt: the heating in the "
+                "bathroom has been broken "
                 "since monday, when can someone come? sign it as Jonas"
             ),
         ),
@@ -272,7 +286,12 @@ date,shop,sold
 """,
             "apr.csv": "date,shop,sold\n2026-04-10,North,99\n",
         },
-        ("combine jan.csv, feb.csv and mar.csv into one file q1.csv (only one header line of course)",),
+        (
+            (
+                "combine jan.csv, feb.csv and mar.csv into one file q1.csv (only one header "
+                "line of course)"
+            ),
+        ),
         _one_quarter,
         agrees=True,
     ),
@@ -332,7 +351,11 @@ Almut,
 """,
             "rules.txt": "three rounds\n",
         },
-        ("who scored highest in scores.csv", "and the lowest score?", "save the names of those two in minmax.txt pls"),
+        (
+            "who scored highest in scores.csv",
+            "and the lowest score?",
+            "save the names of those two in minmax.txt pls",
+        ),
         _minmax,
         agrees=True,
     ),

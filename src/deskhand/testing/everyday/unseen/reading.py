@@ -10,7 +10,9 @@ from ..words import numbers
 
 def _dates_of_contract(after: After) -> bool:
     wanted = ["01.04.2026", "14.03.2026", "30.06.2026", "31.12.2027", "15.01.2027"]
-    turned = [re.sub(r"^(\d{4})-(\d\d)-(\d\d)$", r"\3.\2.\1", item) for item in after.items("dates.txt")]
+    turned = [
+        re.sub(r"^(\d{4})-(\d\d)-(\d\d)$", r"\3.\2.\1", item) for item in after.items("dates.txt")
+    ]
     return sorted(turned) == sorted(wanted) and after.same()
 
 
@@ -35,7 +37,14 @@ The plumber (Mr Okoro, 0171 5512340) said the trap has to be replaced in 2027.
             a.says("bathroom")
             and not any(
                 a.says(name)
-                for name in ("kitchen.txt", "garden.txt", "car.txt", "insurance.txt", "school.txt", "plum_jam")
+                for name in (
+                    "kitchen.txt",
+                    "garden.txt",
+                    "car.txt",
+                    "insurance.txt",
+                    "school.txt",
+                    "plum_jam",
+                )
             )
             and a.same()
         ),
@@ -58,7 +67,10 @@ Gruber,Lindenweg,21,1,
         },
         ("who lives in Lindenweg 12 on the 2nd floor?",),
         lambda a: (
-            a.picks(["Eriksen"], ["Aydin", "Brandt", "Celik", "Dvorak", "Eriksen", "Ferrara", "Gruber"]) and a.same()
+            a.picks(
+                ["Eriksen"], ["Aydin", "Brandt", "Celik", "Dvorak", "Eriksen", "Ferrara", "Gruber"]
+            )
+            and a.same()
         ),
     ),
     Task(
@@ -83,7 +95,12 @@ Your 4 tickets @ 12.00 each are attached.
 """,
             "choir.txt": "42 members\nconductor: Alma\n",
         },
-        ("get all the email addresses out of mails.txt and put them in addresses.txt, each only once, one per line",),
+        (
+            (
+                "get all the email addresses out of mails.txt and put them in addresses.txt, "
+                "each only once, one per line"
+            ),
+        ),
         lambda a: (
             sorted(a.items("addresses.txt"))
             == sorted(
@@ -126,12 +143,14 @@ RENTAL OF A GARDEN PLOT (no. 12.4)
         {"hi.py": "print('hi there')\n", "values.txt": "1.5\n2.5\n"},
         (
             (
-                "Write fib.py, a python script that prints the first 15 fibonacci numbers (starting 0, 1), run "
+                "Write fib.py, a python script that prints the first 15 fibonacci numbers "
+                "(starting 0, 1), run "
                 "it and tell me the output."
             ),
         ),
         lambda a: (
-            numbers(a.runs("fib.py"))[:15] == [0, 1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377]
+            numbers(a.runs("fib.py"))[:15]
+            == [0, 1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377]
             and a.number(377)
             and a.number(233)
             and not a.number(610)
@@ -158,7 +177,10 @@ for word in sorted(counts):
             "other.py": "print(1)\n",
         },
         ("word_count.py crashes with a KeyError. please mend it",),
-        lambda a: a.runs("word_count.py").split("\n")[:3] == ["on 2", "rain 3", "the 4"] and a.same("word_count.py"),
+        lambda a: (
+            a.runs("word_count.py").split("\n")[:3] == ["on 2", "rain 3", "the 4"]
+            and a.same("word_count.py")
+        ),
         agrees=True,
         loses=("word_count.py",),
     ),

@@ -1,4 +1,5 @@
-"""Of the unseen half: tables and lists: choosing, sorting, adding up, turning into something else."""
+"""Of the unseen half: tables and lists: choosing, sorting, adding up, turning into something
+else."""
 
 from __future__ import annotations
 
@@ -10,7 +11,9 @@ from ..task import After, Task, days_until, markdown, same_cells, same_rows
 def _open_and_high(after: After) -> bool:
     header, *rows = after.rows_before("tickets.csv")
     wanted = [row for row in rows if row[3] == "open" and row[2] == "high"]
-    return len(wanted) == 4 and same_rows(after.rows("urgent.csv"), [header, *wanted]) and after.same()
+    return (
+        len(wanted) == 4 and same_rows(after.rows("urgent.csv"), [header, *wanted]) and after.same()
+    )
 
 
 def _only_errors(after: After) -> bool:
@@ -28,7 +31,9 @@ def _by_priority(after: After) -> bool:
 def _oldest_first(after: After) -> bool:
     header, *rows = after.rows_before("books.csv")
     return (
-        same_cells(after.rows("books_sorted.csv"), [header, *sorted(rows, key=lambda row: int(row[2]))])
+        same_cells(
+            after.rows("books_sorted.csv"), [header, *sorted(rows, key=lambda row: int(row[2]))]
+        )
         and after.same()
     )
 
@@ -36,13 +41,17 @@ def _oldest_first(after: After) -> bool:
 def _per_person(after: After) -> bool:
     wanted = [("ada", "14.25"), ("bo", "16.5"), ("cem", "10"), ("dana", "7.5")]
     header, *rows = after.rows("hours_total.csv") or [()]
-    return len(header) == 2 and same_rows([(row[0].lower(), *row[1:]) for row in rows], wanted) and after.same()
+    return (
+        len(header) == 2
+        and same_rows([(row[0].lower(), *row[1:]) for row in rows], wanted)
+        and after.same()
+    )
 
 
 def _each_mail_once(after: After) -> bool:
-    return sorted(after.lines("emails.txt")) == sorted(set(after.was("emails.txt").split())) and after.same(
-        "emails.txt"
-    )
+    return sorted(after.lines("emails.txt")) == sorted(
+        set(after.was("emails.txt").split())
+    ) and after.same("emails.txt")
 
 
 def _first_of_each_customer(after: After) -> bool:
@@ -67,7 +76,10 @@ def _inventory_as_csv(after: After) -> bool:
 
 
 def _next_renewal(after: After) -> bool:
-    rows = [(row[0], days_until(after.today, row[2])) for row in after.rows_before("subscriptions.csv")[1:]]
+    rows = [
+        (row[0], days_until(after.today, row[2]))
+        for row in after.rows_before("subscriptions.csv")[1:]
+    ]
     name, days = min(rows, key=lambda each: each[1])
     words = ("today",) if days == 0 else ("tomorrow",) if days == 1 else ()
     said = after.number(days) or after.says_one(*words)
@@ -242,8 +254,17 @@ Grinder G9,4,
 """,
             "suppliers.txt": "Kettle K2: Norma\nMixer M5: Alto\n",
         },
-        ("what is the average number of stars in reviews.csv and which product has the most reviews",),
-        lambda a: a.number(3.5) and a.picks(["Kettle"], ["Kettle", "Toaster", "Mixer", "Grinder"]) and a.same(),
+        (
+            (
+                "what is the average number of stars in reviews.csv and which product has the "
+                "most reviews"
+            ),
+        ),
+        lambda a: (
+            a.number(3.5)
+            and a.picks(["Kettle"], ["Kettle", "Toaster", "Mixer", "Grinder"])
+            and a.same()
+        ),
     ),
     Task(
         "dedupe-u1",
@@ -290,7 +311,12 @@ id,name,email,city
 """,
             "mailing.txt": "spring sale starts on 3 April\n",
         },
-        ("some customers are in customers.csv twice (same email). keep only the first entry of each",),
+        (
+            (
+                "some customers are in customers.csv twice (same email). keep only the first "
+                "entry of each"
+            ),
+        ),
         _first_of_each_customer,
         agrees=True,
         loses=("customers.csv",),
@@ -357,7 +383,8 @@ Gamedeck,72.00,12-04
         },
         (
             (
-                "Which of my subscriptions renews next, and how many days are left until then? the dates in "
+                "Which of my subscriptions renews next, and how many days are left until "
+                "then? the dates in "
                 "subscriptions.csv are month-day"
             ),
         ),
@@ -377,9 +404,16 @@ Gamedeck,72.00,12-04
 """,
             "archive.txt": "24.12.2025 dinner\n",
         },
-        ("the dates in events.txt are day.month.year, please rewrite them as 2026-03-05 and so on",),
+        (
+            (
+                "the dates in events.txt are day.month.year, please rewrite them as 2026-03-05 "
+                "and so on"
+            ),
+        ),
         lambda a: (
-            a.like("events.txt", re.sub(r"(\d\d)\.(\d\d)\.(\d{4})", r"\3-\2-\1", a.was("events.txt")))
+            a.like(
+                "events.txt", re.sub(r"(\d\d)\.(\d\d)\.(\d{4})", r"\3-\2-\1", a.was("events.txt"))
+            )
             and a.same("events.txt")
         ),
         agrees=True,

@@ -1,1 +1,2 @@
-"""What runs in the sandbox beside such a program: the functions that it may use. The standard library alone."""
+"""What runs in the sandbox beside such a program: the functions that it may use. The standard
+library alone."""

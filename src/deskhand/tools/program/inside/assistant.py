@@ -1,7 +1,8 @@
-"""What a program can ask of the assistant beside files: each becomes a call of a tool when the program has been run.
+"""What a program can ask of the assistant beside files: each becomes a call of a tool when the
+program has been run.
 
-Nothing happens here. What gives something back (`recall`, `fetch`, `ask`, ...) stops the program the first time, with
-what it needs; it is run again with the answer.
+Nothing happens here. What gives something back (`recall`, `fetch`, `ask`, ...) stops the program
+the first time, with what it needs; it is run again with the answer.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ class Needs(Exception):
 
 
 class Assistant:
-    """`answers` are what was needed in earlier runs of the same program, in turn; `acts` what it wants done."""
+    """`answers` are what was needed in earlier runs of the same program, in turn; `acts` what it
+    wants done."""
 
     def __init__(self, answers: Sequence[str]) -> None:
         self._answers = answers
@@ -59,7 +61,11 @@ class Assistant:
 
     def forget(self, text: str) -> None:
         """Forget a fact."""
-        lines = [line for line in self._need("recall", text=str(text)).splitlines() if line.startswith("#")]
+        lines = [
+            line
+            for line in self._need("recall", text=str(text)).splitlines()
+            if line.startswith("#")
+        ]
         self._act("forget", which=chosen(lines, text, "memory"))
 
     def changes(self) -> list[str]:
@@ -106,22 +112,52 @@ def _in_a_line(job: str) -> str:
 _DULL = frozenset(
     {
         *("the", "a", "an", "my", "me", "to", "of", "about", "for", "that", "this", "it", "please"),
-        *("reminder", "reminders", "remind", "memory", "fact", "alarm", "one", "can", "could", "you", "so", "has"),
-        *("cancel", "delete", "remove", "drop", "stop", "skip", "scrap", "any", "more", "need", "not", "and", "off"),
+        *(
+            "reminder",
+            "reminders",
+            "remind",
+            "memory",
+            "fact",
+            "alarm",
+            "one",
+            "can",
+            "could",
+            "you",
+            "so",
+            "has",
+        ),
+        *(
+            "cancel",
+            "delete",
+            "remove",
+            "drop",
+            "stop",
+            "skip",
+            "scrap",
+            "any",
+            "more",
+            "need",
+            "not",
+            "and",
+            "off",
+        ),
         *("is", "are", "was", "i", "we", "he", "she", "its"),
     }
 )
 
 
 def chosen(lines: Sequence[str], text: str, what: str) -> str:
-    """The line that is meant: the only one, or the one with most of the words. Raises Stop where that is not clear."""
+    """The line that is meant: the only one, or the one with most of the words. Raises Stop where
+    that is not clear."""
     if not lines:
         raise Stop(f"there is no {what}" + (f" about {text}" if text else ""))
     wanted = {word for word in re.findall(r"\w+", str(text).lower()) if word not in _DULL}
     if not wanted:
         if len(lines) == 1:
             return lines[0]
-        raise Stop(f"there are {len(lines)} of them; say which {what} you mean: " + "; ".join(lines))
+        raise Stop(
+            f"there are {len(lines)} of them; say which {what} you mean: " + "; ".join(lines)
+        )
     hits = [(sum(_alike(word, line) for word in wanted), line) for line in lines]
     most = max(count for count, _ in hits)
     best = [line for count, line in hits if count == most]
@@ -136,7 +172,9 @@ def _alike(word: str, line: str) -> bool:
     """Whether the word occurs, in its form or a little longer or shorter one."""
     stem = word[: max(WHOLE_WORD, len(word) - 2)]
     others = re.findall(r"\w+", line.lower())
-    return word in others or (len(word) >= WHOLE_WORD and any(other.startswith(stem) for other in others))
+    return word in others or (
+        len(word) >= WHOLE_WORD and any(other.startswith(stem) for other in others)
+    )
 
 
 WHOLE_WORD = 4

@@ -1,7 +1,9 @@
-"""The files of the folder, as a program sees them. What is harmless is forgiven, what would lose or invent is refused.
+"""The files of the folder, as a program sees them. What is harmless is forgiven, what would lose or
+invent is refused.
 
-A path that is not there, a pattern without a match, a text that does not occur and a target that exists stop the
-program with a plain sentence: a small model is wrong about these, and says that all went well.
+A path that is not there, a pattern without a match, a text that does not occur and a target that
+exists stop the program with a plain sentence: a small model is wrong about these, and says that all
+went well.
 """
 
 from __future__ import annotations
@@ -33,7 +35,18 @@ from .tables import (
     table,
     with_table,
 )
-from .texts import HEADING, Line, as_text, in_style, inserted, lines_of, replaced, section_end, ticked, with_text
+from .texts import (
+    HEADING,
+    Line,
+    as_text,
+    in_style,
+    inserted,
+    lines_of,
+    replaced,
+    section_end,
+    ticked,
+    with_text,
+)
 from .values import Cell, Stop, TextValue
 
 NOTHING_FOR = "nothing was found for"
@@ -44,8 +57,8 @@ _SIGNS = "*?["
 
 
 class Folder:
-    """The working folder. `read` and `blind` name files: those that were read, and those that were there, were not read
-    and were written over. `ran`: a command was run."""
+    """The working folder. `read` and `blind` name files: those that were read, and those that were
+    there, were not read and were written over. `ran`: a command was run."""
 
     def __init__(self) -> None:
         self.read_paths: list[str] = []
@@ -73,8 +86,9 @@ class Folder:
         return [Line(line) for line in lines_of(self.read(path))]
 
     def rows(self, path: str, column: str = "", value: object = None) -> list[Any]:
-        """The rows of a CSV, or of the table in a Markdown file, each a dict by the names of its columns; with a column
-        only its values, and with a value too the rows that have it. The same rows each time, until they are saved."""
+        """The rows of a CSV, or of the table in a Markdown file, each a dict by the names of its
+        columns; with a column only its values, and with a value too the rows that have it. The same
+        rows each time, until they are saved."""
         known = str(self._there(path))
         if known not in self._rows:
             self._rows[known] = Rows(rows_of(known, self.read(path)))
@@ -84,13 +98,20 @@ class Folder:
             return found
         if found and column not in found[0]:
             raise ValueError(f"{path} has no column {column!r}; there are {', '.join(found[0])}")
-        return [row[column] for row in found] if value is None else [row for row in found if row[column] == str(value)]
+        return (
+            [row[column] for row in found]
+            if value is None
+            else [row for row in found if row[column] == str(value)]
+        )
 
     def cells(self, path: str) -> list[list[Any]]:
-        """The lines of a table without a header, each as the list of its cells; all as long as the longest."""
+        """The lines of a table without a header, each as the list of its cells; all as long as the
+        longest."""
         text = self.read(path)
         lines = csv.reader(io.StringIO(text), delimiter=separator(text), skipinitialspace=True)
-        found = [[cell.strip() for cell in line] for line in lines if any(cell.strip() for cell in line)]
+        found = [
+            [cell.strip() for cell in line] for line in lines if any(cell.strip() for cell in line)
+        ]
         width = max(map(len, found), default=0)
         self._tables.add(str(self._there(path)))
         return [[Cell(cell) for cell in (*line, *[""] * (width - len(line)))] for line in found]
@@ -114,20 +135,26 @@ class Folder:
             pattern = "*"
         if not any(sign in pattern for sign in _SIGNS) and not Path(pattern).suffix:
             pattern = f"*{pattern}*"
-        found = sorted(str(path) for path in _glob(base, pattern) if path.is_file() and not _hidden(path))
+        found = sorted(
+            str(path) for path in _glob(base, pattern) if path.is_file() and not _hidden(path)
+        )
         if not found:
             raise Stop(f"there are no files {pattern}" + ("" if folder == "." else f" in {folder}"))
         return found
 
     def folders(self, folder: str = ".") -> list[str]:
         """The paths of all folders."""
-        return sorted(str(path) for path in Path(folder).rglob("*") if path.is_dir() and not _hidden(path))
+        return sorted(
+            str(path) for path in Path(folder).rglob("*") if path.is_dir() and not _hidden(path)
+        )
 
     def search(self, text: str, *where: str) -> list[tuple[str, str]]:
-        """(path, line) for each line in which a text occurs, whatever its case; of all files, or those `where`.
-        Where it occurs as a whole word, only those lines."""
+        """(path, line) for each line in which a text occurs, whatever its case; of all files, or
+        those `where`. Where it occurs as a whole word, only those lines."""
         found = []
-        places = [path for each in where for path in self._below(each)] if where else Path().rglob("*")
+        places = (
+            [path for each in where for path in self._below(each)] if where else Path().rglob("*")
+        )
         for path in sorted(places):
             if path.is_file() and not _hidden(path):
                 try:
@@ -158,7 +185,9 @@ class Folder:
         """What stands behind a label in a file: `Start: 3 May`, `port = 80`."""
         wanted = str(label).strip().rstrip(":=").casefold()
         for line in self.lines(path):
-            name, sign, rest = re.sub(r"^[-*+ \t]+|[*_`]", "", line).partition("=" if "=" in line else ":")
+            name, sign, rest = re.sub(r"^[-*+ \t]+|[*_`]", "", line).partition(
+                "=" if "=" in line else ":"
+            )
             if sign and name.strip().casefold() == wanted:
                 return Cell(rest.strip())
         raise Stop(f"{self._there(path)} has no line '{label}: ...'")
@@ -177,14 +206,18 @@ class Folder:
         if not isinstance(text, str) and not new.strip():
             raise LookupError(f"{NOTHING_FOR} {target}")
         known = str(target)
-        if target.is_file() and known not in (*self.read_paths, *self._made) and target.stat().st_size:
+        if (
+            target.is_file()
+            and known not in (*self.read_paths, *self._made)
+            and target.stat().st_size
+        ):
             self.blind.append(known)
         end = "" if not new or new.endswith("\n") else "\n"
         self._save(target, new + end)
 
     def append(self, path: str, text: Any, under: str = "") -> None:
-        """Add lines at the end of a file, or of its part `under` a heading, as entries where it is a list; the file is
-        made where it is not there."""
+        """Add lines at the end of a file, or of its part `under` a heading, as entries where it is
+        a list; the file is made where it is not there."""
         found = self._maybe(path, elsewhere=False)
         before = self.read(str(found)) if found is not None else ""
         if under:
@@ -194,10 +227,14 @@ class Folder:
             text = row_of(before, text)
         between = "\n" if before and not before.endswith("\n") else ""
         new = in_style(before, as_text(text))
-        self._save(found or self._target(path), before + between + new + ("" if new.endswith("\n") else "\n"))
+        self._save(
+            found or self._target(path),
+            before + between + new + ("" if new.endswith("\n") else "\n"),
+        )
 
     def prepend(self, path: str, text: Any) -> None:
-        """Add lines at the beginning of a file, beneath its heading, as entries where it is a list."""
+        """Add lines at the beginning of a file, beneath its heading, as entries where it is a
+        list."""
         path = str(self._own(path))
         before = self.read(path)
         new = in_style(before, as_text(text), top=True)
@@ -222,7 +259,8 @@ class Folder:
         self._save(self._there(path), inserted(self.read(path), new, at))
 
     def tick(self, path: str, text: str, done: bool = True) -> None:
-        """Tick the box of the entries in which a text occurs, or with done=False take the tick away."""
+        """Tick the box of the entries in which a text occurs, or with done=False take the tick
+        away."""
         if not str(text).strip():
             raise Stop("say which entry is meant")
         path = str(self._own(path))
@@ -232,8 +270,8 @@ class Folder:
         self._save(self._there(path), after)
 
     def replace(self, path: str | Iterable[str], old: str, new: str) -> None:
-        """Put one text in the place of another, wherever it stands in a file, or in several: `9:00` is not in `19:00`,
-        unless it stands nowhere else."""
+        """Put one text in the place of another, wherever it stands in a file, or in several: `9:00`
+        is not in `19:00`, unless it stands nowhere else."""
         if not isinstance(path, str | os.PathLike):
             for each in path:
                 self.replace(each, old, new)
@@ -252,8 +290,13 @@ class Folder:
         self._save(self._there(path), after)
 
     def remove_lines(self, path: str, *texts: Any) -> None:
-        """Take the lines out of a file in which one of the texts occurs, whatever its case; or these rows."""
-        given = [each for text in texts for each in (text if isinstance(text, list | tuple | set) else [text])]
+        """Take the lines out of a file in which one of the texts occurs, whatever its case; or
+        these rows."""
+        given = [
+            each
+            for text in texts
+            for each in (text if isinstance(text, list | tuple | set) else [text])
+        ]
         if given and all(isinstance(each, dict) for each in given):
             self.save_rows(path, [row for row in self.rows(path) if row not in given])
             return
@@ -277,31 +320,55 @@ class Folder:
         """Add a row at the end of a table."""
         self.save_rows(path, [*self.rows(path), row])
 
-    def save_rows(self, path: str, rows: Iterable[Any], columns: list[str] | None = None, delimiter: str = "") -> None:
-        """Write a CSV: rows are dicts, or lists with `columns` in front. The delimiter is else that of the file."""
+    def save_rows(
+        self, path: str, rows: Iterable[Any], columns: list[str] | None = None, delimiter: str = ""
+    ) -> None:
+        """Write a CSV: rows are dicts, or lists with `columns` in front. The delimiter is else that
+        of the file."""
         found = markdown_rows(rows) if isinstance(rows, str) else list(rows)
         target = self._target(path)
         if not found:
             raise Stop(f"no rows are left for {target}")
         before = target.read_text("utf-8-sig") if target.is_file() else ""
-        kept = before.strip() and target.suffix.lower() not in ("", ".csv", ".tsv") and not isinstance(found[0], str)
-        if kept and isinstance(found[0], dict) and (text_with := with_table(before, table(found, columns))):
+        kept = (
+            before.strip()
+            and target.suffix.lower() not in ("", ".csv", ".tsv")
+            and not isinstance(found[0], str)
+        )
+        if (
+            kept
+            and isinstance(found[0], dict)
+            and (text_with := with_table(before, table(found, columns)))
+        ):
             self._save(target, text_with)
             return
         if kept and str(target) not in (*self._tables, *self._made):
             raise Stop(f"{target} holds a text that would be lost; save the rows in a .csv file")
-        if target.is_file() and str(target) not in (*self.read_paths, *self._made) and before.strip():
+        if (
+            target.is_file()
+            and str(target) not in (*self.read_paths, *self._made)
+            and before.strip()
+        ):
             self.blind.append(str(target))
-        sign = delimiter or (separator(before) if before else "\t" if target.suffix.lower() == ".tsv" else ",")
+        sign = delimiter or (
+            separator(before) if before else "\t" if target.suffix.lower() == ".tsv" else ","
+        )
         text = io.StringIO()
         if isinstance(found[0], dict):
             names = list(columns or dict.fromkeys(name for row in found for name in row))
-            writer = csv.DictWriter(text, names, lineterminator="\n", extrasaction="ignore", delimiter=sign)
+            writer = csv.DictWriter(
+                text, names, lineterminator="\n", extrasaction="ignore", delimiter=sign
+            )
             writer.writeheader()
-            writer.writerows({name: plain_cell(row.get(name, "")) for name in names} for row in found)
+            writer.writerows(
+                {name: plain_cell(row.get(name, "")) for name in names} for row in found
+            )
         elif isinstance(found[0], list | tuple):
             plain = csv.writer(text, lineterminator="\n", delimiter=sign)
-            plain.writerows(([columns] if columns else []) + [[plain_cell(value) for value in row] for row in found])
+            plain.writerows(
+                ([columns] if columns else [])
+                + [[plain_cell(value) for value in row] for row in found]
+            )
         else:
             text.write("\n".join(map(str, found)) + "\n")
         self._save(target, text.getvalue())
@@ -363,18 +430,31 @@ class Folder:
         names = [paths] if isinstance(paths, str) else list(paths)
         found = [self._own(name, folders=True) for name in names]
         target = self._target(archive)
-        inside = [path for each in found for path in ([each] if each.is_file() else sorted(each.rglob("*")))]
+        inside = [
+            path
+            for each in found
+            for path in ([each] if each.is_file() else sorted(each.rglob("*")))
+        ]
         if target.exists():
             raise Stop(f"{target} exists already and would be lost")
         target.parent.mkdir(parents=True, exist_ok=True)
-        # The same bytes each time, as it is rehearsed and then done: what the program has made itself has no time.
-        times = {path: 0 if str(path) in self._made else int(path.stat().st_mtime) for path in inside if path.is_file()}
+        # The same bytes each time, as it is rehearsed and then done: what the program has made
+        # itself has no time.
+        times = {
+            path: 0 if str(path) in self._made else int(path.stat().st_mtime)
+            for path in inside
+            if path.is_file()
+        }
         pack_into(target, times)
 
     def run(self, command: str) -> str:
         """Run a command, and give what it prints. One that fails stops the program."""
         self.ran = True
-        environment = {"PATH": f"{Path(sys.executable).parent}:{PATH}", "PYTHONDONTWRITEBYTECODE": "1", "HOME": "/tmp"}
+        environment = {
+            "PATH": f"{Path(sys.executable).parent}:{PATH}",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "HOME": "/tmp",
+        }
         try:
             ended = subprocess.run(
                 ["/bin/bash", "-c", str(command)],
@@ -392,11 +472,14 @@ class Folder:
         if ended.returncode:
             last = said.splitlines()[-1][:200] if said else "it printed nothing"
             why = f"{command!r} failed with exit code {ended.returncode}: {last}"
-            raise RuntimeError(why) if any(name in str(command) for name in self._made) else Stop(why)
+            raise (
+                RuntimeError(why) if any(name in str(command) for name in self._made) else Stop(why)
+            )
         return said
 
     def owed(self) -> str:
-        """What is to be said of texts that were to be replaced and occur in no file; '' for nothing."""
+        """What is to be said of texts that were to be replaced and occur in no file; '' for
+        nothing."""
         for (old, _), path in self._missed.items():
             if not any(hit[0] == old for hit in self._hit):
                 return f"{path} does not contain {old!r}"
@@ -425,16 +508,21 @@ class Folder:
             raise Stop(f"there is no file {os.fspath(path)}")
         return found
 
-    def _maybe(self, path: str | os.PathLike[str], *, folders: bool = False, elsewhere: bool = True) -> Path | None:
-        """The file that is meant: at this path, or the only one of that name, whatever its case; with any ending where
-        none is given. Without `elsewhere` a path with a folder is looked for in that folder alone."""
+    def _maybe(
+        self, path: str | os.PathLike[str], *, folders: bool = False, elsewhere: bool = True
+    ) -> Path | None:
+        """The file that is meant: at this path, or the only one of that name, whatever its case;
+        with any ending where none is given. Without `elsewhere` a path with a folder is looked for
+        in that folder alone."""
         asked = self._inside(path)
         if asked.is_file() or (folders and asked.is_dir()):
             return asked
         if asked.is_dir():
             raise Stop(f"{asked} is a folder")
         name, folder = asked.name.casefold(), str(asked.parent).casefold()
-        here = [each for each in Path().rglob("*") if (each.is_file() or folders) and not _hidden(each)]
+        here = [
+            each for each in Path().rglob("*") if (each.is_file() or folders) and not _hidden(each)
+        ]
         if not elsewhere:
             here = [each for each in here if folder in (".", str(each.parent).casefold())]
         for same in (
@@ -453,7 +541,8 @@ class Folder:
         return target
 
     def _free(self, source: Path, new: str) -> Path:
-        """Where something is to come to lie; nothing may be there. A name without an ending is that of a folder."""
+        """Where something is to come to lie; nothing may be there. A name without an ending is that
+        of a folder."""
         target = self._target(new)
         bare = source.is_file() and source.suffix and not target.suffix
         if str(new).endswith("/") or target.is_dir() or bare:
@@ -478,7 +567,9 @@ class Folder:
         target.parent.mkdir(parents=True, exist_ok=True)
         self._made.add(str(target))
         marked = "utf-8-sig" if before.startswith(b"\xef\xbb\xbf") else "utf-8"
-        with target.open("w", encoding=marked, newline="\r\n" if b"\r\n" in before else "\n") as file:
+        with target.open(
+            "w", encoding=marked, newline="\r\n" if b"\r\n" in before else "\n"
+        ) as file:
             file.write(text.replace("\r\n", "\n"))
 
 

@@ -1,4 +1,5 @@
-"""The program that runs one program in the current folder: a line of JSON comes in, a line of JSON goes out."""
+"""The program that runs one program in the current folder: a line of JSON comes in, a line of JSON
+goes out."""
 
 from __future__ import annotations
 
@@ -43,9 +44,15 @@ from .values import (
 SAID_CHARS = 8000
 MODULES = {
     **{
-        module.__name__: module for module in (collections, csv, datetime, io, json, math, os, re, statistics, textwrap)
+        module.__name__: module
+        for module in (collections, csv, datetime, io, json, math, os, re, statistics, textwrap)
     },
-    **{"Counter": collections.Counter, "defaultdict": collections.defaultdict, "date": date, "timedelta": timedelta},
+    **{
+        "Counter": collections.Counter,
+        "defaultdict": collections.defaultdict,
+        "date": date,
+        "timedelta": timedelta,
+    },
     **{"Path": Path},
 }
 
@@ -62,7 +69,8 @@ def main() -> None:
 
 
 def outcome(program: str, today: date, answers: list[str], said: io.StringIO) -> dict[str, Any]:
-    """What came of running it here. `stopped` is a sentence for the person, `failed` one for who wrote the program."""
+    """What came of running it here. `stopped` is a sentence for the person, `failed` one for who
+    wrote the program."""
     folder = Folder()
     assistant = Assistant(answers)
     ended: dict[str, Any] = {"stopped": "", "failed": "", "needs": None}
@@ -84,15 +92,24 @@ def outcome(program: str, today: date, answers: list[str], said: io.StringIO) ->
 
 
 def without_shadows(program: str, names: Collection[str]) -> ast.Module:
-    """The program with other names for variables that are called as our functions are: `rows = rows("a.csv")`. Raises
-    SyntaxError."""
+    """The program with other names for variables that are called as our functions are: `rows =
+    rows("a.csv")`. Raises SyntaxError."""
     tree = _parsed(program)
-    stored = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    stored = {
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
     stored |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     _Quoted({*stored, *names}).visit(tree)
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and node.id in stored and node.id in names and id(node) not in called:
+        if (
+            isinstance(node, ast.Name)
+            and node.id in stored
+            and node.id in names
+            and id(node) not in called
+        ):
             node.id += "_"
         elif isinstance(node, ast.arg) and node.arg in names:
             node.arg += "_"
@@ -100,7 +117,8 @@ def without_shadows(program: str, names: Collection[str]) -> ast.Module:
 
 
 class _Quoted(ast.NodeTransformer):
-    """Takes `notes.txt` for the name of a file, where there is no such variable and there is the file."""
+    """Takes `notes.txt` for the name of a file, where there is no such variable and there is the
+    file."""
 
     def __init__(self, known: Collection[str]) -> None:
         self._known = known
@@ -108,13 +126,18 @@ class _Quoted(ast.NodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         """Called by the visitor."""
         name = node.value
-        if isinstance(name, ast.Name) and name.id not in self._known and Path(f"{name.id}.{node.attr}").is_file():
+        if (
+            isinstance(name, ast.Name)
+            and name.id not in self._known
+            and Path(f"{name.id}.{node.attr}").is_file()
+        ):
             return ast.copy_location(ast.Constant(f"{name.id}.{node.attr}"), node)
         return self.generic_visit(node)
 
 
 def _parsed(program: str) -> ast.Module:
-    """The program; what is said in it may have an apostrophe, or quotes in quotes. Raises SyntaxError."""
+    """The program; what is said in it may have an apostrophe, or quotes in quotes. Raises
+    SyntaxError."""
     try:
         return ast.parse(program, "program")
     except SyntaxError:
@@ -129,15 +152,32 @@ def _parsed(program: str) -> ast.Module:
 _SAID = re.compile(r"""^([ \t]*)say\((f?)'([^\\\n]*[^"\\\n])'\)[ \t]*$""", re.MULTILINE)
 
 
-def vocabulary(folder: Folder, assistant: Assistant, today: date, said: io.StringIO) -> dict[str, Any]:
+def vocabulary(
+    folder: Folder, assistant: Assistant, today: date, said: io.StringIO
+) -> dict[str, Any]:
     """The names that a program may use without making them."""
 
     def say(*words: object) -> None:
         print(*map(_plain, words), file=said)
 
-    own = [getattr(folder, name) for name in dir(Folder) if not name.startswith("_") and name != "owed"]
+    own = [
+        getattr(folder, name) for name in dir(Folder) if not name.startswith("_") and name != "owed"
+    ]
     asked = [getattr(assistant, name) for name in dir(Assistant) if not name.startswith("_")]
-    values = [Cell, Stop, date_of, dates, emails, links, minutes_between, number, phones, time_of, unique, table]
+    values = [
+        Cell,
+        Stop,
+        date_of,
+        dates,
+        emails,
+        links,
+        minutes_between,
+        number,
+        phones,
+        time_of,
+        unique,
+        table,
+    ]
     return {
         "__name__": "__main__",
         **MODULES,

@@ -13,14 +13,19 @@ from .values import Cell, Stop, read_number, tidy
 
 
 def is_empty(key: object) -> bool:
-    """Whether a value is a number of an empty cell, which neither comes before others nor after them."""
+    """Whether a value is a number of an empty cell, which neither comes before others nor after
+    them."""
     return isinstance(key, float) and math.isnan(key)
 
 
-def in_order(items: Iterable[Any], *, key: Callable[[Any], Any] | None = None, reverse: bool = False) -> list[Any]:
+def in_order(
+    items: Iterable[Any], *, key: Callable[[Any], Any] | None = None, reverse: bool = False
+) -> list[Any]:
     """As `sorted`; items whose key is an empty cell come last."""
     keyed = [(key(item) if key else item, item) for item in items]
-    found = sorted((pair for pair in keyed if not is_empty(pair[0])), key=lambda pair: pair[0], reverse=reverse)
+    found = sorted(
+        (pair for pair in keyed if not is_empty(pair[0])), key=lambda pair: pair[0], reverse=reverse
+    )
     return [item for _, item in (*found, *(pair for pair in keyed if is_empty(pair[0])))]
 
 
@@ -35,8 +40,8 @@ class Rows(list[dict[str, Any]]):
 
 
 class Record(dict[str, Any]):
-    """A row, or an object of JSON. Its keys are found whatever their case, and one that is not there is answered with
-    those that are."""
+    """A row, or an object of JSON. Its keys are found whatever their case, and one that is not
+    there is answered with those that are."""
 
     def __missing__(self, key: str) -> Any:
         same = [own for own in self if own.casefold() == str(key).casefold()]
@@ -55,7 +60,13 @@ def plain_numbers(value: Any) -> Any:
     """The same for JSON: cells that are numbers become numbers."""
     if isinstance(value, Cell):
         found = read_number(value) if re.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?", value) else None
-        return str(value) if found is None else int(found) if found == int(found) and "." not in value else found
+        return (
+            str(value)
+            if found is None
+            else int(found)
+            if found == int(found) and "." not in value
+            else found
+        )
     if isinstance(value, float) and math.isfinite(value):
         return tidy(value)
     if isinstance(value, dict):
@@ -66,7 +77,8 @@ def plain_numbers(value: Any) -> Any:
 
 
 def rows_of(path: str, text: str) -> list[dict[str, Any]]:
-    """The rows of a table, which is CSV or stands in Markdown. Raises ValueError for none, Stop for a broken one."""
+    """The rows of a table, which is CSV or stands in Markdown. Raises ValueError for none, Stop for
+    a broken one."""
     if marked := markdown_rows(text):
         return [Record({name: Cell(value) for name, value in row.items()}) for row in marked]
     first = text.split("\n", 1)[0]
@@ -76,23 +88,34 @@ def rows_of(path: str, text: str) -> list[dict[str, Any]]:
     if prose or (first and sign not in first and not table):
         raise ValueError(f"{path} is no table; use lines({path!r})")
     if not table and re.search(r"\d{3}|@", first):
-        raise ValueError(f"{path} has no header; use cells({path!r}), each a list such as {first.split(sign)}")
+        raise ValueError(
+            f"{path} has no header; use cells({path!r}), each a list such as {first.split(sign)}"
+        )
     reader = csv.DictReader(io.StringIO(text), delimiter=sign, skipinitialspace=True)
     found = list(reader)
     names = [name.strip() for name in reader.fieldnames or ()]
     if twice := next((name for name in names if names.count(name) > 1), ""):
         raise ValueError(f"{path} has two columns {twice!r}; use cells({path!r})")
     if odd := next((row for row in found if any(name is None for name in row)), None):
-        raise Stop(f"{path} has a row with more cells than columns: {next(iter(odd.values()))!r} ...")
+        raise Stop(
+            f"{path} has a row with more cells than columns: {next(iter(odd.values()))!r} ..."
+        )
     return [
-        Record({name.strip(): Cell((value or "").strip()) for name, value in row.items() if name is not None})
+        Record(
+            {
+                name.strip(): Cell((value or "").strip())
+                for name, value in row.items()
+                if name is not None
+            }
+        )
         for row in found
         if any(isinstance(value, str) and value.strip() for value in row.values())
     ]
 
 
 def markdown_rows(text: str) -> list[dict[str, str]]:
-    """The rows of the first table in a Markdown text, by the names of its columns; none where there is none."""
+    """The rows of the first table in a Markdown text, by the names of its columns; none where there
+    is none."""
     lines = text.splitlines()
     at = _rule_in(lines)
     if not at:
@@ -109,7 +132,9 @@ def markdown_rows(text: str) -> list[dict[str, str]]:
 
 def _rule_in(lines: Sequence[str]) -> int:
     """The number of the line that rules off the head of the first table; 0 for none."""
-    return next((n for n, line in enumerate(lines) if n and "|" in lines[n - 1] and _is_rule(line)), 0)
+    return next(
+        (n for n, line in enumerate(lines) if n and "|" in lines[n - 1] and _is_rule(line)), 0
+    )
 
 
 def _is_rule(line: str) -> bool:
@@ -117,21 +142,31 @@ def _is_rule(line: str) -> bool:
 
 
 def with_table(text: str, new: str) -> str:
-    """A Markdown text with another table in the place of its only one; '' where it has none, or several."""
+    """A Markdown text with another table in the place of its only one; '' where it has none, or
+    several."""
     lines = text.split("\n")
     at = _rule_in(lines)
     end = next((n for n in range(at, len(lines)) if "|" not in lines[n]), len(lines))
-    return "" if not at or _rule_in(lines[end:]) else "\n".join([*lines[: at - 1], new, *lines[end:]])
+    return (
+        "" if not at or _rule_in(lines[end:]) else "\n".join([*lines[: at - 1], new, *lines[end:]])
+    )
 
 
 def row_of(text: str, cells: Sequence[Any]) -> Any:
-    """Cells as a line of a CSV, where there are as many as columns; else as they were, to be lines."""
+    """Cells as a line of a CSV, where there are as many as columns; else as they were, to be
+    lines."""
     sign = separator(text)
     first = text.split("\n", 1)[0]
-    if len(cells) == 1 or len(cells) != first.count(sign) + 1 or any(sign in str(cell) for cell in cells):
+    if (
+        len(cells) == 1
+        or len(cells) != first.count(sign) + 1
+        or any(sign in str(cell) for cell in cells)
+    ):
         return cells
     line = io.StringIO()
-    csv.writer(line, delimiter=sign, lineterminator="").writerow([plain_cell(cell) for cell in cells])
+    csv.writer(line, delimiter=sign, lineterminator="").writerow(
+        [plain_cell(cell) for cell in cells]
+    )
     return line.getvalue()
 
 
@@ -146,9 +181,14 @@ def table(rows: Iterable[Any], columns: list[str] | None = None) -> str:
     if not found:
         raise Stop("there are no rows for the table")
     names = list(columns or (found[0] if isinstance(found[0], dict) else found.pop(0)))
-    body = [[row.get(name, "") for name in names] if isinstance(row, dict) else list(row) for row in found]
+    body = [
+        [row.get(name, "") for name in names] if isinstance(row, dict) else list(row)
+        for row in found
+    ]
     lines = [names, ["---"] * len(names), *body]
-    return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)
+    return "\n".join(
+        "| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines
+    )
 
 
 def plain_cell(value: Any) -> Any:

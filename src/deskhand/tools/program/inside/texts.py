@@ -19,13 +19,18 @@ class Line(TextValue):
 
     __slots__ = ()
 
-    def startswith(self, prefix: str | tuple[str, ...], start: int | None = None, end: int | None = None) -> bool:  # type: ignore[override]
+    def startswith(  # type: ignore[override]
+        self, prefix: str | tuple[str, ...], start: int | None = None, end: int | None = None
+    ) -> bool:
         """See str.startswith."""
-        return super().startswith(prefix, start, end) or (start is None and str(self).lstrip().startswith(prefix))
+        return super().startswith(prefix, start, end) or (
+            start is None and str(self).lstrip().startswith(prefix)
+        )
 
 
 def in_style(before: str, new: str, *, top: bool = False) -> str:
-    """New lines in the style of the list that a file ends with, or with `top` begins with: bullets, boxes, numbers."""
+    """New lines in the style of the list that a file ends with, or with `top` begins with: bullets,
+    boxes, numbers."""
     entries = [line for line in before.splitlines() if line.strip() and not line.startswith("#")]
     matches = [match for line in entries if (match := _ENTRY.match(line))]
     marked = any(_ENTRY.match(line) or line.startswith("#") for line in new.splitlines())
@@ -35,7 +40,11 @@ def in_style(before: str, new: str, *, top: bool = False) -> str:
     lines = [line for line in new.splitlines() if line.strip()]
     if like[4]:
         return (
-            new if top else "\n".join(f"{like[1]}{int(like[4]) + n}{like[5]} {line}" for n, line in enumerate(lines, 1))
+            new
+            if top
+            else "\n".join(
+                f"{like[1]}{int(like[4]) + n}{like[5]} {line}" for n, line in enumerate(lines, 1)
+            )
         )
     box = "[ ] " if like[3] else ""
     return "\n".join(f"{like[1]}{like[2]} {box}{line}" for line in lines)
@@ -48,20 +57,24 @@ def as_text(value: Any) -> str:
     if isinstance(value, set | frozenset):
         value = sorted(value, key=str)
     if isinstance(value, list | tuple):
-        return "\n".join(as_text(each) if isinstance(each, dict) else str(each).rstrip("\n") for each in value)
+        return "\n".join(
+            as_text(each) if isinstance(each, dict) else str(each).rstrip("\n") for each in value
+        )
     return str(value)
 
 
 def loosely(text: str) -> str:
-    """The text whatever its case and its blanks, as whole words; '' where it is nothing but blanks."""
+    """The text whatever its case and its blanks, as whole words; '' where it is nothing but
+    blanks."""
     parts = [part for part in re.split(r"\s*([=:])\s*", text) if part.strip()]
     inner = r"\s*".join(r"\s+".join(map(re.escape, part.split())) for part in parts)
     return rf"(?<!\w){inner}(?!\w)" if inner else ""
 
 
 def replaced(text: str, old: str, new: str) -> str | None:
-    """The text with `new` for `old`: where that stands as a whole, else within words, else as a setting that is written
-    otherwise (`port: 80` for `port = 80`), else in another case or with other blanks. None where it stands nowhere."""
+    """The text with `new` for `old`: where that stands as a whole, else within words, else as a
+    setting that is written otherwise (`port: 80` for `port = 80`), else in another case or with
+    other blanks. None where it stands nowhere."""
     ends = (r"(?<!\w)" if old[:1].isalnum() else "", r"(?!\w)" if old[-1:].isalnum() else "")
     for pattern in (f"{ends[0]}{re.escape(old)}{ends[1]}", re.escape(old)):
         if re.search(pattern, text):
@@ -75,42 +88,54 @@ def replaced(text: str, old: str, new: str) -> str | None:
 
 
 def _set_otherwise(text: str, old: str, new: str) -> str | None:
-    """The text with the value of a setting changed, whichever of `=`, `:` and quotes it is written with."""
+    """The text with the value of a setting changed, whichever of `=`, `:` and quotes it is written
+    with."""
     before = _SETTING.fullmatch(old)
     after = _SETTING.fullmatch(new)
     if not (before and after and before[2] and before[1].casefold() == after[1].casefold()):
         return None
-    setting = rf"(?<![\w.-])({re.escape(before[1])}[\"']?[ \t]*[=:][ \t]*[\"']?){re.escape(before[2])}(?!\w)"
+    setting = (
+        rf"(?<![\w.-])({re.escape(before[1])}[\"']?[ \t]*[=:][ "
+        rf"\t]*[\"']?){re.escape(before[2])}(?!\w)"
+    )
     changed, times = re.subn(setting, lambda found: found[1] + after[2], text, flags=re.IGNORECASE)
     return changed if times else None
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text. A form feed, and what else `splitlines` takes for an end, belongs to its line."""
+    """The lines of a text. A form feed, and what else `splitlines` takes for an end, belongs to its
+    line."""
     lines = text.split("\n")
     return lines[:-1] if not lines[-1] else lines
 
 
 def with_text(lines: list[str], text: str) -> list[str]:
-    """The lines in which a text occurs, whatever its case: as a whole word, or where there are none within words; the
-    empty lines for an empty text."""
+    """The lines in which a text occurs, whatever its case: as a whole word, or where there are none
+    within words; the empty lines for an empty text."""
     if not text.strip():
         return [line for line in lines if not line.strip()]
     whole = re.compile(rf"(?<!\w){re.escape(text)}(?!\w)", re.IGNORECASE)
-    return [line for line in lines if whole.search(line)] or [line for line in lines if text.lower() in line.lower()]
+    return [line for line in lines if whole.search(line)] or [
+        line for line in lines if text.lower() in line.lower()
+    ]
 
 
 def section_end(text: str, heading: str) -> int | None:
-    """The number of the line behind the last one that stands under a heading; None where there is no such heading. A
-    heading begins with `#`, ends with a colon, or stands alone between blank lines."""
+    """The number of the line behind the last one that stands under a heading; None where there is
+    no such heading. A heading begins with `#`, ends with a colon, or stands alone between blank
+    lines."""
     lines = lines_of(text)
     wanted = heading.strip("#: \t*_").casefold()
-    at = next((n for n, line in enumerate(lines) if line.strip("#: \t*_").casefold() == wanted), None)
+    at = next(
+        (n for n, line in enumerate(lines) if line.strip("#: \t*_").casefold() == wanted), None
+    )
     if at is None:
         return None
     end = at + 1
     for n in range(at + 1, len(lines)):
-        if lines[n].startswith("#") or (not lines[n].strip() and end > at + 1 and not lines[at].startswith("#")):
+        if lines[n].startswith("#") or (
+            not lines[n].strip() and end > at + 1 and not lines[at].startswith("#")
+        ):
             break
         if lines[n].strip():
             end = n + 1
@@ -118,15 +143,21 @@ def section_end(text: str, heading: str) -> int | None:
 
 
 def inserted(text: str, new: str, at: int) -> str:
-    """The text with new lines before the line of this number, in the style of the entries around."""
+    """The text with new lines before the line of this number, in the style of the entries
+    around."""
     lines = lines_of(text)
-    around = [line for line in (*reversed(lines[:at]), *lines[at:]) if line.strip() and not line.startswith("#")]
+    around = [
+        line
+        for line in (*reversed(lines[:at]), *lines[at:])
+        if line.strip() and not line.startswith("#")
+    ]
     like = around[0] if around else ""
     return "\n".join([*lines[:at], *in_style(like, new).splitlines(), *lines[at:]]) + "\n"
 
 
 def ticked(text: str, words: str, done: bool) -> str | None:
-    """The text with the boxes of the entries ticked in which these words occur; None where there is none."""
+    """The text with the boxes of the entries ticked in which these words occur; None where there is
+    none."""
     box = re.compile(r"^(\s*[-*+] \[)[ xX](\] .*)$")
     lines = text.split("\n")
     meant = with_text([line for line in lines if box.match(line)], words.strip())

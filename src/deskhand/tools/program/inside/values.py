@@ -1,4 +1,5 @@
-"""What stands in files, as values: numbers with thousands, cells of a table, dates as people write them."""
+"""What stands in files, as values: numbers with thousands, cells of a table, dates as people write
+them."""
 
 from __future__ import annotations
 
@@ -17,12 +18,17 @@ class Stop(Exception):
 
 
 class Number(float):
-    """A number that adds as people do: without what binary fractions leave behind, and written without it."""
+    """A number that adds as people do: without what binary fractions leave behind, and written
+    without it."""
 
     __slots__ = ()
 
     def _with(self, other: Any, act: Callable[[float, float], float]) -> Any:
-        return Number(round(act(float(self), float(other)), 10)) if isinstance(other, int | float) else NotImplemented
+        return (
+            Number(round(act(float(self), float(other)), 10))
+            if isinstance(other, int | float)
+            else NotImplemented
+        )
 
     def __add__(self, other: Any) -> Any:
         return self._with(other, lambda a, b: a + b)
@@ -69,8 +75,8 @@ class Number(float):
 
 
 def number(value: object) -> Number:
-    """The number in a text such as `1,234.50 €`; of an empty one none that compares or counts (NaN). Raises ValueError
-    where there is none."""
+    """The number in a text such as `1,234.50 €`; of an empty one none that compares or counts
+    (NaN). Raises ValueError where there is none."""
     if not str(value).strip(" -\u2013"):
         return Number(math.nan)
     found = read_number(value)
@@ -80,17 +86,35 @@ def number(value: object) -> Number:
 
 
 def read_number(value: object) -> float | None:
-    """The number that a text is, with its sign, thousands and a unit behind or in front; None for anything else."""
+    """The number that a text is, with its sign, thousands and a unit behind or in front; None for
+    anything else."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):
         return float(value)
-    text = str(value).strip().strip("$\u20ac\u00a3% \u00a0").removesuffix("EUR").removesuffix("USD").strip()
+    text = (
+        str(value)
+        .strip()
+        .strip("$\u20ac\u00a3% \u00a0")
+        .removesuffix("EUR")
+        .removesuffix("USD")
+        .strip()
+    )
     text = text.replace("\u2212", "-").replace("\u00a0", " ")
     if _PLAIN.fullmatch(text):
         return float(text.replace(",", "."))
-    for thousands, decimal in ((",", "."), (".", ","), (" ", ","), (" ", "."), ("'", "."), ("'", ",")):
-        if re.fullmatch(rf"[-+]?[1-9]\d{{0,2}}(?:{re.escape(thousands)}\d{{3}})+(?:{re.escape(decimal)}\d+)?", text):
+    for thousands, decimal in (
+        (",", "."),
+        (".", ","),
+        (" ", ","),
+        (" ", "."),
+        ("'", "."),
+        ("'", ","),
+    ):
+        if re.fullmatch(
+            rf"[-+]?[1-9]\d{{0,2}}(?:{re.escape(thousands)}\d{{3}})+(?:{re.escape(decimal)}\d+)?",
+            text,
+        ):
             return float(text.replace(thousands, "").replace(decimal, "."))
     return None
 
@@ -189,7 +213,11 @@ class Cell(TextValue):
     def __float__(self) -> float:
         found = read_number(self)
         if found is None:
-            raise ValueError(f"{str(self)!r} is no number" if self else "a value is empty where a number is needed")
+            raise ValueError(
+                f"{str(self)!r} is no number"
+                if self
+                else "a value is empty where a number is needed"
+            )
         return found
 
     def __int__(self) -> int:
@@ -210,7 +238,8 @@ _NAMED_FIRST = re.compile(r"\b([A-Za-z]{3,9})\.? (\d{1,2})(?:st|nd|rd|th)?,? (\d
 
 
 def date_of(value: object) -> date:
-    """The first date in a text: 2025-05-03, 3.5.2025, 3 May 2025, May 3, 2025, 5/3/2025. Raises Stop for none."""
+    """The first date in a text: 2025-05-03, 3.5.2025, 3 May 2025, May 3, 2025, 5/3/2025. Raises
+    Stop for none."""
     if isinstance(value, datetime):
         return value.date()
     if isinstance(value, date):
@@ -222,8 +251,9 @@ def date_of(value: object) -> date:
 
 
 def next_day(value: object, today: date) -> date:
-    """When a day comes next: a date that is still to come as it is, else the next one of that month and day, which may
-    be written without a year (`03-19`, `19.3.`, `19 March`). Raises Stop for none."""
+    """When a day comes next: a date that is still to come as it is, else the next one of that month
+    and day, which may be written without a year (`03-19`, `19.3.`, `19 March`). Raises Stop for
+    none."""
     found = _MONTH_DAY.fullmatch(str(value).strip())
     if found:
         month, day = (found[1], found[2]) if found[1] else (found[4], found[3])
@@ -251,7 +281,13 @@ _MONTH_DAY = re.compile(r"(\d{1,2})-(\d{1,2})|(\d{1,2})\.(\d{1,2})\.?")
 def dates(text: str) -> list[date]:
     """All dates in a text, as they stand."""
     found: list[tuple[int, date]] = []
-    for pattern, order in ((_ISO, "ymd"), (_DOTTED, "dmy"), (_SLASHED, "mdy"), (_NAMED, "dmy"), (_NAMED_FIRST, "mdy")):
+    for pattern, order in (
+        (_ISO, "ymd"),
+        (_DOTTED, "dmy"),
+        (_SLASHED, "mdy"),
+        (_NAMED, "dmy"),
+        (_NAMED_FIRST, "mdy"),
+    ):
         for match in pattern.finditer(text):
             given = dict(zip(order, match.groups(), strict=True))
             month = given["m"] if given["m"].isdigit() else str(_month(given["m"]))
@@ -264,7 +300,8 @@ def dates(text: str) -> list[date]:
 
 
 def time_of(text: object) -> str:
-    """The first time of day in a text (14:30, 2:30 pm, 5pm), as HH:MM, which can be compared. Raises Stop for none."""
+    """The first time of day in a text (14:30, 2:30 pm, 5pm), as HH:MM, which can be compared.
+    Raises Stop for none."""
     found = _TIME.search(str(text).lower())
     if not found:
         raise Stop(f"{str(text)[:60]!r} holds no time")
@@ -276,7 +313,8 @@ def time_of(text: object) -> str:
 
 
 _TIME = re.compile(
-    r"(?<![\d:])([01]?\d|2[0-3]):([0-5]\d)(?::\d\d)?(?: ?([ap])\.?m)?(?!\d)|\b(1[0-2]|[1-9]) ?([ap])\.?m\b"
+    r"(?<![\d:])([01]?\d|2[0-3]):([0-5]\d)(?::\d\d)?(?: "
+    r"?([ap])\.?m)?(?!\d)|\b(1[0-2]|[1-9]) ?([ap])\.?m\b"
 )
 
 
@@ -317,12 +355,14 @@ def links(text: str) -> list[str]:
 def phones(text: str) -> list[str]:
     """The telephone numbers in a text, each once; dates are none."""
     without = _DOTTED.sub("|", _ISO.sub("|", text))
-    return unique([each.strip() for each in _PHONE.findall(without) if sum(map(str.isdigit, each)) >= _DIGITS])
+    return unique(
+        [each.strip() for each in _PHONE.findall(without) if sum(map(str.isdigit, each)) >= _DIGITS]
+    )
 
 
 def unique(items: Any, by: Any = "", *, last: bool = False) -> list[Any]:
-    """Without what stands there twice, or rows without those that have the same `by` twice: a column, or a function.
-    The first of each is kept, or the `last`."""
+    """Without what stands there twice, or rows without those that have the same `by` twice: a
+    column, or a function. The first of each is kept, or the `last`."""
     found = list(items)
     if last:
         return unique(reversed(found), by)[::-1]
@@ -330,7 +370,13 @@ def unique(items: Any, by: Any = "", *, last: bool = False) -> list[Any]:
     seen = set()
     for item in found:
         value = by(item) if callable(by) else item[by] if by and isinstance(item, dict) else item
-        key = tuple(value.items()) if isinstance(value, dict) else tuple(value) if isinstance(value, list) else value
+        key = (
+            tuple(value.items())
+            if isinstance(value, dict)
+            else tuple(value)
+            if isinstance(value, list)
+            else value
+        )
         if key not in seen:
             seen.add(key)
             kept.append(item)
