@@ -65,6 +65,17 @@ def state_of(pid: int) -> str:
         return ""
 
 
+def arguments_of(pid: int) -> str:
+    """What it was started with, its parent and its group; '' for one that is gone."""
+    try:
+        arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ""
+    command = b" ".join(arguments).decode(errors="replace")[:300].strip()
+    return f"{command} (parent {fields[1]}, group {fields[2]}, session {fields[3]})"
+
+
 def began(pid: int) -> str:
     """With its id this names a process for ever; '' for one that is gone."""
     try:

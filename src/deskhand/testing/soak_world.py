@@ -27,7 +27,7 @@ from .clock import Shift, somewhere
 from .everyday.processes import tree
 from .site import PUBLIC, Site
 from .soak_day import FAULTY, HANGING, PAGES, DayModel, answered
-from .soak_gauge import began, state_of
+from .soak_gauge import arguments_of, began, state_of
 from .telegram import TelegramServer
 from .torture_web import WebClients
 
@@ -193,7 +193,7 @@ class World:
             await anyio.sleep(GONE_S)
         for pid, at in self._seen.items():
             if at and began(pid) == at and state_of(pid) != "Z":
-                wrong.append(f"process {pid} is left")
+                wrong.append(f"process {pid} is left in state {state_of(pid)}: {arguments_of(pid)}")
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
         return wrong + [

@@ -171,6 +171,7 @@ class Live:
     def end(self, ending: ProcessEnd) -> None:
         """It is over, and everybody may know how."""
         self.ending = ending
+        self.spool.close()
         self.spool.news.set()
         self.over.set()
 

@@ -16,10 +16,12 @@ class Spool:
     in `shell`."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.size, self.tail = path, 0, bytearray()
+        self.path = path
+        self.size = 0
+        self.tail = bytearray()
         self.news = anyio.Event()
         self._on_stderr = False
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
 
     def add(self, data: bytes, stderr: bool) -> None:
         """Never blocks for longer than a write to the cache takes."""
@@ -39,17 +41,28 @@ class Spool:
 
     def read(self, at: int, size: int) -> tuple[int, bytes]:
         """(where it begins, bytes): from `at` on, or from the next that is still kept."""
-        if at < KEPT_BYTES and self._file >= 0:
-            return at, os.pread(self._file, min(size, KEPT_BYTES - at), at)
+        if at < KEPT_BYTES and (data := self._piece(at, min(size, KEPT_BYTES - at))) is not None:
+            return at, data
         at = max(at, self.size - len(self.tail))
         skipped = at - (self.size - len(self.tail))
         return at, bytes(self.tail[skipped : skipped + size])
 
     def whole(self) -> bytes:
         """All that is in the file."""
-        return os.pread(self._file, KEPT_BYTES, 0) if self._file >= 0 else b""
+        return self._piece(0, KEPT_BYTES) or b""
+
+    def _piece(self, at: int, size: int) -> bytes | None:
+        """Bytes of the file, None where it is gone. It is opened anew: many may have ended whose
+        output somebody still reads, and none of them holds a descriptor."""
+        try:
+            with self.path.open("rb") as file:
+                file.seek(at)
+                return file.read(size)
+        except FileNotFoundError:
+            return None
 
     def close(self) -> None:
+        """Nothing more is printed; what was can still be read."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1

@@ -1,0 +1,42 @@
+"""What a process printed can be read after its end, without a descriptor of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from deskhand.tools.base import PendingApproval
+from deskhand.workspace.live_process import ENDED_KEPT, Live, LiveProcess, ProcessEnd
+from deskhand.workspace.output_spool import Spool, left_behind
+
+
+def test_it_is_read_from_any_place_while_it_prints_and_after(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "a.out")
+    spool.add(b"one\n", False)
+    spool.add(b"two\n", True)
+    printed = b"one\n[stderr]\ntwo\n"
+    assert spool.read(0, 100) == (0, printed)
+    spool.close()
+    spool.close()
+    assert spool.read(4, 8) == (4, b"[stderr]")
+    assert spool.whole() == printed == left_behind(tmp_path / "a.out")
+
+
+def test_what_was_removed_is_answered_by_its_end(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "a.out")
+    spool.add(b"hello", False)
+    spool.close()
+    spool.path.unlink()
+    assert spool.read(1, 3) == (1, b"ell")
+    assert spool.whole() == b""
+
+
+async def test_those_that_have_ended_hold_no_descriptor(tmp_path: Path) -> None:
+    held = LiveProcess()
+    before = len([*Path("/proc/self/fd").iterdir()])
+    for n in range(ENDED_KEPT):
+        live = Live(f"p{n}", "default/x", "session", PendingApproval("true"), tmp_path / f"{n}.out")
+        held.add(live)
+        live.add(b"said", False)
+        live.end(ProcessEnd("completed", "exit code: 0", 0))
+    assert len([*Path("/proc/self/fd").iterdir()]) == before
+    assert [live.spool.read(0, 10)[1] for live in held.all.values()] == [b"said"] * ENDED_KEPT
