@@ -7,6 +7,7 @@ SHELL := /bin/bash
 VENV := .venv
 DOJO := .venv-agentdojo
 CLIENTS := .venv-clients
+BIOME := requirements/biome/node_modules/.bin/biome
 BIN := $(VENV)/bin
 SYSTEM_PACKAGES := bubblewrap
 TEST_PACKAGES := $(SYSTEM_PACKAGES) chromium mosquitto
@@ -55,11 +56,18 @@ test: check $(CLIENTS)/.ready ## Set up, check and test everything
 	@bash scripts/deps.sh $(TEST_PACKAGES)
 	@$(BIN)/python -m pytest
 
-check: $(VENV)/.dev ## Format, lint, types, import order
+# The formatter and linter of the page: one program, from npm.
+$(BIOME): requirements/biome/package-lock.json
+	@command -v npm >/dev/null || bash scripts/deps.sh npm
+	@npm ci --prefix requirements/biome --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
+
+check: $(VENV)/.dev $(BIOME) ## Format, lint, types, import order; of the page, too
 	@$(BIN)/ruff format --check --quiet . || { echo 'run: $(BIN)/ruff format .' >&2; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+	@$(BIOME) check --error-on-warnings src/deskhand/web/static || { echo 'run: $(BIOME) check --write src/deskhand/web/static' >&2; exit 1; }
 
 test-model: $(VENV)/.dev ## Put the unseen everyday tasks and one long work to the real embedded model; takes half an hour
 	@$(MAKE) --no-print-directory everyday SET=fresh
@@ -116,4 +124,4 @@ lock: | $(UV) ## Resolve the versions anew
 
 clean: ## Remove what the above made
 	rm -f soak.csv
-	rm -rf .boot $(VENV) $(DOJO) $(CLIENTS) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .boot requirements/biome/node_modules $(VENV) $(DOJO) $(CLIENTS) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

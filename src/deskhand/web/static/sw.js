@@ -1,9 +1,21 @@
 // Keeps the files of the page, never anybody's data: with the server away, the page opens and shows what it kept itself.
 const SHELL = "deskhand-shell-1";
-const ours = (url) => url.origin === location.origin && (url.pathname === "/" || /^\/(js|css|vendor)\/|^\/(icon\.svg|app\.webmanifest)$/.test(url.pathname));
+const ours = (url) =>
+  url.origin === location.origin &&
+  (url.pathname === "/" ||
+    /^\/(js|css|vendor)\/|^\/(icon\.svg|app\.webmanifest)$/.test(url.pathname));
 
-self.addEventListener("install", (event) => event.waitUntil(caches.open(SHELL).then((cache) => cache.add("/")).then(() => self.skipWaiting())));
-self.addEventListener("activate", (event) => event.waitUntil(clean().then(() => self.clients.claim())));
+self.addEventListener("install", (event) =>
+  event.waitUntil(
+    caches
+      .open(SHELL)
+      .then((cache) => cache.add("/"))
+      .then(() => self.skipWaiting()),
+  ),
+);
+self.addEventListener("activate", (event) =>
+  event.waitUntil(clean().then(() => self.clients.claim())),
+);
 
 async function clean() {
   for (const name of await caches.keys()) if (name !== SHELL) await caches.delete(name);
@@ -12,7 +24,11 @@ async function clean() {
 // What was loaded before this worker was there, the page names.
 self.addEventListener("message", (event) => {
   const paths = (event.data?.keep ?? []).filter((path) => ours(new URL(path, location.origin)));
-  event.waitUntil(caches.open(SHELL).then((cache) => Promise.all(paths.map((path) => cache.add(path).catch(() => undefined)))));
+  event.waitUntil(
+    caches
+      .open(SHELL)
+      .then((cache) => Promise.all(paths.map((path) => cache.add(path).catch(() => undefined)))),
+  );
 });
 
 self.addEventListener("fetch", (event) => {

@@ -18,7 +18,11 @@ export function drawPictures(element, base = "") {
   for (const button of element.querySelectorAll("button.file-link.picture[data-path]")) {
     const file = workspaceFile(resolved(base, button.dataset.path));
     const words = button.textContent.trim();
-    const image = Object.assign(document.createElement("img"), { alt: words, className: "picture", loading: "lazy" });
+    const image = Object.assign(document.createElement("img"), {
+      alt: words,
+      className: "picture",
+      loading: "lazy",
+    });
     image.addEventListener("error", () => explain(button, file, words));
     image.src = file.raw;
     button.replaceChildren(image);
@@ -37,6 +41,8 @@ async function explain(button, file, words) {
     button.textContent = words || file.name;
   } catch (error) {
     const said = `${file.name} ${WORDS[error.status] ?? "cannot be loaded now"}`;
-    button.replaceWith(Object.assign(document.createElement("span"), { className: "void", textContent: said }));
+    button.replaceWith(
+      Object.assign(document.createElement("span"), { className: "void", textContent: said }),
+    );
   }
 }

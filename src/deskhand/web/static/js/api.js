@@ -26,18 +26,33 @@ export async function call(method, path, body = undefined) {
   if (body !== undefined && !raw) headers["Content-Type"] = "application/json";
   let answer;
   try {
-    answer = await fetch(path, { method, headers, body: body === undefined || raw ? body : JSON.stringify(body) });
+    answer = await fetch(path, {
+      method,
+      headers,
+      body: body === undefined || raw ? body : JSON.stringify(body),
+    });
   } catch {
     tell(0);
-    throw new ApiError(0, "offline", "Deskhand is not reached. Is it running on your machine? Start it with: deskhand serve");
+    throw new ApiError(
+      0,
+      "offline",
+      "Deskhand is not reached. Is it running on your machine? Start it with: deskhand serve",
+    );
   }
   tell(answer.status);
   if (answer.ok) return answer.status === 204 ? null : await answer.json();
   let said = {};
   try {
     said = (await answer.json()).error ?? {};
-  } catch { /* no JSON: the status must do */ }
-  throw new ApiError(answer.status, said.code ?? "", said.message ?? `The server answered ${answer.status}.`, said.request_id);
+  } catch {
+    /* no JSON: the status must do */
+  }
+  throw new ApiError(
+    answer.status,
+    said.code ?? "",
+    said.message ?? `The server answered ${answer.status}.`,
+    said.request_id,
+  );
 }
 
 function tell(status) {
@@ -55,10 +70,16 @@ export const at = (name, rest = "") => `/api/sessions/${encodeURIComponent(name)
  * `path(after)` is the address. Returns a function that ends it.
  */
 export function follow(path, on) {
-  let source, timer, ended = false, tries = 0;
+  let source,
+    timer,
+    ended = false,
+    tries = 0;
   const open = () => {
     source = new EventSource(path());
-    source.onopen = () => { tries = 0; on.state?.("open"); };
+    source.onopen = () => {
+      tries = 0;
+      on.state?.("open");
+    };
     for (const kind of ["recorded", "progress", "closed"])
       source.addEventListener(kind, (event) => on[kind]?.(JSON.parse(event.data)));
     source.onerror = () => {
@@ -69,8 +90,18 @@ export function follow(path, on) {
   };
   open();
   return {
-    close() { ended = true; clearTimeout(timer); source.close(); },
-    now() { if (source.readyState === 2 && !ended) { clearTimeout(timer); tries = 0; open(); } },
+    close() {
+      ended = true;
+      clearTimeout(timer);
+      source.close();
+    },
+    now() {
+      if (source.readyState === 2 && !ended) {
+        clearTimeout(timer);
+        tries = 0;
+        open();
+      }
+    },
   };
 }
 

@@ -1,7 +1,8 @@
 // Files of a message: what people attach in a grid of small pictures, what the agent made at its full worth.
-import { html, useState } from "./lib.js";
+
 import { bytes } from "./format.js";
 import { Icon } from "./icons.js";
+import { html, useState } from "./lib.js";
 import { isPicture, look, sentFile } from "./preview.js";
 
 /** What a person attached. */
@@ -16,7 +17,8 @@ export function Attachments({ parts }) {
 export function Made({ parts, caption }) {
   return html`<div class="made">${parts.map((part, i) => {
     const words = i === parts.length - 1 ? caption : "";
-    if (!isPicture(part)) return html`<div key=${i}><${FileCard} part=${part} />${words && html`<p class="caption">${words}</p>`}</div>`;
+    if (!isPicture(part))
+      return html`<div key=${i}><${FileCard} part=${part} />${words && html`<p class="caption">${words}</p>`}</div>`;
     return html`<figure key=${i}><${Picture} part=${part} alt=${caption} /><figcaption class="caption">${words || part.name}</figcaption></figure>`;
   })}</div>`;
 }
@@ -32,7 +34,9 @@ function Picture({ part, alt = "" }) {
 function FileCard({ part }) {
   const file = sentFile(part);
   const name = file?.name ?? (part.name || "file");
-  const ending = /\.([a-z0-9]{1,5})$/i.exec(name)?.[1].toUpperCase() ?? (part.type === "audio" ? "Audio" : "File");
+  const ending =
+    /\.([a-z0-9]{1,5})$/i.exec(name)?.[1].toUpperCase() ??
+    (part.type === "audio" ? "Audio" : "File");
   return html`<div class="file-card"><${Icon} name="file" /><span class="grow"><strong class="cut" title=${name}>${name}</strong><span class="tiny muted">${[ending, part.size_bytes ? bytes(part.size_bytes) : ""].filter(Boolean).join(" · ")}</span></span>
     ${file && html`<button type="button" class="btn little" aria-label=${`Open ${name}`} onClick=${() => look(file)}>Open</button><a class="ib little" href=${file.raw} download=${name} aria-label=${`Download ${name}`} title="Download"><${Icon} name="download" /></a>`}</div>`;
 }

@@ -1,17 +1,19 @@
 // The conversation in the middle: its head, what was said and done, and the field to write in.
-import { html, useEffect, useState } from "./lib.js";
-import { attempt, change, developer, drawer, here, may, me, panel } from "./state.js";
-import { session } from "./list.js";
-import { missing, say, talk, unsent } from "./talk.js";
+
+import { Ask } from "./asks.js";
 import { Composer } from "./composer.js";
 import { Find, finding } from "./find.js";
-import { Log } from "./turns.js";
-import { Ask } from "./asks.js";
 import { IconButton } from "./icons.js";
+import { html, useEffect, useState } from "./lib.js";
+import { session } from "./list.js";
 import { useAsk } from "./panels/parts.js";
+import { attempt, change, developer, drawer, here, may, me, panel } from "./state.js";
+import { missing, say, talk, unsent } from "./talk.js";
+import { Log } from "./turns.js";
 
 export function Conversation() {
-  const { name } = here.value, state = talk.value;
+  const { name } = here.value,
+    state = talk.value;
   const empty = !state.turns.length && !unsent.value.length;
   return html`<div class="talk">
     <${Head} />
@@ -22,9 +24,16 @@ export function Conversation() {
 }
 
 function Head() {
-  const { name } = here.value, state = talk.value;
-  const begun = (state.first <= 1 && state.turns.find((turn) => turn.items[0]?.kind === "user")?.items[0].text) || unsent.value[0]?.text;
-  const title = state.title || session.value?.title || (name ? begun?.slice(0, 80) || "Untitled" : "New conversation");
+  const { name } = here.value,
+    state = talk.value;
+  const begun =
+    (state.first <= 1 &&
+      state.turns.find((turn) => turn.items[0]?.kind === "user")?.items[0].text) ||
+    unsent.value[0]?.text;
+  const title =
+    state.title ||
+    session.value?.title ||
+    (name ? begun?.slice(0, 80) || "Untitled" : "New conversation");
   const [editing, setEditing] = useState(false);
   const save = (event) => {
     event.preventDefault();
@@ -32,15 +41,44 @@ function Head() {
     setEditing(false);
     if (value && value !== title) attempt(() => change(name, { title: value }));
   };
-  const toggle = (wanted) => () => { panel.value = panel.value === wanted ? "" : wanted; };
-  const sides = [["files", "files", "Files"], ["check", "tasks", "Tasks"], ["tune", "options", "Options of this conversation"], ...(developer.value ? [["trace", "trace", "Trace"], ["time", "time", "Slider over this conversation"]] : [])];
+  const toggle = (wanted) => () => {
+    panel.value = panel.value === wanted ? "" : wanted;
+  };
+  const sides = [
+    ["files", "files", "Files"],
+    ["check", "tasks", "Tasks"],
+    ["tune", "options", "Options of this conversation"],
+    ...(developer.value
+      ? [
+          ["trace", "trace", "Trace"],
+          ["time", "time", "Slider over this conversation"],
+        ]
+      : []),
+  ];
   return html`<header class="head">
-    <${IconButton} name="menu" label="Show the conversations" class="ib only-narrow" onClick=${() => { drawer.value = true; }} />
-    ${editing
-      ? html`<form class="grow" onSubmit=${save}><input class="input" name="title" aria-label="Title" maxlength="80" value=${title} ref=${(field) => field?.select()} onBlur=${(event) => event.target.form?.requestSubmit()} onKeyDown=${(event) => { if (event.key === "Escape") { event.preventDefault(); event.stopPropagation(); setEditing(false); } }} /></form>`
-      : html`<h1 class="title cut">${title}</h1>${name && html`<${IconButton} name="edit" little label="Rename this conversation" onClick=${() => setEditing(true)} />`}<span class="grow"></span>`}
+    <${IconButton} name="menu" label="Show the conversations" class="ib only-narrow" onClick=${() => {
+      drawer.value = true;
+    }} />
+    ${
+      editing
+        ? html`<form class="grow" onSubmit=${save}><input class="input" name="title" aria-label="Title" maxlength="80" value=${title} ref=${(field) => field?.select()} onBlur=${(event) => event.target.form?.requestSubmit()} onKeyDown=${(
+            event,
+          ) => {
+            if (event.key === "Escape") {
+              event.preventDefault();
+              event.stopPropagation();
+              setEditing(false);
+            }
+          }} /></form>`
+        : html`<h1 class="title cut">${title}</h1>${name && html`<${IconButton} name="edit" little label="Rename this conversation" onClick=${() => setEditing(true)} />`}<span class="grow"></span>`
+    }
     ${state.model && html`<span class="tag only-wide" title="The model that answered last">${state.model}</span>`}
-    <div class="row tight" role="group" aria-label="Panels">${name && html`<${IconButton} name="search" label="Find in this conversation" aria-pressed=${String(finding.value)} onClick=${() => { finding.value = !finding.value; }} />`}${sides.filter(([, id]) => name || id === "files" || id === "options").map(([icon, id, label]) => html`<${IconButton} key=${id} name=${icon} label=${label} aria-pressed=${String(panel.value === id)} onClick=${toggle(id)} />`)}</div>
+    <div class="row tight" role="group" aria-label="Panels">${
+      name &&
+      html`<${IconButton} name="search" label="Find in this conversation" aria-pressed=${String(finding.value)} onClick=${() => {
+        finding.value = !finding.value;
+      }} />`
+    }${sides.filter(([, id]) => name || id === "files" || id === "options").map(([icon, id, label]) => html`<${IconButton} key=${id} name=${icon} label=${label} aria-pressed=${String(panel.value === id)} onClick=${toggle(id)} />`)}</div>
   </header>`;
 }
 
@@ -60,9 +98,14 @@ const EXAMPLES = [
 ];
 
 function FirstVisit() {
-  const asked = useAsk(may("admin") ? "/api/setup" : ""), setup = asked.data, known = setup || asked.error || !may("admin"), own = setup?.demo && setup.examples.map((text) => [text]);
+  const asked = useAsk(may("admin") ? "/api/setup" : ""),
+    setup = asked.data,
+    known = setup || asked.error || !may("admin"),
+    own = setup?.demo && setup.examples.map((text) => [text]);
   const place = here.value;
-  useEffect(() => { if (setup) asked.again(); }, [place]); // a model may have been chosen meanwhile
+  useEffect(() => {
+    if (setup) asked.again();
+  }, [place]); // a model may have been chosen meanwhile
   return html`<div class="empty first">
     <img src="/icon.svg" alt="" width="44" height="44" />
     <h2 class="welcome">What shall we do, ${setup?.person || me.value.user}?</h2>

@@ -1,6 +1,7 @@
 // What is kept in this browser: the end of each log, so that it can be read without the server, and messages that wait
 // to be sent.
-const EVENTS = 1500, SESSIONS = 30;
+const EVENTS = 1500,
+  SESSIONS = 30;
 
 function open() {
   return new Promise((resolve, reject) => {
@@ -15,9 +16,16 @@ async function within(mode, work) {
   try {
     const database = await open();
     return await new Promise((resolve, reject) => {
-      const transaction = database.transaction("logs", mode), asked = work(transaction.objectStore("logs"));
-      transaction.oncomplete = () => { database.close(); resolve(asked.result); };
-      transaction.onerror = transaction.onabort = () => { database.close(); reject(transaction.error); };
+      const transaction = database.transaction("logs", mode),
+        asked = work(transaction.objectStore("logs"));
+      transaction.oncomplete = () => {
+        database.close();
+        resolve(asked.result);
+      };
+      transaction.onerror = transaction.onabort = () => {
+        database.close();
+        reject(transaction.error);
+      };
     });
   } catch {
     return undefined; // a browser that keeps nothing shows what the server has
@@ -33,7 +41,9 @@ export async function remembered(name) {
 export async function remember(name, events) {
   const before = (await remembered(name)).filter(({ n }) => n < events[0].n);
   const joined = before.at(-1)?.n === events[0].n - 1 ? [...before, ...events] : events;
-  await within("readwrite", (store) => store.put({ name, at: Date.now(), events: joined.slice(-EVENTS) }));
+  await within("readwrite", (store) =>
+    store.put({ name, at: Date.now(), events: joined.slice(-EVENTS) }),
+  );
   const all = (await within("readonly", (store) => store.getAll())) ?? [];
   const old = all.sort((one, other) => other.at - one.at).slice(SESSIONS);
   for (const each of old) await within("readwrite", (store) => store.delete(each.name));

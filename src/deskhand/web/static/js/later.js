@@ -4,11 +4,17 @@ import { attempt } from "./state.js";
 
 /** The component that `load` brings, once it is here; until then nothing. */
 export function useLater(id, load) {
-  const [loaded, setLoaded] = useState({}), Drawn = loaded[id];
+  const [loaded, setLoaded] = useState({}),
+    Drawn = loaded[id];
   useEffect(() => {
     if (Drawn || !load) return;
-    const fetched = () => load().catch(() => { throw new Error("This page could not be loaded. Open it again when Deskhand is reached."); });
-    attempt(fetched).then((found) => { if (found) setLoaded((before) => ({ ...before, [id]: found })); });
+    const fetched = () =>
+      load().catch(() => {
+        throw new Error("This page could not be loaded. Open it again when Deskhand is reached.");
+      });
+    attempt(fetched).then((found) => {
+      if (found) setLoaded((before) => ({ ...before, [id]: found }));
+    });
   }, [id]);
   return Drawn;
 }

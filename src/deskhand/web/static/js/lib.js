@@ -1,6 +1,7 @@
 // The one place that names what is vendored for drawing: Preact, its hooks, signals, and htm.
-import { h, render, Fragment } from "../vendor/preact.js";
+
 import htm from "../vendor/htm.js";
+import { Fragment, h, render } from "../vendor/preact.js";
 
 export { useEffect, useLayoutEffect, useMemo, useRef, useState } from "../vendor/preact-hooks.js";
 export { batch, computed, effect, signal } from "../vendor/signals.js";

@@ -4,7 +4,8 @@ import { EMPTY, fold } from "./fold.js";
 import { remembered } from "./keep.js";
 
 /** So many events come at once, and so many are drawn at most. */
-export const PAGE = 120, MOST = 960;
+export const PAGE = 120,
+  MOST = 960;
 const AMENDS = new Set(["undone", "message_edited", "reacted"]);
 
 /** Whether it changes how earlier events are shown. */
@@ -22,7 +23,10 @@ export async function part(name, after, to) {
     }
     return found;
   } catch (error) {
-    const kept = error instanceof ApiError && error.status === 0 ? (await remembered(name)).filter(({ n }) => n > after && n <= to) : [];
+    const kept =
+      error instanceof ApiError && error.status === 0
+        ? (await remembered(name)).filter(({ n }) => n > after && n <= to)
+        : [];
     if (kept.length !== to - after) throw error;
     return kept;
   }
@@ -32,7 +36,8 @@ export async function part(name, after, to) {
 export async function amendments(name) {
   const found = [];
   try {
-    for (let page; !page || page.length; found.push(...page)) page = await get(at(name, `/amendments?after=${found.at(-1)?.n ?? 0}&limit=1000`));
+    for (let page; !page || page.length; found.push(...page))
+      page = await get(at(name, `/amendments?after=${found.at(-1)?.n ?? 0}&limit=1000`));
     return found;
   } catch (error) {
     if (error instanceof ApiError && error.status === 0) return null;

@@ -1,21 +1,40 @@
 // Where the page begins: who one is, then what is shown.
-import { html, render, useEffect } from "./lib.js";
-import { alerts, attempt, checkHealth, developer, drawer, here, me, narrow, online, palette, panel, post, problem, signIn, spoken, spokenNow } from "./state.js";
-import { askHere, session, sessions, watch } from "./list.js";
-import { retryNow, sendWaiting, show, stop, talk, view } from "./talk.js";
-import { finding } from "./find.js";
-import { worker } from "./trusted.js";
-import { moment } from "./format.js";
-import { Icon, IconButton } from "./icons.js";
-import { Sidebar } from "./sidebar.js";
+
 import { Conversation } from "./conversation.js";
+import { finding } from "./find.js";
+import { moment } from "./format.js";
 import { House } from "./house.js";
+import { Icon, IconButton } from "./icons.js";
+import { html, render, useEffect } from "./lib.js";
+import { askHere, session, sessions, watch } from "./list.js";
 import { Palette } from "./palette.js";
 import { SidePanel } from "./panels/side.js";
 import { Preview } from "./preview.js";
+import { Sidebar } from "./sidebar.js";
+import {
+  alerts,
+  attempt,
+  checkHealth,
+  developer,
+  drawer,
+  here,
+  me,
+  narrow,
+  online,
+  palette,
+  panel,
+  post,
+  problem,
+  signIn,
+  spoken,
+  spokenNow,
+} from "./state.js";
+import { retryNow, sendWaiting, show, stop, talk, view } from "./talk.js";
+import { worker } from "./trusted.js";
 
 function Gate() {
-  if (me.value === undefined) return html`<main class="gate" aria-busy="true"><div class="spin"></div><span class="sr">One moment</span></main>`;
+  if (me.value === undefined)
+    return html`<main class="gate" aria-busy="true"><div class="spin"></div><span class="sr">One moment</span></main>`;
   return me.value ? html`<${App} />` : html`<${Login} />`;
 }
 
@@ -34,21 +53,39 @@ function Login() {
 function App() {
   useEffect(() => {
     checkHealth();
-    const watching = watch(), timer = setInterval(checkHealth, 30_000);
-    return () => { watching.close(); clearInterval(timer); };
+    const watching = watch(),
+      timer = setInterval(checkHealth, 30_000);
+    return () => {
+      watching.close();
+      clearInterval(timer);
+    };
   }, []);
   const place = here.value;
-  useEffect(() => { if (place.place === "talk") show(place.name); }, [place]);
-  useEffect(() => { askHere(); }, [place.name, sessions.value === null]);
-  useEffect(() => { if (online.value) sendWaiting(); }, [online.value]);
   useEffect(() => {
-    const title = place.place === "house" ? "Settings" : place.name && (talk.value.title || session.value?.title);
+    if (place.place === "talk") show(place.name);
+  }, [place]);
+  useEffect(() => {
+    askHere();
+  }, [place.name, sessions.value === null]);
+  useEffect(() => {
+    if (online.value) sendWaiting();
+  }, [online.value]);
+  useEffect(() => {
+    const title =
+      place.place === "house"
+        ? "Settings"
+        : place.name && (talk.value.title || session.value?.title);
     document.title = `${talk.value.asks.length ? "(!) " : ""}${title ? `${title} · ` : ""}Deskhand`;
   });
   return html`<div class="app" data-view=${developer.value ? "developer" : "simple"} data-panel=${panel.value || null}>
     <a class="skip" href=${place.place === "house" ? "#page" : "#composer"} onClick=${skip}>${place.place === "house" ? "Go to the settings" : "Go to the message field"}</a>
     <${Sidebar} />
-    ${drawer.value && html`<div class="veil" onClick=${() => { drawer.value = false; }}></div>`}
+    ${
+      drawer.value &&
+      html`<div class="veil" onClick=${() => {
+        drawer.value = false;
+      }}></div>`
+    }
     <main class="middle" id="main" inert=${drawer.value && narrow.value}>
       <${Banner} />
       <${Alerts} />
@@ -77,14 +114,20 @@ function Banner() {
 /** What nobody was told on any channel. */
 function Alerts() {
   if (!alerts.value.length) return null;
-  const see = () => attempt(async () => { await post("/api/alerts/seen"); await checkHealth(); });
+  const see = () =>
+    attempt(async () => {
+      await post("/api/alerts/seen");
+      await checkHealth();
+    });
   return html`<div class="banner" role="status" aria-label="Alerts"><ul class="grow">${alerts.value.map((one) => html`<li key=${one.id}>${moment(one.at)}: ${one.text}</li>`)}</ul>
     <button type="button" class="btn little" onClick=${see}>Dismiss</button></div>`;
 }
 
 function Problem() {
   if (!problem.value) return null;
-  const close = () => { problem.value = null; };
+  const close = () => {
+    problem.value = null;
+  };
   return html`<div class="toast" role="alert"><span class="grow">${problem.value.text}${problem.value.id && developer.value ? html` <span class="muted tiny">${problem.value.id}</span>` : ""}</span><${IconButton} name="close" label="Close this message" little onClick=${close} /></div>`;
 }
 
@@ -94,9 +137,24 @@ const typing = (target) => target.matches?.("input, textarea, select, [contented
 
 addEventListener("keydown", (event) => {
   if (!me.value) return;
-  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") { event.preventDefault(); palette.value = !palette.value; return; }
-  if (event.altKey && event.key.toLowerCase() === "a") { event.preventDefault(); document.querySelector(".ask.open button")?.focus(); return; }
-  if (event.key.toLowerCase() === "f" && (event.ctrlKey || event.metaKey) && !event.shiftKey && here.value.name && !finding.value && (view.value || talk.value.first > 1)) {
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+    event.preventDefault();
+    palette.value = !palette.value;
+    return;
+  }
+  if (event.altKey && event.key.toLowerCase() === "a") {
+    event.preventDefault();
+    document.querySelector(".ask.open button")?.focus();
+    return;
+  }
+  if (
+    event.key.toLowerCase() === "f" &&
+    (event.ctrlKey || event.metaKey) &&
+    !event.shiftKey &&
+    here.value.name &&
+    !finding.value &&
+    (view.value || talk.value.first > 1)
+  ) {
     event.preventDefault(); // the browser's own finds what is drawn; pressed once more, it comes
     finding.value = true;
     return;
@@ -106,11 +164,11 @@ addEventListener("keydown", (event) => {
     drawer.value = narrow.value;
     requestAnimationFrame(() => document.getElementById("search")?.focus());
   }
-  if (event.key === "Escape" && !event.defaultPrevented) escape();
+  if (event.key === "Escape" && !event.defaultPrevented) closeTopmost();
 });
 
 /** Esc closes what lies on top; where nothing does, it stops what runs. */
-function escape() {
+function closeTopmost() {
   if (palette.value) palette.value = false;
   else if (drawer.value) drawer.value = false;
   else if (problem.value) problem.value = null;
@@ -120,13 +178,23 @@ function escape() {
 }
 
 addEventListener("online", retryNow);
-document.addEventListener("visibilitychange", () => { if (!document.hidden && !online.value) retryNow(); });
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden && !online.value) retryNow();
+});
 /** Without it, the page works as long as the server does: browsers have it on this machine and over TLS alone. */
 async function keepShell() {
   if (!navigator.serviceWorker) return;
   await navigator.serviceWorker.register(worker());
   const { active } = await navigator.serviceWorker.ready;
-  const keep = (entries) => active.postMessage({ keep: ["/", ...entries.map((entry) => new URL(entry.name).pathname).filter((path) => !path.startsWith("/api/"))] });
+  const keep = (entries) =>
+    active.postMessage({
+      keep: [
+        "/",
+        ...entries
+          .map((entry) => new URL(entry.name).pathname)
+          .filter((path) => !path.startsWith("/api/")),
+      ],
+    });
   keep(performance.getEntriesByType("resource"));
   new PerformanceObserver((seen) => keep(seen.getEntries())).observe({ type: "resource" }); // what is loaded on its first use
   document.documentElement.dataset.kept = "yes";

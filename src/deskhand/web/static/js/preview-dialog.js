@@ -1,12 +1,19 @@
 // A file to look at, whatever it is: text, Markdown, a table, a picture, the pages of a PDF.
-import { html, useEffect, useRef, useState } from "./lib.js";
+
 import { bytes, count } from "./format.js";
 import { Icon, IconButton } from "./icons.js";
+import { html, useEffect, useRef, useState } from "./lib.js";
+import { Loaded, useAsk } from "./panels/parts.js";
 import { looked } from "./preview.js";
 import { Markdown } from "./text.js";
-import { Loaded, useAsk } from "./panels/parts.js";
 
-const KINDS = { text: "Text", markdown: "Markdown", table: "Table", picture: "Picture", pdf: "PDF" };
+const KINDS = {
+  text: "Text",
+  markdown: "Markdown",
+  table: "Table",
+  picture: "Picture",
+  pdf: "PDF",
+};
 
 export function Dialog({ file }) {
   const box = useRef();
@@ -17,8 +24,11 @@ export function Dialog({ file }) {
     box.current.showModal();
     return () => before?.isConnected && before.focus?.();
   }, []);
-  const close = () => { looked.value = null; };
-  const key = (event) => { // the panel beneath stays open
+  const close = () => {
+    looked.value = null;
+  };
+  const key = (event) => {
+    // the panel beneath stays open
     if (event.key !== "Escape") return;
     event.preventDefault();
     event.stopPropagation();
@@ -26,7 +36,14 @@ export function Dialog({ file }) {
   };
   const view = found.data;
   const both = view?.kind === "markdown" || view?.kind === "table";
-  return html`<dialog class=${`preview ${view?.kind ?? ""}`} ref=${box} aria-label=${`Preview of ${file.name}`} onKeyDown=${key} onCancel=${(event) => { event.preventDefault(); close(); }} onClick=${(event) => { if (event.target === box.current) close(); }}>
+  return html`<dialog class=${`preview ${view?.kind ?? ""}`} ref=${box} aria-label=${`Preview of ${file.name}`} onKeyDown=${key} onCancel=${(
+    event,
+  ) => {
+    event.preventDefault();
+    close();
+  }} onClick=${(event) => {
+    if (event.target === box.current) close();
+  }}>
     <header class="preview-head">
       <h2 class="cut grow" title=${file.path || file.name}>${file.name}</h2>
       ${view && html`<span class="small muted">${[KINDS[view.kind], bytes(view.size)].filter(Boolean).join(" · ")}</span>`}
@@ -53,8 +70,11 @@ function Body({ view, file, source }) {
 /** Code is drawn as code in an answer is. */
 function Text({ view }) {
   if (!view.content) return html`<p class="none">The file is empty.</p>`;
-  if (view.language === "text" || view.language === "csv") return html`<pre class="as-is plain" tabindex="0">${view.content}</pre>`;
-  const fence = "`".repeat(Math.max(3, ...(view.content.match(/`+/g) ?? []).map((run) => run.length + 1)));
+  if (view.language === "text" || view.language === "csv")
+    return html`<pre class="as-is plain" tabindex="0">${view.content}</pre>`;
+  const fence = "`".repeat(
+    Math.max(3, ...(view.content.match(/`+/g) ?? []).map((run) => run.length + 1)),
+  );
   return html`<${Markdown} text=${`${fence}${view.language}\n${view.content}\n${fence}`} />`;
 }
 
@@ -64,7 +84,12 @@ function Unseen({ view, file }) {
 
 function Table({ view }) {
   const [head = [], ...rows] = view.rows;
-  const more = view.more_rows === null ? "The rest is not shown" : view.more_rows ? `${view.more_rows.toLocaleString()} more rows are not shown` : "";
+  const more =
+    view.more_rows === null
+      ? "The rest is not shown"
+      : view.more_rows
+        ? `${view.more_rows.toLocaleString()} more rows are not shown`
+        : "";
   return html`<div class="sheet" tabindex="0" role="group" aria-label="Table"><table>
       <thead><tr>${head.map((cell, i) => html`<th key=${i} scope="col">${cell}</th>`)}</tr></thead>
       <tbody>${rows.map((row, i) => html`<tr key=${i}>${head.map((_, j) => html`<td key=${j}>${row[j] ?? ""}</td>`)}${row.slice(head.length).map((cell, j) => html`<td key=${`x${j}`}>${cell}</td>`)}</tr>`)}</tbody>

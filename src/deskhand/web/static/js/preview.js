@@ -24,7 +24,9 @@ export function workspaceFile(path) {
 /** A file that a message or a result of this conversation names; null where its bytes are not here. */
 export function sentFile(part) {
   if (!part.blob) return null;
-  const name = part.name || (part.type === "audio" ? "voice message" : part.type === "image" ? "picture" : "file");
+  const name =
+    part.name ||
+    (part.type === "audio" ? "voice message" : part.type === "image" ? "picture" : "file");
   const query = `session=${encodeURIComponent(here.value.name)}&name=${encodeURIComponent(name)}`;
   const at = `/api/blobs/${part.blob}`;
   return {
@@ -37,7 +39,9 @@ export function sentFile(part) {
 }
 
 const PICTURE = /^image\/(?:png|jpeg|gif|webp|avif|svg\+xml)$/;
-export const isPicture = (part) => Boolean(part.blob) && (part.type === "image" || (part.type === "file" && PICTURE.test(part.mime)));
+export const isPicture = (part) =>
+  Boolean(part.blob) &&
+  (part.type === "image" || (part.type === "file" && PICTURE.test(part.mime)));
 
 /** Look at a file. */
 export async function look(file) {

@@ -2,7 +2,10 @@
 import { trusted } from "./trusted.js";
 
 const LONGEST_CODE = 50_000;
-const LIBRARIES = { code: () => import("../vendor/highlight.js"), formula: () => import("../vendor/temml.js") };
+const LIBRARIES = {
+  code: () => import("../vendor/highlight.js"),
+  formula: () => import("../vendor/temml.js"),
+};
 const loaded = {};
 const loading = {};
 const set = new Map(); // formulas as MathML: an answer that grows sets each of them once
@@ -18,14 +21,21 @@ export function enrich(root, done) {
 function each(kind, elements, work) {
   const wanted = [...elements];
   if (!wanted.length) return undefined;
-  const all = () => wanted.forEach((element) => work(element));
+  const all = () => {
+    for (const element of wanted) work(element);
+  };
   if (loaded[kind]) return all();
-  loading[kind] ??= LIBRARIES[kind]().then((library) => { loaded[kind] = library; });
-  return loading[kind].then(all, () => { delete loading[kind]; }); // without it, it stays as it is written
+  loading[kind] ??= LIBRARIES[kind]().then((library) => {
+    loaded[kind] = library;
+  });
+  return loading[kind].then(all, () => {
+    delete loading[kind];
+  }); // without it, it stays as it is written
 }
 
 function colour(code) {
-  const words = code.textContent, highlighter = loaded.code.default;
+  const words = code.textContent,
+    highlighter = loaded.code.default;
   const language = /language-(\S+)/.exec(code.className)?.[1];
   if (words.length > LONGEST_CODE || !highlighter.getLanguage(language)) return;
   code.classList.add("hljs");
@@ -33,7 +43,8 @@ function colour(code) {
 }
 
 function setFormula(element) {
-  const raw = element.textContent, display = element.classList.contains("display");
+  const raw = element.textContent,
+    display = element.classList.contains("display");
   const key = `${display}${raw}`;
   if (!set.has(key)) {
     if (set.size > 500) set.clear();
@@ -48,7 +59,14 @@ function setFormula(element) {
 function mathml(raw, displayMode) {
   const marks = /^(?:\$\$|\\)/.test(raw) ? 2 : 1;
   try {
-    const options = { displayMode, wrap: "tex", throwOnError: true, trust: false, maxExpand: 300, maxSize: [20, 20] };
+    const options = {
+      displayMode,
+      wrap: "tex",
+      throwOnError: true,
+      trust: false,
+      maxExpand: 300,
+      maxSize: [20, 20],
+    };
     return unstyled(loaded.formula.temml.renderToString(raw.slice(marks, -marks), options));
   } catch {
     return null;
@@ -58,8 +76,10 @@ function mathml(raw, displayMode) {
 /** What Temml says by styles, which our policy refuses, said by classes and by attributes of MathML. */
 function unstyled(markup) {
   return markup.replace(/<m[a-z]+\b[^>]*? style="[^"]*"[^>]*>/g, (tag) => {
-    const style = / style="([^"]*)"/.exec(tag)[1], classes = [];
-    for (const [, side] of style.matchAll(/border-(top|right|bottom|left):[^;]*/g)) classes.push(`line-${side}`);
+    const style = / style="([^"]*)"/.exec(tag)[1],
+      classes = [];
+    for (const [, side] of style.matchAll(/border-(top|right|bottom|left):[^;]*/g))
+      classes.push(`line-${side}`);
     if (/(?:^|;)border:/.test(style)) classes.push("boxed");
     const colour = /(?:^|;)color:(#[\da-f]{3,8})/i.exec(style)?.[1];
     const plain = tag.replace(/ (?:style|class)="[^"]*"/g, "").replace(/>$/, "");

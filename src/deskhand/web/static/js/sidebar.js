@@ -1,12 +1,33 @@
 // The list of conversations, the search over all that was said, and the ways to everything else.
+
+import { day, moment } from "./format.js";
+import { Icon, IconButton } from "./icons.js";
 import { html, useEffect, useRef, useState } from "./lib.js";
 import { activity, asks, moreSessions, sessions } from "./list.js";
 import { Block, More, usePages } from "./more.js";
-import { chooseTheme, developer, drawer, go, health, here, hrefOf, me, narrow, signOut, sought, theme } from "./state.js";
-import { day, moment } from "./format.js";
-import { Icon, IconButton } from "./icons.js";
+import {
+  chooseTheme,
+  developer,
+  drawer,
+  go,
+  health,
+  here,
+  hrefOf,
+  me,
+  narrow,
+  signOut,
+  sought,
+  theme,
+} from "./state.js";
 
-const CHANNELS = { web: "", terminal: "terminal", telegram: "Telegram", discord: "Discord", slack: "Slack", api: "API" };
+const CHANNELS = {
+  web: "",
+  terminal: "terminal",
+  telegram: "Telegram",
+  discord: "Discord",
+  slack: "Slack",
+  api: "API",
+};
 
 export function Sidebar() {
   const [query, setQuery] = useState("");
@@ -14,12 +35,27 @@ export function Sidebar() {
   return html`<nav class=${`side ${drawer.value ? "open" : ""}`} aria-label="Conversations" inert=${narrow.value && !drawer.value}>
     <div class="side-top">
       <a class="brand" href="#/" aria-label="Deskhand, a new conversation"><img src="/icon.svg" alt="" width="24" height="24" /><span>Deskhand</span></a>
-      <${IconButton} name="close" label="Close the list" class="ib only-narrow" onClick=${() => { drawer.value = false; }} />
+      <${IconButton} name="close" label="Close the list" class="ib only-narrow" onClick=${() => {
+        drawer.value = false;
+      }} />
     </div>
-    <button type="button" class="btn new" onClick=${() => { drawer.value = false; go(""); requestAnimationFrame(() => document.getElementById("composer")?.focus()); }}><${Icon} name="plus" />New conversation</button>
+    <button type="button" class="btn new" onClick=${() => {
+      drawer.value = false;
+      go("");
+      requestAnimationFrame(() => document.getElementById("composer")?.focus());
+    }}><${Icon} name="plus" />New conversation</button>
     <label class="search"><${Icon} name="search" /><span class="sr">Search everything that was said</span>
       <input id="search" type="search" placeholder="Search" autocomplete="off" value=${query} onInput=${(event) => setQuery(event.target.value)}
-        onKeyDown=${(event) => { if (event.key === "Escape" && query) { event.preventDefault(); setQuery(""); } if (event.key === "ArrowDown") { event.preventDefault(); list.current.querySelector("a")?.focus(); } }} />
+        onKeyDown=${(event) => {
+          if (event.key === "Escape" && query) {
+            event.preventDefault();
+            setQuery("");
+          }
+          if (event.key === "ArrowDown") {
+            event.preventDefault();
+            list.current.querySelector("a")?.focus();
+          }
+        }} />
       <kbd aria-hidden="true">Ctrl /</kbd></label>
     <div class="side-list" ref=${list} onKeyDown=${arrows}>${query.trim() ? html`<${Found} query=${query.trim()} />` : html`<${List} />`}</div>
     <${Foot} />
@@ -32,10 +68,15 @@ const drawn = (then) => requestAnimationFrame(() => requestAnimationFrame(() => 
 /** Arrows go from one to the next, Home and End to the first and the last that is here. */
 function arrows(event) {
   if (!["ArrowDown", "ArrowUp", "Home", "End"].includes(event.key)) return;
-  const box = event.currentTarget, links = () => [...box.querySelectorAll("a")], at = links().indexOf(document.activeElement);
+  const box = event.currentTarget,
+    links = () => [...box.querySelectorAll("a")],
+    at = links().indexOf(document.activeElement);
   event.preventDefault();
-  if (event.key === "Home" || event.key === "End") box.scrollTop = event.key === "Home" ? 0 : box.scrollHeight;
-  const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: -1 }[event.key], found = () => (next === -1 && event.key === "ArrowUp" ? document.getElementById("search") : links().at(next));
+  if (event.key === "Home" || event.key === "End")
+    box.scrollTop = event.key === "Home" ? 0 : box.scrollHeight;
+  const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: -1 }[event.key],
+    found = () =>
+      next === -1 && event.key === "ArrowUp" ? document.getElementById("search") : links().at(next);
   if (event.key.startsWith("Arrow")) found()?.focus();
   else drawn(() => found()?.focus());
 }
@@ -43,9 +84,11 @@ function arrows(event) {
 const ROWS = 40;
 
 function List() {
-  const all = sessions.value, more = moreSessions.value;
+  const all = sessions.value,
+    more = moreSessions.value;
   if (all === null) return html`<p class="hint">One moment …</p>`;
-  if (!all.length) return html`<p class="hint">Your conversations will be listed here. The ones from the terminal and from chat programs are too.</p>`;
+  if (!all.length)
+    return html`<p class="hint">Your conversations will be listed here. The ones from the terminal and from chat programs are too.</p>`;
   const groups = [];
   for (const one of all) {
     const name = day(one.last_at);
@@ -57,7 +100,13 @@ function List() {
 }
 
 /** Whether a block of rows begins with this one: one in ROWS does, by its key (a hash, FNV-1a). */
-const begins = (key) => [...key.slice(-12)].reduce((hash, char) => Math.imul(hash ^ char.codePointAt(0), 16777619), 2166136261) % ROWS === 0;
+const begins = (key) =>
+  [...key.slice(-12)].reduce(
+    (hash, char) => Math.imul(hash ^ char.codePointAt(0), 16777619),
+    2166136261,
+  ) %
+    ROWS ===
+  0;
 
 /** The rows of a group in blocks, which stay what they are while rows come on top and at the end: a row that is drawn
  * anew loses the focus. */
@@ -67,7 +116,12 @@ function Rows({ rows }) {
     if (begins(one.key)) blocks.push({ key: one.key, of: [] });
     blocks.at(-1).of.push(one);
   }
-  return blocks.filter(({ of }) => of.length).map(({ key, of }) => html`<${Block} key=${key}>${() => of.map((one) => html`<li key=${one.key}><${Entry} one=${one} /></li>`)}<//>`);
+  return blocks
+    .filter(({ of }) => of.length)
+    .map(
+      ({ key, of }) =>
+        html`<${Block} key=${key}>${() => of.map((one) => html`<li key=${one.key}><${Entry} one=${one} /></li>`)}<//>`,
+    );
 }
 
 /** Those that wait for an answer, however old they are. */
@@ -78,8 +132,9 @@ function Asking() {
 }
 
 function Entry({ one }) {
-  const doing = activity.value[one.key], chosen = one.name === here.value.name;
-  const from = one.channel === "web" ? "" : CHANNELS[one.channel] ?? one.channel;
+  const doing = activity.value[one.key],
+    chosen = one.name === here.value.name;
+  const from = one.channel === "web" ? "" : (CHANNELS[one.channel] ?? one.channel);
   return html`<a class="entry" href=${hrefOf(one.name)} aria-current=${chosen ? "page" : null} title=${`${one.title || "Untitled"} · ${moment(one.last_at)}`}>
     <span class="cut grow">${one.title || "Untitled"}</span>
     ${from && html`<span class="tag">${from}</span>`}
@@ -89,15 +144,29 @@ function Entry({ one }) {
 }
 
 const HITS = 30;
-const hitsOf = (rows) => ({ rows, next: rows.length < HITS ? null : rows.at(-1).seq }), titlesOf = ({ sessions: rows, more }) => ({ rows, next: more });
+const hitsOf = (rows) => ({ rows, next: rows.length < HITS ? null : rows.at(-1).seq }),
+  titlesOf = ({ sessions: rows, more }) => ({ rows, next: more });
 
 function Found({ query }) {
   const [asked, setAsked] = useState("");
-  useEffect(() => { const timer = setTimeout(() => setAsked(query), 160); return () => clearTimeout(timer); }, [query]);
-  const word = encodeURIComponent(asked), titles = usePages(asked && `/api/sessions?limit=8&brief=true&title=${word}`, titlesOf), hits = usePages(asked && `/api/search?limit=${HITS}&order=latest&q=${word}`, hitsOf);
+  useEffect(() => {
+    const timer = setTimeout(() => setAsked(query), 160);
+    return () => clearTimeout(timer);
+  }, [query]);
+  const word = encodeURIComponent(asked),
+    titles = usePages(asked && `/api/sessions?limit=8&brief=true&title=${word}`, titlesOf),
+    hits = usePages(asked && `/api/search?limit=${HITS}&order=latest&q=${word}`, hitsOf);
   return html`<div role="region" aria-label="What was found">
     ${titles.rows?.length > 0 && html`<h3 class="side-head">Titles</h3><ul>${titles.rows.map((one) => html`<li key=${one.key}><${Entry} one=${one} /></li>`)}</ul>${titles.more && html`<p class="more"><button type="button" class="btn little quiet" onClick=${titles.more}>More titles</button></p>`}`}
-    ${hits.rows?.length > 0 && html`<h3 class="side-head">In conversations</h3><ul>${hits.rows.map((hit) => html`<li key=${`${hit.name}.${hit.n}`}><a class="entry tall" href=${hrefOf(hit.name)} onClick=${() => { sought.value = { name: hit.name, n: hit.n, query }; }}><span class="cut">${hit.title || "Untitled"}</span><span class="hit"><${Marked} text=${hit.excerpt} /></span></a></li>`)}</ul>${hits.more && html`<${More} key=${hits.next} more=${hits.more} label="More hits" />`}`}
+    ${
+      hits.rows?.length > 0 &&
+      html`<h3 class="side-head">In conversations</h3><ul>${hits.rows.map(
+        (hit) =>
+          html`<li key=${`${hit.name}.${hit.n}`}><a class="entry tall" href=${hrefOf(hit.name)} onClick=${() => {
+            sought.value = { name: hit.name, n: hit.n, query };
+          }}><span class="cut">${hit.title || "Untitled"}</span><span class="hit"><${Marked} text=${hit.excerpt} /></span></a></li>`,
+      )}</ul>${hits.more && html`<${More} key=${hits.next} more=${hits.more} label="More hits" />`}`
+    }
     ${hits.error && html`<p class="hint">${hits.error.message}</p>`}
     <p class="hint" role="status">${hits.rows && !hits.rows.length && titles.rows && !titles.rows.length ? `Nothing has “${query}” in it. Try fewer or other words.` : ""}</p>
   </div>`;
@@ -112,12 +181,15 @@ export function Marked({ text }) {
 }
 
 function Foot() {
-  const worst = health.value?.status, called = me.value.name || me.value.user;
+  const worst = health.value?.status,
+    called = me.value.name || me.value.user;
   return html`<div class="side-foot">
     <a class="entry" href="#/house/models" aria-current=${here.value.place === "house" ? "page" : null}><${Icon} name="gear" /><span class="grow">Settings</span>
       ${asks.value.length > 0 && html`<span class="tag warn">${asks.value.length} waiting</span>`}${worst && worst !== "ok" && html`<span class="tag warn">${worst}</span>`}</a>
     <div class="row">
-      <button type="button" class="entry grow" role="switch" aria-checked=${developer.value} onClick=${() => { developer.value = !developer.value; }}
+      <button type="button" class="entry grow" role="switch" aria-checked=${developer.value} onClick=${() => {
+        developer.value = !developer.value;
+      }}
         title="The developer view shows traces, raw events, arguments and the slider over a session"><${Icon} name="code" /><span class="grow">Developer view</span><span class="switch" aria-checked=${String(developer.value)} aria-hidden="true"></span></button>
     </div>
     <div class="row who"><span class="avatar" aria-hidden="true">${(called[0] ?? "?").toUpperCase()}</span><span class="grow cut" title=${me.value.user}>${called}</span>

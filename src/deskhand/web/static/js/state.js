@@ -1,6 +1,7 @@
 // What the page knows, as signals. Nothing here draws.
-import { effect, signal } from "./lib.js";
+
 import { at, call, fresh, get, onAnswer, post } from "./api.js";
+import { effect, signal } from "./lib.js";
 
 /** undefined: not asked yet; null: nobody. */
 export const me = signal(undefined);
@@ -20,10 +21,16 @@ export const sought = signal(null); // {name, n}: the event that one wants to se
 
 const small = matchMedia("(max-width: 760px)");
 export const narrow = signal(small.matches); // one thing at a time: the list lies over the rest
-small.addEventListener("change", () => { narrow.value = small.matches; });
+small.addEventListener("change", () => {
+  narrow.value = small.matches;
+});
 
-effect(() => { localStorage.setItem("deskhand.view", developer.value ? "developer" : "simple"); });
-effect(() => { document.documentElement.dataset.theme = theme.value; });
+effect(() => {
+  localStorage.setItem("deskhand.view", developer.value ? "developer" : "simple");
+});
+effect(() => {
+  document.documentElement.dataset.theme = theme.value;
+});
 
 export const may = (scope) => Boolean(me.value?.scopes.includes(scope));
 
@@ -74,7 +81,8 @@ export async function signIn() {
     me.value = await get("/api/auth/me");
     localStorage.setItem("deskhand.me", JSON.stringify(me.value));
   } catch (error) {
-    me.value = error.status === 0 ? JSON.parse(localStorage.getItem("deskhand.me") ?? "null") : null;
+    me.value =
+      error.status === 0 ? JSON.parse(localStorage.getItem("deskhand.me") ?? "null") : null;
   }
 }
 
@@ -82,14 +90,22 @@ export async function signIn() {
 let page = "";
 effect(() => {
   const now = here.value.page;
-  if (page === "setup" && now !== "setup") get("/api/auth/me").then((found) => { me.value = found; }, () => undefined);
+  if (page === "setup" && now !== "setup")
+    get("/api/auth/me").then(
+      (found) => {
+        me.value = found;
+      },
+      () => undefined,
+    );
   page = now;
 });
 
 export async function signOut() {
   await attempt(() => post("/api/logout"));
   me.value = null;
-  for (const key of Object.keys(localStorage)) if (key.startsWith("deskhand.me") || key.startsWith("deskhand.wait")) localStorage.removeItem(key);
+  for (const key of Object.keys(localStorage))
+    if (key.startsWith("deskhand.me") || key.startsWith("deskhand.wait"))
+      localStorage.removeItem(key);
   indexedDB.deleteDatabase("deskhand");
 }
 
@@ -98,11 +114,16 @@ export async function signOut() {
 function read() {
   const [, first, ...rest] = location.hash.split("/");
   const name = decodeURIComponent(rest.join("/"));
-  here.value = first === "house" ? { name: "", place: "house", page: name || "models" } : { name: first === "c" ? name : "", place: "talk", page: "" };
+  here.value =
+    first === "house"
+      ? { name: "", place: "house", page: name || "models" }
+      : { name: first === "c" ? name : "", place: "talk", page: "" };
   drawer.value = false;
 }
 
-addEventListener("hashchange", () => (location.hash.startsWith("#login=") ? signIn().then(read) : read()));
+addEventListener("hashchange", () =>
+  location.hash.startsWith("#login=") ? signIn().then(read) : read(),
+);
 read();
 
 export const hrefOf = (name) => `#/c/${encodeURIComponent(name)}`;
@@ -116,9 +137,14 @@ export function go(name) {
 export async function checkHealth() {
   try {
     health.value = await get("/health");
-    const unreached = may("admin") && (health.value.components ?? []).some((one) => one.name === "alerts");
-    alerts.value = unreached ? (await get("/api/alerts")).filter((one) => one.state === "unreached") : [];
-  } catch { /* the banner says that it is not reached */ }
+    const unreached =
+      may("admin") && (health.value.components ?? []).some((one) => one.name === "alerts");
+    alerts.value = unreached
+      ? (await get("/api/alerts")).filter((one) => one.state === "unreached")
+      : [];
+  } catch {
+    /* the banner says that it is not reached */
+  }
 }
 
 // ------------------------------------------------------------------ what one does

@@ -7,26 +7,91 @@ const ADDRESSES = ["href", "data-url"];
 /** What stands in an answer. Marks of notes and names of files are data: what they do, a click decides. */
 const PAGE = rules(
   [
-    ...["a", "blockquote", "br", "button", "code", "del", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr"],
+    ...[
+      "a",
+      "blockquote",
+      "br",
+      "button",
+      "code",
+      "del",
+      "div",
+      "em",
+      "h1",
+      "h2",
+      "h3",
+      "h4",
+      "h5",
+      "h6",
+      "hr",
+    ],
     ...["input", "label", "li", "ol", "p", "pre", "section", "span", "strong", "sup"],
     ...["table", "tbody", "td", "th", "thead", "tr", "ul"],
   ],
   [
-    ...["align", "aria-label", "checked", "class", "data-copy", "data-mark", "data-note", "data-path", "dir"],
+    ...[
+      "align",
+      "aria-label",
+      "checked",
+      "class",
+      "data-copy",
+      "data-mark",
+      "data-note",
+      "data-path",
+      "dir",
+    ],
     ...["disabled", "rel", "role", "start", "tabindex", "target", "title", "type"],
   ],
 );
 /** What a formula is made of: MathML that only shows. No annotations, no actions, no links, no style. */
 const FORMULA = rules(
   [
-    ...["math", "menclose", "mfrac", "mi", "mmultiscripts", "mn", "mo", "mover", "mpadded", "mphantom"],
+    ...[
+      "math",
+      "menclose",
+      "mfrac",
+      "mi",
+      "mmultiscripts",
+      "mn",
+      "mo",
+      "mover",
+      "mpadded",
+      "mphantom",
+    ],
     ...["mprescripts", "mroot", "mrow", "mspace", "msqrt", "mstyle", "msub", "msubsup", "msup"],
     ...["mtable", "mtd", "mtext", "mtr", "munder", "munderover"],
   ],
   [
-    ...["accent", "accentunder", "class", "columnspan", "depth", "display", "displaystyle", "fence", "form"],
-    ...["height", "largeop", "linethickness", "lspace", "mathbackground", "mathcolor", "mathsize", "mathvariant"],
-    ...["maxsize", "minsize", "movablelimits", "notation", "rowspan", "rspace", "scriptlevel", "separator"],
+    ...[
+      "accent",
+      "accentunder",
+      "class",
+      "columnspan",
+      "depth",
+      "display",
+      "displaystyle",
+      "fence",
+      "form",
+    ],
+    ...[
+      "height",
+      "largeop",
+      "linethickness",
+      "lspace",
+      "mathbackground",
+      "mathcolor",
+      "mathsize",
+      "mathvariant",
+    ],
+    ...[
+      "maxsize",
+      "minsize",
+      "movablelimits",
+      "notation",
+      "rowspan",
+      "rspace",
+      "scriptlevel",
+      "separator",
+    ],
     ...["stretchy", "symmetric", "voffset", "width"],
   ],
 );
@@ -53,8 +118,9 @@ const policy = globalThis.trustedTypes?.createPolicy("deskhand", {
 });
 
 /** What may become a part of the page, sanitised, whatever it was; `kind` is "formula" for MathML. */
-export const trusted = (html, kind = "page") => (policy ? policy.createHTML(html, kind) : clean(html, kind));
+export const trusted = (html, kind = "page") =>
+  policy ? policy.createHTML(html, kind) : clean(html, kind);
 export const worker = () => (policy ? policy.createScriptURL("/sw.js") : "/sw.js");
 
 const ESCAPES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
-export const escape = (text) => String(text).replace(/[&<>"']/g, (letter) => ESCAPES[letter]);
+export const escapeHtml = (text) => String(text).replace(/[&<>"']/g, (letter) => ESCAPES[letter]);

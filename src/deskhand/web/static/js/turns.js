@@ -1,11 +1,23 @@
 // The turns of a conversation: those that are drawn, and where in them one is.
-import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./lib.js";
-import { here, hrefOf, sought } from "./state.js";
-import { afterwards, atEnd, earlier, jump, loading, shown, talk, toEnd, unsent, view } from "./talk.js";
-import { nameOf } from "./list.js";
+
 import { markHits } from "./find.js";
-import { More } from "./more.js";
 import { Icon } from "./icons.js";
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./lib.js";
+import { nameOf } from "./list.js";
+import { More } from "./more.js";
+import { here, hrefOf, sought } from "./state.js";
+import {
+  afterwards,
+  atEnd,
+  earlier,
+  jump,
+  loading,
+  shown,
+  talk,
+  toEnd,
+  unsent,
+  view,
+} from "./talk.js";
 import { Turn, Undone, Waiting } from "./turn.js";
 
 const TOP = 0; // no event has this number: the very beginning is meant
@@ -15,10 +27,19 @@ const TOP = 0; // no event has this number: the very beginning is meant
  * stays where it is, whatever is put before it or gets another height.
  */
 function usePlace() {
-  const box = useRef(), stuck = useRef(true), seen = useRef(null), aim = useRef(null), tall = useRef(0), [away, setAway] = useState(false);
-  const put = (place) => { // not scrollIntoView: that moves the whole page too
-    const area = box.current, turn = area.querySelector(`[data-first="${place.first}"]`);
-    if (turn) area.scrollTop += turn.getBoundingClientRect().top - area.getBoundingClientRect().top - place.top;
+  const box = useRef(),
+    stuck = useRef(true),
+    seen = useRef(null),
+    aim = useRef(null),
+    tall = useRef(0),
+    [away, setAway] = useState(false);
+  const put = (place) => {
+    // not scrollIntoView: that moves the whole page too
+    const area = box.current,
+      turn = area.querySelector(`[data-first="${place.first}"]`);
+    if (turn)
+      area.scrollTop +=
+        turn.getBoundingClientRect().top - area.getBoundingClientRect().top - place.top;
     else if (place.below) area.scrollTop = area.scrollHeight - place.below;
   };
   const settle = () => {
@@ -33,17 +54,43 @@ function usePlace() {
     if (!area) return;
     const grew = area.scrollHeight !== tall.current;
     tall.current = area.scrollHeight;
-    if (grew && stuck.current) { settle(); return; } // it was not the person who scrolled
-    const end = !view.value && area.scrollHeight - area.scrollTop - area.clientHeight < 60, top = area.getBoundingClientRect().top;
+    if (grew && stuck.current) {
+      settle();
+      return;
+    } // it was not the person who scrolled
+    const end = !view.value && area.scrollHeight - area.scrollTop - area.clientHeight < 60,
+      top = area.getBoundingClientRect().top;
     stuck.current = end && !aim.current;
-    const turn = [...area.querySelectorAll(".turn")].find((each) => each.getBoundingClientRect().bottom > top + 1);
-    seen.current = turn ? { first: turn.dataset.first, top: turn.getBoundingClientRect().top - top, below: area.scrollHeight - area.scrollTop } : null;
+    const turn = [...area.querySelectorAll(".turn")].find(
+      (each) => each.getBoundingClientRect().bottom > top + 1,
+    );
+    seen.current = turn
+      ? {
+          first: turn.dataset.first,
+          top: turn.getBoundingClientRect().top - top,
+          below: area.scrollHeight - area.scrollTop,
+        }
+      : null;
     setAway(!end);
     atEnd(end);
   };
-  const free = () => { aim.current = null; };
-  const down = () => { free(); stuck.current = true; view.value = null; atEnd(true); setAway(false); settle(); };
-  const to = (place) => { stuck.current = false; atEnd(false); aim.current = place; settle(); };
+  const free = () => {
+    aim.current = null;
+  };
+  const down = () => {
+    free();
+    stuck.current = true;
+    view.value = null;
+    atEnd(true);
+    setAway(false);
+    settle();
+  };
+  const to = (place) => {
+    stuck.current = false;
+    atEnd(false);
+    aim.current = place;
+    settle();
+  };
   useLayoutEffect(settle);
   useEffect(() => {
     const watched = new ResizeObserver(settle);
@@ -55,19 +102,36 @@ function usePlace() {
 }
 
 export function Log({ empty, first }) {
-  const state = shown.value, { turns } = state, { box, away, scrolled, free, down, to } = usePlace(), live = !view.value, wanted = sought.value, [inside, setInside] = useState(null);
-  useLayoutEffect(() => { if (box.current) down(); }, [toEnd.value]);
-  useLayoutEffect(() => { // what was searched for comes into sight
+  const state = shown.value,
+    { turns } = state,
+    { box, away, scrolled, free, down, to } = usePlace(),
+    live = !view.value,
+    wanted = sought.value,
+    [inside, setInside] = useState(null);
+  useLayoutEffect(() => {
+    if (box.current) down();
+  }, [toEnd.value]);
+  useLayoutEffect(() => {
+    // what was searched for comes into sight
     const { name, n, query } = wanted ?? {};
     if (name !== here.value.name || !talk.value.n) return;
     const found = turns.find((turn) => turn.first <= n && n <= turn.last);
-    if (!found) { if (!loading.value || n < talk.value.first) jump(n)?.catch(() => undefined); return; }
+    if (!found) {
+      if (!loading.value || n < talk.value.first) jump(n)?.catch(() => undefined);
+      return;
+    }
     const drawn = box.current.querySelector(`[data-first="${found.first}"]`);
-    if (!drawn) { setInside(found); return; } // it was undone, and lies folded
+    if (!drawn) {
+      setInside(found);
+      return;
+    } // it was undone, and lies folded
     sought.value = null;
     to({ first: found.first, top: markHits(drawn, box.current, query) });
   });
-  const begin = async () => { await jump(1); to({ first: TOP }); };
+  const begin = async () => {
+    await jump(1);
+    to({ first: TOP });
+  };
   const key = (event) => {
     free();
     if (event.target !== box.current || !["Home", "End"].includes(event.key)) return;
@@ -89,9 +153,13 @@ export function Log({ empty, first }) {
 
 /** A turn that has not changed is not drawn again. */
 function Held({ turn, last }) {
-  const open = last && turn.end === null, { live, outputs, results, status } = talk.value;
+  const open = last && turn.end === null,
+    { live, outputs, results, status } = talk.value;
   const now = open ? { live, outputs, results, status } : null;
-  return useMemo(() => html`<${Turn} turn=${turn} last=${last} now=${now} />`, [turn, last, ...(open ? [live, outputs, results, status] : [null, null, null, null])]);
+  return useMemo(
+    () => html`<${Turn} turn=${turn} last=${last} now=${now} />`,
+    [turn, last, ...(open ? [live, outputs, results, status] : [null, null, null, null])],
+  );
 }
 
 /** Turns one after the other; those undone side by side are one group. */

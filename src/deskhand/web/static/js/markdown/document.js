@@ -1,12 +1,13 @@
 // A text of Markdown that may still grow, as the HTML of its pieces. What it gives depends on the text alone, never on how
 // it came: what was drawn before is kept where nothing that it depends on has changed.
-import { cut } from "./pieces.js";
+
 import { draw, drawNotes } from "./draw.js";
+import { cut } from "./pieces.js";
 import { label, readBlocks, readInline } from "./syntax.js";
 
 const FREE = 2_000_000; // characters that a growing text may cost, however short it is
 const TIMES = 12; // and how often each of its characters may be read
-const LABEL = /\[((?:\\[^]|[^[\]\\]){1,999})\]/g;
+const LABEL = /\[((?:\\[\s\S]|[^[\]\\]){1,999})\]/g;
 const NOTHING = { text: "", cuts: undefined, pieces: [], read: 0 };
 
 /**
@@ -19,7 +20,9 @@ export function readDocument(text, before = null, live = false) {
   const last = before && whole.startsWith(before.text) ? before : NOTHING;
   const { ends, settled, state } = cut(whole, last.cuts);
   const budget = { read: last.read, most: live ? FREE + TIMES * whole.length : Infinity };
-  const pieces = ends.map((end, at) => take(whole, at ? ends[at - 1] : 0, end, last.pieces[at], budget));
+  const pieces = ends.map((end, at) =>
+    take(whole, at ? ends[at - 1] : 0, end, last.pieces[at], budget),
+  );
   const defined = versioned(define(pieces), last.defined);
   for (const piece of pieces) finish(piece, defined, budget);
   const known = versioned(refer(pieces, defined), last.known);
@@ -32,7 +35,9 @@ export function readDocument(text, before = null, live = false) {
     known,
     read: budget.read,
     blocks: pieces.map(({ html, rest }, at) => ({ html, rest, done: !live || at < settled })),
-    notes: drawNotes([...known.numbers].map(([of, number]) => [number, known.notes.get(of).html ?? ""])),
+    notes: drawNotes(
+      [...known.numbers].map(([of, number]) => [number, known.notes.get(of).html ?? ""]),
+    ),
   };
 }
 
@@ -45,11 +50,14 @@ function versioned(made, last) {
 
 /** The piece from `start` to `end`: what there was before, or read anew, or put off. */
 function take(whole, start, end, old, budget) {
-  const goesOn = old?.start === start, affordable = budget.read + end - start <= budget.most;
+  const goesOn = old?.start === start,
+    affordable = budget.read + end - start <= budget.most;
   if (goesOn && old.end === end && !(old.waits && affordable)) return old;
   const raw = whole.slice(start, end);
   if (!affordable) {
-    const drawn = goesOn ? old : { reader: null, labels: [], links: {}, notes: [], html: "", shown: 0 };
+    const drawn = goesOn
+      ? old
+      : { reader: null, labels: [], links: {}, notes: [], html: "", shown: 0 };
     return { ...drawn, start, end, waits: true, rest: raw.slice(drawn.shown) };
   }
   budget.read += raw.length;
@@ -58,7 +66,10 @@ function take(whole, start, end, old, budget) {
     start,
     end,
     reader,
-    labels: reader && raw.includes("[") ? [...new Set(Array.from(raw.matchAll(LABEL), (found) => label(found[1])))] : [],
+    labels:
+      reader && raw.includes("[")
+        ? [...new Set(Array.from(raw.matchAll(LABEL), (found) => label(found[1])))]
+        : [],
     links: reader?.tokens.links ?? {},
     notes: reader ? [...notesIn(reader.tokens)] : [],
     html: "",
@@ -70,7 +81,8 @@ function take(whole, start, end, old, budget) {
 /** Read the text within a piece, with what is defined anywhere; again where that has changed. */
 function finish(piece, defined, budget) {
   if (!piece.reader || piece.defined === defined.version) return;
-  const links = Object.create(null), used = new Set();
+  const links = Object.create(null),
+    used = new Set();
   const key = piece.labels.map((of) => defined.keys.get(of) ?? "").join("\n");
   if (piece.linkKey !== undefined && piece.linkKey !== key) {
     if (budget.read + piece.shown > budget.most) return;
@@ -80,14 +92,26 @@ function finish(piece, defined, budget) {
   if (piece.linkKey === key) return;
   for (const of of piece.labels) {
     const link = defined.links.get(of);
-    if (link) links[of] = { get href() { used.add(of); return link.href; }, title: link.title }; // what is taken is used
+    if (link)
+      links[of] = {
+        get href() {
+          used.add(of);
+          return link.href;
+        },
+        title: link.title,
+      }; // what is taken is used
   }
   try {
     readInline(piece.reader, links, (of) => defined.notes.has(of));
   } catch {
     asItIs(piece);
   }
-  Object.assign(piece, { linkKey: key, used, drawnKey: undefined, references: [...referencesIn(piece.reader?.tokens ?? [])] });
+  Object.assign(piece, {
+    linkKey: key,
+    used,
+    drawnKey: undefined,
+    references: [...referencesIn(piece.reader?.tokens ?? [])],
+  });
   for (const note of piece.notes) note.references = [...referencesIn(note.tokens)];
 }
 
@@ -95,8 +119,12 @@ function finish(piece, defined, budget) {
 function render(piece, known) {
   if (!piece.reader || (piece.known === known.version && piece.drawnKey !== undefined)) return;
   piece.known = known.version;
-  const marks = piece.labels.map((of) => `${known.numbers.get(of) ?? ""}${known.used.has(of) ? "u" : ""}`);
-  const key = [...marks, ...piece.notes.map((note) => known.notes.get(note.label) === note)].join("\n");
+  const marks = piece.labels.map(
+    (of) => `${known.numbers.get(of) ?? ""}${known.used.has(of) ? "u" : ""}`,
+  );
+  const key = [...marks, ...piece.notes.map((note) => known.notes.get(note.label) === note)].join(
+    "\n",
+  );
   if (key === piece.drawnKey) return;
   try {
     piece.html = draw(piece.reader.tokens, known);
@@ -115,7 +143,9 @@ function asItIs(piece) {
 
 /** The definitions of all pieces; the first of each label holds. */
 function define(pieces) {
-  const links = new Map(), notes = new Map(), keys = new Map();
+  const links = new Map(),
+    notes = new Map(),
+    keys = new Map();
   for (const piece of pieces) {
     for (const [of, link] of Object.entries(piece.links)) {
       if (links.has(of)) continue;
@@ -133,7 +163,9 @@ function define(pieces) {
 
 /** Which links are referred to, and the numbers of the footnotes: in the order in which they are first referred to. */
 function refer(pieces, { notes }) {
-  const used = new Set(), numbers = new Map(), waiting = [];
+  const used = new Set(),
+    numbers = new Map(),
+    waiting = [];
   const number = (of) => {
     if (numbers.has(of) || !notes.has(of)) return;
     numbers.set(of, numbers.size + 1);
@@ -144,7 +176,12 @@ function refer(pieces, { notes }) {
     for (const of of piece.references ?? []) number(of);
   }
   while (waiting.length) number(waiting.shift());
-  return { used, numbers, notes, signature: `${[...numbers.keys()].join("\n")}\n\n${[...used].join("\n")}` };
+  return {
+    used,
+    numbers,
+    notes,
+    signature: `${[...numbers.keys()].join("\n")}\n\n${[...used].join("\n")}`,
+  };
 }
 
 /** The tokens within a token. */

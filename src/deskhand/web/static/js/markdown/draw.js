@@ -1,6 +1,6 @@
 // Draws what was read: tokens become HTML of our own making, with no HTML and no address of the author's in it as such.
 import { Parser, Renderer } from "../../vendor/marked.js";
-import { escape } from "../trusted.js";
+import { escapeHtml } from "../trusted.js";
 import { OPTIONS } from "./syntax.js";
 
 const NAMED = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
@@ -29,29 +29,37 @@ export function localPath(href) {
   let path = href;
   try {
     path = decodeURIComponent(href);
-  } catch { /* it has a % of its own */ }
+  } catch {
+    /* it has a % of its own */
+  }
   path = path.replace(/^(?:\.\/)+/, "");
-  const odd = /^[a-z][a-z\d+.-]*:|^[/#?~]|\\|\/\/|[\u0000-\u001f\u007f]/i.test(path); // eslint-disable-line no-control-regex
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: what no path may hold
+  const odd = /^[a-z][a-z\d+.-]*:|^[/#?~]|\\|\/\/|[\u0000-\u001f\u007f]/i.test(path);
   return path && path.length <= 300 && !odd && !path.split("/").includes("..") ? path : null;
 }
 
 function address(href) {
-  return String(href).replace(/&(?:#(\d{1,7})|#x([\da-f]{1,6})|(amp|lt|gt|quot|apos));/gi, (all, decimal, hex, name) => {
-    if (name) return NAMED[name.toLowerCase()];
-    const code = decimal ? Number.parseInt(decimal, 10) : Number.parseInt(hex, 16);
-    return code > 0 && code < 0x110000 ? String.fromCodePoint(code) : all;
-  });
+  return String(href).replace(
+    /&(?:#(\d{1,7})|#x([\da-f]{1,6})|(amp|lt|gt|quot|apos));/gi,
+    (all, decimal, hex, name) => {
+      if (name) return NAMED[name.toLowerCase()];
+      const code = decimal ? Number.parseInt(decimal, 10) : Number.parseInt(hex, 16);
+      return code > 0 && code < 0x110000 ? String.fromCodePoint(code) : all;
+    },
+  );
 }
 
-const removed = (what, words) => `<span class="void">(${what} removed${words ? `: ${escape(words.slice(0, 80))}` : ""})</span>`;
+const removed = (what, words) =>
+  `<span class="void">(${what} removed${words ? `: ${escapeHtml(words.slice(0, 80))}` : ""})</span>`;
 
 const fileButton = (path, kind, words) =>
-  `<button type="button" class="${kind}" data-path="${escape(path)}">${words || escape(path)}</button>`;
+  `<button type="button" class="${kind}" data-path="${escapeHtml(path)}">${words || escapeHtml(path)}</button>`;
 
 // ------------------------------------------------------------------ elements
 
 /** Text in which entities stay what they are. */
-const text = (words) => words.replace(/[<>"']|&(?!(?:#\d{1,7}|#[xX][a-fA-F\d]{1,6}|\w+);)/g, escape);
+const text = (words) =>
+  words.replace(/[<>"']|&(?!(?:#\d{1,7}|#[xX][a-fA-F\d]{1,6}|\w+);)/g, escapeHtml);
 
 /** What is drawn within a link or a button, where no other may be. */
 function inner(parser, tokens) {
@@ -67,41 +75,48 @@ class Page extends Renderer {
   }
 
   html({ text: words, block }) {
-    if (block) return `<p class="html">${escape(words.trimEnd())}</p>`;
-    return /^<br\s*\/?>$/i.test(words) ? "<br>" : escape(words);
+    if (block) return `<p class="html">${escapeHtml(words.trimEnd())}</p>`;
+    return /^<br\s*\/?>$/i.test(words) ? "<br>" : escapeHtml(words);
   }
 
   link({ href: written, tokens, text: label_ }) {
-    const href = address(written), url = safe(href), words = inner(this.parser, tokens);
+    const href = address(written),
+      url = safe(href),
+      words = inner(this.parser, tokens);
     if (this.parser.inButton || href.startsWith("#")) return words;
     if (!url) {
       const path = localPath(href);
       return path ? fileButton(path, "file-link", words) : `${words} ${removed("link", href)}`;
     }
     const named = url.protocol === "mailto:" || label_.includes(url.host);
-    const host = named ? "" : `<span class="host">${escape(url.host)}</span>`;
-    return `<a href="${escape(url.href)}" target="_blank" rel="noreferrer noopener">${words}</a>${host}`;
+    const host = named ? "" : `<span class="host">${escapeHtml(url.host)}</span>`;
+    return `<a href="${escapeHtml(url.href)}" target="_blank" rel="noreferrer noopener">${words}</a>${host}`;
   }
 
   image({ href: written, tokens, text: words }) {
     const alt = tokens ? this.parser.parseInline(tokens, this.parser.textRenderer) : words;
-    const href = address(written), url = safe(href);
+    const href = address(written),
+      url = safe(href);
     if (this.parser.inButton) return text(alt);
     if (!url) {
       const path = localPath(href);
       return path ? fileButton(path, "file-link picture", text(alt)) : removed("picture", alt);
     }
-    const shown = escape(url.href);
+    const shown = escapeHtml(url.href);
     return `<button type="button" class="remote" data-url="${shown}"><span>External image: click to open</span>${
-      alt ? ` <span>${text(alt)}</span>` : ""} <span class="url">${shown}</span></button>`;
+      alt ? ` <span>${text(alt)}</span>` : ""
+    } <span class="url">${shown}</span></button>`;
   }
 
   code({ text: code, lang }) {
-    const name = (lang ?? "").split(/\s/)[0].slice(0, 20), shown = escape(name || "text");
+    const name = (lang ?? "").split(/\s/)[0].slice(0, 20),
+      shown = escapeHtml(name || "text");
     const kind = /^[\w+#.-]+$/.test(name) ? ` class="language-${shown}"` : "";
-    return `<div class="code" dir="ltr"><div class="code-bar"><span>${shown}</span>` +
+    return (
+      `<div class="code" dir="ltr"><div class="code-bar"><span>${shown}</span>` +
       `<button type="button" class="code-copy" data-copy="1" aria-label="Copy this code">Copy</button></div>` +
-      `<pre tabindex="0" role="group" aria-label="Code: ${shown}"><code${kind}>${escape(code.replace(/\n$/, ""))}\n</code></pre></div>`;
+      `<pre tabindex="0" role="group" aria-label="Code: ${shown}"><code${kind}>${escapeHtml(code.replace(/\n$/, ""))}\n</code></pre></div>`
+    );
   }
 
   table(token) {
@@ -126,11 +141,12 @@ class Page extends Renderer {
   /** A definition that nothing refers to is words like all others. */
   def({ tag, raw, href }) {
     if (this.parser.known.used.has(tag)) return "";
-    const [, head, rest] = /^([^]*?\]:\s*)([^]*)$/.exec(raw.trim());
+    const [, head, rest] = /^([\s\S]*?\]:\s*)([\s\S]*)$/.exec(raw.trim());
     const url = safe(address(href));
-    const shown = url && rest.startsWith(href)
-      ? `<a href="${escape(url.href)}" target="_blank" rel="noreferrer noopener">${text(href)}</a>${text(rest.slice(href.length))}`
-      : text(rest);
+    const shown =
+      url && rest.startsWith(href)
+        ? `<a href="${escapeHtml(url.href)}" target="_blank" rel="noreferrer noopener">${text(href)}</a>${text(rest.slice(href.length))}`
+        : text(rest);
     return `<p>${text(head)}${shown}</p>\n`;
   }
 }
@@ -146,21 +162,26 @@ function reference({ label: of }) {
 function note(token) {
   const { numbers, notes } = this.parser.known;
   if (numbers.has(token.label) && notes.get(token.label) === token) return "";
-  const [first, ...rest] = token.tokens, head = text(`[${token.label}]: `);
-  if (first?.type === "paragraph") return `<p>${head}${this.parser.parseInline(first.tokens)}</p>${this.parser.parse(rest)}`;
+  const [first, ...rest] = token.tokens,
+    head = text(`[${token.label}]: `);
+  if (first?.type === "paragraph")
+    return `<p>${head}${this.parser.parseInline(first.tokens)}</p>${this.parser.parse(rest)}`;
   return `<p>${head}</p>${this.parser.parse(token.tokens)}`;
 }
 
 /** A formula as it is written: rich.js sets it. */
-const formula = ({ raw, display }) => `<span class="tex${display ? " display" : ""}">${escape(raw)}</span>`;
-const display = ({ raw, open }) => `<div class="tex ${open ? "open" : "display"}">${escape(raw.trim())}</div>`;
+const formula = ({ raw, display }) =>
+  `<span class="tex${display ? " display" : ""}">${escapeHtml(raw)}</span>`;
+const display = ({ raw, open }) =>
+  `<div class="tex ${open ? "open" : "display"}">${escapeHtml(raw.trim())}</div>`;
 
 /** The notes at the end of a text: `[[number, html]]`. */
 export function drawNotes(notes) {
   if (!notes.length) return "";
   const items = notes.map(([number, html]) => {
     const back = `<button type="button" class="note-back" data-mark="${number}" aria-label="Back to mark ${number}">↩</button>`;
-    const end = html.trimEnd(), inside = end.endsWith("</p>") ? `${end.slice(0, -4)} ${back}</p>` : `${end}${back}`;
+    const end = html.trimEnd(),
+      inside = end.endsWith("</p>") ? `${end.slice(0, -4)} ${back}</p>` : `${end}${back}`;
     return `<li tabindex="-1">${inside}</li>`;
   });
   return `<section class="notes" role="group" aria-label="Footnotes"><ol>${items.join("")}</ol></section>`;

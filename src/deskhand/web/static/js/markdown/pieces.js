@@ -57,7 +57,8 @@ function read(state, line, start, end) {
     within(state, line, end);
     return;
   }
-  if (state.blank && /^\S/.test(line) && !(state.list < Infinity && MARKER.test(line))) cutAt(state, start);
+  if (state.blank && /^\S/.test(line) && !(state.list < Infinity && MARKER.test(line)))
+    cutAt(state, start);
   state.blank = false;
   if (opened(state, line, start, end)) return;
   state.html ||= HTML.test(line);
@@ -88,7 +89,8 @@ function within(state, line, end) {
 
 /** Whether code, or HTML that goes on over blank lines, begins with this line. */
 function opened(state, line, start, end) {
-  const fence = FENCE.exec(line), html = !fence && LONG_HTML.find(([begin]) => begin.test(line));
+  const fence = FENCE.exec(line),
+    html = !fence && LONG_HTML.find(([begin]) => begin.test(line));
   if (!fence && !html) return false;
   if (state.html) {
     state.whole = true; // after HTML it may be the start of code, or more HTML
@@ -98,7 +100,9 @@ function opened(state, line, start, end) {
   if (sure) cutAt(state, start);
   if (fence) {
     const [, before, mark] = fence;
-    const close = new RegExp(`^ {${sure ? 0 : before.length},3}${mark[0]}{${mark.length},}[ \\t]*$`);
+    const close = new RegExp(
+      `^ {${sure ? 0 : before.length},3}${mark[0]}{${mark.length},}[ \\t]*$`,
+    );
     state.open = { over: (other) => close.test(other), sure };
   } else if (!html[1].test(line)) {
     state.open = { over: (other) => html[1].test(other), sure };

@@ -1,23 +1,26 @@
 // Markdown as we read it: GFM, footnotes and formulas; what is too long or too deep to be worth parsing stays plain text.
-import { Lexer, Tokenizer, getDefaults } from "../../vendor/marked.js";
+import { getDefaults, Lexer, Tokenizer } from "../../vendor/marked.js";
 
 const DEEPEST = 24; // quotes and lists in each other
 const DEEPEST_INLINE = 40;
 const LONGEST_PIECE = 400_000;
 const LONGEST_INLINE = 20_000;
 const DEAREST_INLINE = 4_000_000; // characters times marks: what looks at each mark for its counterpart may take
-const CODE = /^ {0,3}(?:```|~~~)/, LONG_LINE = /[^\n]{20000}/;
+const CODE = /^ {0,3}(?:```|~~~)/,
+  LONG_LINE = /[^\n]{20000}/;
 const MARKS = /[[\]()*_~`<&$\\@:]/g;
 
 // ------------------------------------------------------------------ footnotes
 
 const REFERENCE = /^\[\^([^\]\s[]{1,80})\]/;
 const NOTE = /^ {0,3}\[\^([^\]\s[]{1,80})\]:[ \t]*/;
-const NEXT_BLOCK = /^ {0,3}(?:#{1,6}(?:\s|$)|>|[-*+][ \t]|\d{1,9}[.)][ \t]|```|~~~|\[\^[^\]\s[]+\]:)/;
+const NEXT_BLOCK =
+  /^ {0,3}(?:#{1,6}(?:\s|$)|>|[-*+][ \t]|\d{1,9}[.)][ \t]|```|~~~|\[\^[^\]\s[]+\]:)/;
 const INDENTED = /^(?: {4}|\t)/;
 
 /** As definitions of links are compared. */
-export const label = (words) => words.trim().replace(/\s+/g, " ").toLowerCase().toUpperCase().toLowerCase();
+export const label = (words) =>
+  words.trim().replace(/\s+/g, " ").toLowerCase().toUpperCase().toLowerCase();
 
 /** `[^1]: …`, with the lines that belong to it. */
 const note = {
@@ -45,9 +48,11 @@ const note = {
 
 /** Where the note ends that begins with the first line: lines follow that are indented, or go on with its paragraph. */
 function endOfNote(rest, from) {
-  let end = lineEnd(rest, from), blank = false;
-  for (let next = end; next < rest.length;) {
-    const stop = lineEnd(rest, next), line = rest.slice(next, stop);
+  let end = lineEnd(rest, from),
+    blank = false;
+  for (let next = end; next < rest.length; ) {
+    const stop = lineEnd(rest, next),
+      line = rest.slice(next, stop);
     next = stop;
     if (!line.trim()) {
       blank = true;
@@ -80,8 +85,10 @@ const at = (index) => (index < 0 ? undefined : index);
 
 // ------------------------------------------------------------------ formulas
 
-const FORMULA = /^(?:\$\$(?!\$)((?:\\[^]|[^$\\]){1,5000}?)\$\$(?!\$)|\$(?![\s$])((?:\\[^\n]|[^$\\`\n]){1,1000}?)\$(?![\w$])|\\\(([^]{1,1000}?)\\\)|\\\[([^]{1,2000}?)\\\])/;
-const BLOCK = /^ {0,3}(?:\$\$(?!\$)((?:\\[^\n]|\n(?![ \t]*\n)|[^$\\\n]){1,20000}?)\$\$|\\\[((?:\n(?![ \t]*\n)|[^\n]){1,20000}?)\\\])[ \t]*(?:\n+|$)/;
+const FORMULA =
+  /^(?:\$\$(?!\$)((?:\\[\s\S]|[^$\\]){1,5000}?)\$\$(?!\$)|\$(?![\s$])((?:\\[^\n]|[^$\\`\n]){1,1000}?)\$(?![\w$])|\\\(([\s\S]{1,1000}?)\\\)|\\\[([\s\S]{1,2000}?)\\\])/;
+const BLOCK =
+  /^ {0,3}(?:\$\$(?!\$)((?:\\[^\n]|\n(?![ \t]*\n)|[^$\\\n]){1,20000}?)\$\$|\\\[((?:\n(?![ \t]*\n)|[^\n]){1,20000}?)\\\])[ \t]*(?:\n+|$)/;
 const OPEN_BLOCK = /^ {0,3}(?:\$\$|\\\[)[ \t]*\n(?:[^\n]*\S[^\n]*(?:\n|$))*/;
 
 const CLOSES = { "(": "\\)", "[": "\\]" };
@@ -96,14 +103,18 @@ function formula(rest) {
   const tex = displayed ?? inline ?? round ?? square;
   if (/\n[ \t]*\n/.test(tex) || !/[\p{L}\p{N}]/u.test(tex)) return null;
   if (inline !== undefined && !isInlineTex(inline)) return null;
-  if ((round ?? square) !== undefined && /[a-z]{3}/i.test(tex) && !/[\\^_=+*/<>{}|\d&]/.test(tex)) return null;
+  if ((round ?? square) !== undefined && /[a-z]{3}/i.test(tex) && !/[\\^_=+*/<>{}|\d&]/.test(tex))
+    return null;
   return { raw, tex, display: displayed !== undefined || square !== undefined };
 }
 
 /** `$5 and 10$` is money: it begins with a number, and has words that are no commands. */
 function isInlineTex(tex) {
   if (/\s$/.test(tex)) return false;
-  return !(/^\d/.test(tex) && /(?:^|[\s\d])(?!\\)[a-z]{2,}(?=[\s,.;]|$)/i.test(tex.replace(/\{[^{}]*\}/g, "{}")));
+  return !(
+    /^\d/.test(tex) &&
+    /(?:^|[\s\d])(?!\\)[a-z]{2,}(?=[\s,.;]|$)/i.test(tex.replace(/\{[^{}]*\}/g, "{}"))
+  );
 }
 
 const inlineFormula = {
@@ -137,8 +148,9 @@ const blockFormula = {
 function mask(masked) {
   const source = this.lexer.source;
   if (source.length !== masked.length || !/\$|\\[([]/.test(source)) return masked;
-  let hidden = "", from = 0;
-  for (const found of source.matchAll(/(`+)(?!`)[^]*?(?<!`)\1(?!`)|\$|\\[^]/g)) {
+  let hidden = "",
+    from = 0;
+  for (const found of source.matchAll(/(`+)(?!`)[\s\S]*?(?<!`)\1(?!`)|\$|\\[\s\S]/g)) {
     if (found.index < from || found[1] || !/^\$|^\\[([]/.test(found[0])) continue;
     const it = formula(source.slice(found.index, found.index + 5100));
     if (!it) continue;
@@ -161,7 +173,12 @@ class Reader extends Lexer {
   blockTokens(text, tokens = [], clipped = false) {
     if (this.depth >= DEEPEST) {
       this.state.top = true;
-      tokens.push({ type: "paragraph", raw: text, text, tokens: [{ type: "text", raw: text, text }] });
+      tokens.push({
+        type: "paragraph",
+        raw: text,
+        text,
+        tokens: [{ type: "text", raw: text, text }],
+      });
       return tokens;
     }
     this.depth++;

@@ -1,37 +1,56 @@
 // What agents changed in files and key-values, and a way back from each of it.
-import { html, useEffect, useState } from "../lib.js";
+
 import { get, post } from "../api.js";
+import { Files, named } from "../diff.js";
+import { many, moment } from "../format.js";
+import { html, useEffect, useState } from "../lib.js";
 import { activity } from "../list.js";
 import { announce, attempt, hrefOf, may } from "../state.js";
-import { many, moment } from "../format.js";
-import { Files, named } from "../diff.js";
 import { Loaded, None, Section, useAsk } from "./parts.js";
 
-const LIMIT = 50, LABELS = { undo: "Undo", redo: "Take back" };
+const LIMIT = 50,
+  LABELS = { undo: "Undo", redo: "Take back" };
 
 export function Changes() {
-  const [before, setBefore] = useState(0), [said, setSaid] = useState(null);
+  const [before, setBefore] = useState(0),
+    [said, setSaid] = useState(null);
   const found = useAsk(`/api/changes?limit=${LIMIT}${before ? `&before=${before}` : ""}`);
-  useEffect(() => { found.again(); }, [activity.value]);
-  const take = (one, force) => attempt(async () => {
-    const done = await post(`/api/changes/${one.n}/undo`, { force });
-    setSaid({ n: one.n, message: done.message, again: done.change === null });
-    announce(done.message);
+  useEffect(() => {
     found.again();
-  });
+  }, [activity.value]);
+  const take = (one, force) =>
+    attempt(async () => {
+      const done = await post(`/api/changes/${one.n}/undo`, { force });
+      setSaid({ n: one.n, message: done.message, again: done.change === null });
+      announce(done.message);
+      found.again();
+    });
   return html`<div class="stack wide"><${Section} title="What was changed" note="The latest first. What somebody changed since is not overwritten, and an undo can be taken back.">
-    <${Loaded} of=${found} what="changes">${(data) => html`${data.changes.length ? html`<ul class="rows">${data.changes.map((one) => html`<${Change} key=${one.n} one=${one} said=${said?.n === one.n ? said : null} take=${take} />`)}</ul>` : html`<${None}>${before ? "Nothing was changed before that." : "No file and no key-value was changed yet."}<//>`}
+    <${Loaded} of=${found} what="changes">${(
+      data,
+    ) => html`${data.changes.length ? html`<ul class="rows">${data.changes.map((one) => html`<${Change} key=${one.n} one=${one} said=${said?.n === one.n ? said : null} take=${take} />`)}</ul>` : html`<${None}>${before ? "Nothing was changed before that." : "No file and no key-value was changed yet."}<//>`}
       ${(data.more || before > 0) && html`<p class="row">${before > 0 && html`<button type="button" class="btn little" onClick=${() => setBefore(0)}>The latest</button>`}${data.more && html`<button type="button" class="btn little" onClick=${() => setBefore(data.more)}>Earlier</button>`}</p>`}`}<//>
   <//></div>`;
 }
 
 function Change({ one, said, take }) {
-  const [places, setPlaces] = useState(null), gone = one.undone_at !== null;
-  const show = () => (places ? setPlaces(null) : attempt(async () => {
-    const [{ places: all }, diff] = await Promise.all([get(`/api/changes/${one.n}`), get(`/api/changes/${one.n}/diff`)]);
-    const drawn = new Set(diff.files.map((file) => file.place));
-    setPlaces({ diff: { ...diff, more: 0 }, rest: all.filter((each) => !drawn.has(each.place)), more: one.count - all.length });
-  }));
+  const [places, setPlaces] = useState(null),
+    gone = one.undone_at !== null;
+  const show = () =>
+    places
+      ? setPlaces(null)
+      : attempt(async () => {
+          const [{ places: all }, diff] = await Promise.all([
+            get(`/api/changes/${one.n}`),
+            get(`/api/changes/${one.n}/diff`),
+          ]);
+          const drawn = new Set(diff.files.map((file) => file.place));
+          setPlaces({
+            diff: { ...diff, more: 0 },
+            rest: all.filter((each) => !drawn.has(each.place)),
+            more: one.count - all.length,
+          });
+        });
   return html`<li><span class="grow">
       <strong>${one.tool || "changed"}</strong> <span class=${`cut ${gone ? "muted" : ""}`}>${one.what}</span>
       <span class="small muted">${moment(one.at)} · <button type="button" class="link" aria-expanded=${String(places !== null)} onClick=${show}>${many(one.count, "change")}</button>${one.session && html` · <a href=${hrefOf(one.session)}>conversation</a>`}${one.person ? ` · for ${one.person}` : ""}</span>

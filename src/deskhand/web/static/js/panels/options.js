@@ -1,31 +1,54 @@
 // How this one conversation is held: model, thinking, preset, what it may do unasked.
-import { html } from "../lib.js";
-import { at, call, fresh } from "../api.js";
-import { attempt, change, go, here, may, announce } from "../state.js";
-import { talk } from "../talk.js";
-import { forget } from "../keep.js";
-import { count, money } from "../format.js";
-import { Section, Sure, Toggle, submit, useAsk } from "./parts.js";
 
-const EFFORTS = [["", "default"], ["off", "off"], ["low", "low"], ["medium", "medium"], ["high", "high"], ["max", "maximum"]];
+import { at, call, fresh } from "../api.js";
+import { count, money } from "../format.js";
+import { forget } from "../keep.js";
+import { html } from "../lib.js";
+import { announce, attempt, change, go, here, may } from "../state.js";
+import { talk } from "../talk.js";
+import { Section, Sure, submit, Toggle, useAsk } from "./parts.js";
+
+const EFFORTS = [
+  ["", "default"],
+  ["off", "off"],
+  ["low", "low"],
+  ["medium", "medium"],
+  ["high", "high"],
+  ["max", "maximum"],
+];
 
 export function Options() {
-  const { name } = here.value, state = talk.value;
+  const { name } = here.value,
+    state = talk.value;
   if (!name) return html`<${Before} />`;
   return html`<${Held} name=${name} state=${state} />`;
 }
 
 /** A conversation that has not begun: it gets a name, so that it can be set up before its first message. */
 function Before() {
-  const begin = () => attempt(async () => { const name = `chat-${fresh()}`; await change(name, { mode: "normal" }); go(name); });
+  const begin = () =>
+    attempt(async () => {
+      const name = `chat-${fresh()}`;
+      await change(name, { mode: "normal" });
+      go(name);
+    });
   return html`<div class="stack"><p class="muted">Model, thinking, preset and what it may do unasked can be set before the first message.</p><div><button type="button" class="btn" onClick=${begin}>Set up a new conversation</button></div></div>`;
 }
 
 function Held({ name, state }) {
-  const models = useAsk("/api/models"), presets = useAsk("/api/presets"), about = useAsk(`${at(name)}?n=${state.open ? 0 : state.n}`);
-  const options = { ...about.data?.options, ...state.options }, usage = about.data?.usage;
+  const models = useAsk("/api/models"),
+    presets = useAsk("/api/presets"),
+    about = useAsk(`${at(name)}?n=${state.open ? 0 : state.n}`);
+  const options = { ...about.data?.options, ...state.options },
+    usage = about.data?.usage;
   const set = (more) => attempt(() => change(name, more).then(() => announce("Saved")));
-  const erase = () => attempt(async () => { const gone = await call("DELETE", at(name)); await forget(name); go(""); announce(gone.memories ? `Erased, with ${gone.memories} of my memories` : "Erased"); });
+  const erase = () =>
+    attempt(async () => {
+      const gone = await call("DELETE", at(name));
+      await forget(name);
+      go("");
+      announce(gone.memories ? `Erased, with ${gone.memories} of my memories` : "Erased");
+    });
   const locked = !may("chat");
   const chosen = (field) => (event) => set({ [field]: event.target.value });
   return html`<div class="stack wide">
@@ -38,7 +61,12 @@ function Held({ name, state }) {
       <${Toggle} label="Deep work" note="It goes on by itself while tasks are open" on=${options.mode === "deep_work"} disabled=${locked} set=${(on) => set({ mode: on ? "deep_work" : "normal", plan_mode: on })} />
       <${Toggle} label="Tracing" note="Keeps what was sent to the model, for the trace" on=${options.tracing} disabled=${locked} set=${(on) => set({ tracing: on })} />
     </div>
-    <form class="stack" onSubmit=${submit((fields) => change(name, { system_prompt: fields.prompt }).then(() => { announce("Saved"); return null; }))}>
+    <form class="stack" onSubmit=${submit((fields) =>
+      change(name, { system_prompt: fields.prompt }).then(() => {
+        announce("Saved");
+        return null;
+      }),
+    )}>
       <label class="field"><span>Instructions for this conversation</span><textarea class="input" name="prompt" rows="4" disabled=${locked} placeholder="What it should keep in mind here" defaultValue=${options.system_prompt ?? ""}></textarea></label>
       <div><button class="btn little" disabled=${locked}>Save the instructions</button></div></form>
     <${Section} title="Used so far"><dl class="facts"><dt>Read</dt><dd>${count(usage?.input_tokens)} tokens${usage?.cached_tokens ? ` (${count(usage.cached_tokens)} from the cache)` : ""}</dd><dt>Written</dt><dd>${count(usage?.output_tokens)} tokens</dd>${usage && "cost" in usage && html`<dt>Cost</dt><dd>${money(usage.cost)}</dd>`}</dl><//>

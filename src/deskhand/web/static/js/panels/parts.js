@@ -1,25 +1,42 @@
 // What all panels share: asking for something, and saying what is there, is not there, or went wrong.
-import { html, useEffect, useState } from "../lib.js";
+
 import { get } from "../api.js";
+import { html, useEffect, useState } from "../lib.js";
 import { attempt } from "../state.js";
 
 /** What this address answers: `{data, error, again}`. Asked anew when the address changes, or on `again()`. */
 export function useAsk(path) {
-  const [found, setFound] = useState({ path: "", data: undefined, error: null }), [turn, setTurn] = useState(0);
+  const [found, setFound] = useState({ path: "", data: undefined, error: null }),
+    [turn, setTurn] = useState(0);
   useEffect(() => {
     let over = false;
-    if (path) get(path).then((data) => !over && setFound({ path, data, error: null }), (error) => !over && setFound({ path, data: undefined, error }));
-    return () => { over = true; };
+    if (path)
+      get(path).then(
+        (data) => !over && setFound({ path, data, error: null }),
+        (error) => !over && setFound({ path, data: undefined, error }),
+      );
+    return () => {
+      over = true;
+    };
   }, [path, turn]);
-  return { data: found.data, error: found.error, stale: found.path !== path, again: () => setTurn((before) => before + 1) };
+  return {
+    data: found.data,
+    error: found.error,
+    stale: found.path !== path,
+    again: () => setTurn((before) => before + 1),
+  };
 }
 
 /** `children(data)` once it is there; until then, and where it is not, a sentence. */
 export function Loaded({ of, what, children }) {
-  if (of.error?.missing) return html`<p class="none">This Deskhand does not offer ${what} here.</p>`;
-  if (of.error?.status === 403) return html`<p class="none">You may not see ${what}. The owner can give you the role for it.</p>`;
-  if (of.error) return html`<div class="none" role="alert"><p>${of.error.message}</p><button type="button" class="btn little" onClick=${of.again}>Try again</button></div>`;
-  if (of.data === undefined) return html`<p class="none"><span class="spin"></span><span class="sr">One moment</span></p>`;
+  if (of.error?.missing)
+    return html`<p class="none">This Deskhand does not offer ${what} here.</p>`;
+  if (of.error?.status === 403)
+    return html`<p class="none">You may not see ${what}. The owner can give you the role for it.</p>`;
+  if (of.error)
+    return html`<div class="none" role="alert"><p>${of.error.message}</p><button type="button" class="btn little" onClick=${of.again}>Try again</button></div>`;
+  if (of.data === undefined)
+    return html`<p class="none"><span class="spin"></span><span class="sr">One moment</span></p>`;
   return children(of.data);
 }
 
@@ -32,8 +49,12 @@ export function Section({ title, note, action, children }) {
 /** A button that must be pressed twice, so that nothing is lost by a slip. */
 export function Sure({ label, sure, onYes, little = true }) {
   const [asked, setAsked] = useState(false);
-  if (!asked) return html`<button type="button" class=${`btn ${little ? "little" : ""} bad`} onClick=${() => setAsked(true)}>${label}</button>`;
-  return html`<span class="row"><button type="button" class=${`btn ${little ? "little" : ""} bad`} ref=${(button) => button?.focus()} onBlur=${() => setTimeout(() => setAsked(false), 200)} onClick=${() => { setAsked(false); onYes(); }}>${sure}</button></span>`;
+  if (!asked)
+    return html`<button type="button" class=${`btn ${little ? "little" : ""} bad`} onClick=${() => setAsked(true)}>${label}</button>`;
+  return html`<span class="row"><button type="button" class=${`btn ${little ? "little" : ""} bad`} ref=${(button) => button?.focus()} onBlur=${() => setTimeout(() => setAsked(false), 200)} onClick=${() => {
+    setAsked(false);
+    onYes();
+  }}>${sure}</button></span>`;
 }
 
 export function Toggle({ on, label, note, set, disabled }) {
@@ -44,7 +65,8 @@ export function Toggle({ on, label, note, set, disabled }) {
 export function submit(send) {
   return async (event) => {
     event.preventDefault();
-    const form = event.target, fields = Object.fromEntries(new FormData(form));
+    const form = event.target,
+      fields = Object.fromEntries(new FormData(form));
     if ((await attempt(() => send(fields))) !== undefined) form.reset();
   };
 }

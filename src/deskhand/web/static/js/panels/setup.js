@@ -1,12 +1,16 @@
 // The first steps: a model, how free it is, who you are, a chat program. Each can be skipped, and done again.
-import { html, useEffect, useState } from "../lib.js";
+
 import { get, post } from "../api.js";
-import { announce, attempt, may } from "../state.js";
 import { bytes } from "../format.js";
-import { Loaded, None, Section, picture, submit, useAsk } from "./parts.js";
+import { html, useEffect, useState } from "../lib.js";
+import { announce, attempt, may } from "../state.js";
+import { Loaded, None, picture, Section, submit, useAsk } from "./parts.js";
 
 export function Setup() {
-  const found = useAsk(may("admin") ? "/api/setup" : ""), [changed, setChanged] = useState(null), [probed, setProbed] = useState(null), [bot, setBot] = useState(null);
+  const found = useAsk(may("admin") ? "/api/setup" : ""),
+    [changed, setChanged] = useState(null),
+    [probed, setProbed] = useState(null),
+    [bot, setBot] = useState(null);
   const now = changed ?? found.data;
   const pulling = now?.pull && !now.pull.problem && now.pull.done < now.pull.size;
   useEffect(() => {
@@ -15,15 +19,32 @@ export function Setup() {
     return () => clearInterval(timer);
   }, [pulling]);
   if (!may("admin")) return html`<${None}>Only an owner sets Deskhand up.<//>`;
-  const take = (model) => attempt(async () => { setChanged(await post("/api/setup/model", { model })); announce(`Now using ${model}`); });
+  const take = (model) =>
+    attempt(async () => {
+      setChanged(await post("/api/setup/model", { model }));
+      announce(`Now using ${model}`);
+    });
   const tryKey = async ({ sees, ...fields }) => {
-    const answer = await post("/api/setup/key", { ...fields, vision: sees ? sees === "yes" : null });
-    setProbed(answer.ok ? answer : { ...answer, problem: `Nothing was changed. ${answer.problem}` });
+    const answer = await post("/api/setup/key", {
+      ...fields,
+      vision: sees ? sees === "yes" : null,
+    });
+    setProbed(
+      answer.ok ? answer : { ...answer, problem: `Nothing was changed. ${answer.problem}` },
+    );
     setChanged(await get("/api/setup"));
     return answer.ok ? answer : undefined;
   };
-  const step = (path) => submit(async (fields) => { const answer = await post(`/api/setup/${path}`, fields); setChanged(answer); announce("Saved"); return answer; });
-  return html`<${Loaded} of=${{ ...found, data: now }} what="the first steps">${(view) => html`<div class="stack wide">
+  const step = (path) =>
+    submit(async (fields) => {
+      const answer = await post(`/api/setup/${path}`, fields);
+      setChanged(answer);
+      announce("Saved");
+      return answer;
+    });
+  return html`<${Loaded} of=${{ ...found, data: now }} what="the first steps">${(
+    view,
+  ) => html`<div class="stack wide">
     ${view.demo && html`<p class="note warn">No model is chosen yet: a script answers in its place.</p>`}
     ${view.moving && html`<p class="note"><span>${view.moving} Your conversations, jobs and memories can come with you. In a terminal, <code>deskhand import</code> says what would be taken over, and takes nothing yet.</span></p>`}
     <${Section} title="A model" note=${view.model ? `${view.model} answers now.` : "Choose a model: on this machine, or at a provider."}>
@@ -47,6 +68,14 @@ export function Setup() {
     <${Section} title="Permissions" note="What it may do without asking."><div class="cards" role="radiogroup" aria-label="Permissions">${Object.entries(view.postures).map(([name, means]) => html`<button key=${name} type="button" role="radio" aria-checked=${String(view.posture === name)} class="option" onClick=${() => attempt(async () => setChanged(await post("/api/setup/posture", { posture: name })))}><strong>${name}</strong><span class="small muted">${means}</span></button>`)}</div><//>
     <${Section} title="You" note="So that it knows what to call you, and what time it is where you are."><form class="row wrap" onSubmit=${step("person")}><label class="field grow"><span>Name</span><input class="input" name="name" value=${view.person} /></label><label class="field grow"><span>Time zone</span><input class="input" name="timezone" value=${view.timezone || Intl.DateTimeFormat().resolvedOptions().timeZone} /></label><button class="btn">Save</button></form><//>
     <${Section} title="From your phone" note="Make a bot with @BotFather in Telegram and paste its token.">
-      ${bot ?? view.bot ? html`<div class="row qr"><img src=${picture((bot ?? view.bot).qr_svg)} alt="A QR code that opens the chat" width="148" height="148" /><p>Open <a href=${(bot ?? view.bot).link} target="_blank" rel="noreferrer noopener">@${(bot ?? view.bot).name}</a> and write to it. The first who does becomes known as you.</p></div>` : html`<form class="row wrap" onSubmit=${submit(async (fields) => { const answer = await post("/api/setup/bot", fields); setBot(answer); return answer; })}><label class="field grow"><span>Token of the bot</span><input class="input" name="token" type="password" autocomplete="off" required /></label><button class="btn">Keep it</button></form>`}<//>
+      ${
+        (bot ?? view.bot)
+          ? html`<div class="row qr"><img src=${picture((bot ?? view.bot).qr_svg)} alt="A QR code that opens the chat" width="148" height="148" /><p>Open <a href=${(bot ?? view.bot).link} target="_blank" rel="noreferrer noopener">@${(bot ?? view.bot).name}</a> and write to it. The first who does becomes known as you.</p></div>`
+          : html`<form class="row wrap" onSubmit=${submit(async (fields) => {
+              const answer = await post("/api/setup/bot", fields);
+              setBot(answer);
+              return answer;
+            })}><label class="field grow"><span>Token of the bot</span><input class="input" name="token" type="password" autocomplete="off" required /></label><button class="btn">Keep it</button></form>`
+      }<//>
   </div>`}<//>`;
 }

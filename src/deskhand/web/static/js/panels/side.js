@@ -1,8 +1,9 @@
 // The panel at the right: what belongs to the conversation that is open.
-import { html, useEffect, useRef } from "../lib.js";
-import { developer, here, panel } from "../state.js";
+
 import { IconButton } from "../icons.js";
 import { useLater } from "../later.js";
+import { html, useEffect, useRef } from "../lib.js";
+import { developer, here, panel } from "../state.js";
 
 const PANELS = {
   files: ["Files", async () => (await import("./files.js")).Files],
@@ -13,7 +14,10 @@ const PANELS = {
 };
 
 export function SidePanel() {
-  const top = useRef(), id = panel.value, [label, load] = PANELS[id] ?? [], Drawn = useLater(id, load);
+  const top = useRef(),
+    id = panel.value,
+    [label, load] = PANELS[id] ?? [],
+    Drawn = useLater(id, load);
   const hidden = !developer.value && (id === "trace" || id === "time");
   useEffect(() => {
     const before = document.activeElement;
@@ -22,7 +26,9 @@ export function SidePanel() {
   }, [id]);
   if (!label || hidden || (!here.value.name && id !== "files" && id !== "options")) return null;
   return html`<aside class=${`panel ${id}`} aria-label=${label} tabindex="-1" ref=${top}>
-    <header class="panel-head"><h2>${label}</h2><span class="grow"></span><${IconButton} name="close" label="Close the panel" onClick=${() => { panel.value = ""; }} /></header>
+    <header class="panel-head"><h2>${label}</h2><span class="grow"></span><${IconButton} name="close" label="Close the panel" onClick=${() => {
+      panel.value = "";
+    }} /></header>
     <div class="panel-body">${Drawn && html`<${Drawn} key=${here.value.name} />`}</div>
   </aside>`;
 }

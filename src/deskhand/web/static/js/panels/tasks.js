@@ -1,24 +1,43 @@
 // What is to be done in this conversation, and how far it is.
-import { html, useEffect } from "../lib.js";
+
 import { at } from "../api.js";
+import { html, useEffect } from "../lib.js";
 import { here } from "../state.js";
 import { talk } from "../talk.js";
 import { Loaded, None, useAsk } from "./parts.js";
 
 const MARKS = { pending: "[ ]", in_progress: "[>]", completed: "[x]", blocked: "[!]" };
-const SAID = { pending: "to be done", in_progress: "being done", completed: "done", blocked: "blocked" };
+const SAID = {
+  pending: "to be done",
+  in_progress: "being done",
+  completed: "done",
+  blocked: "blocked",
+};
 const SOON_MS = 400;
 const STATES = {
-  planning: "It makes a plan, and changes nothing before your yes.", working: "It is at work.", asking: "It waits for your answer.", blocked: "It waits for you, since tasks are blocked.",
-  stopped: "It was stopped. Write, and it goes on.", resting: "It rests.", spent: "Its tokens are used up. /deep on gives as many again.", done: "All tasks are done.",
+  planning: "It makes a plan, and changes nothing before your yes.",
+  working: "It is at work.",
+  asking: "It waits for your answer.",
+  blocked: "It waits for you, since tasks are blocked.",
+  stopped: "It was stopped. Write, and it goes on.",
+  resting: "It rests.",
+  spent: "Its tokens are used up. /deep on gives as many again.",
+  done: "All tasks are done.",
 };
 
 export function Tasks() {
-  const found = useAsk(at(here.value.name, "/tasks")), n = talk.value.n;
-  useEffect(() => { const timer = setTimeout(found.again, SOON_MS); return () => clearTimeout(timer); }, [n]);
-  return html`<div class="stack"><${Loaded} of=${found} what="tasks">${(data) => (data.tasks.length || data.work ? html`${data.work && html`<${Work} work=${data.work} />`}
+  const found = useAsk(at(here.value.name, "/tasks")),
+    n = talk.value.n;
+  useEffect(() => {
+    const timer = setTimeout(found.again, SOON_MS);
+    return () => clearTimeout(timer);
+  }, [n]);
+  return html`<div class="stack"><${Loaded} of=${found} what="tasks">${(data) =>
+    data.tasks.length || data.work
+      ? html`${data.work && html`<${Work} work=${data.work} />`}
     ${data.tasks.length > 0 && html`<p class="small" role="status">${data.summary}</p><progress class="how-far" max="100" value=${data.percent} aria-label="How much is done"></progress>`}
-    <ul class="tasks">${ordered(data.tasks).map(([task, depth]) => html`<${Task} key=${task.id} task=${task} depth=${depth} />`)}</ul>` : html`<${None}>No tasks yet. Write /deep and a request: it is planned, broken into tasks, and worked on until it is done.<//>`)}<//></div>`;
+    <ul class="tasks">${ordered(data.tasks).map(([task, depth]) => html`<${Task} key=${task.id} task=${task} depth=${depth} />`)}</ul>`
+      : html`<${None}>No tasks yet. Write /deep and a request: it is planned, broken into tasks, and worked on until it is done.<//>`}<//></div>`;
 }
 
 /** What goes on by itself: what it is at, and what it has used of what it may. */
@@ -36,12 +55,14 @@ function Task({ task, depth }) {
 
 /** Each task with its depth, parents before their children. */
 function ordered(tasks) {
-  const ids = new Set(tasks.map((task) => task.id)), beneath = new Map();
+  const ids = new Set(tasks.map((task) => task.id)),
+    beneath = new Map();
   for (const task of tasks) {
     const parent = ids.has(task.parent_id) ? task.parent_id : null;
     beneath.set(parent, [...(beneath.get(parent) ?? []), task]);
   }
-  const found = [], left = (beneath.get(null) ?? []).map((task) => [task, 0]).reverse();
+  const found = [],
+    left = (beneath.get(null) ?? []).map((task) => [task, 0]).reverse();
   while (left.length) {
     const [task, depth] = left.pop();
     found.push([task, depth]);

@@ -1,22 +1,37 @@
 // What was used and what it cost.
+
+import { count, money } from "../format.js";
 import { html, useState } from "../lib.js";
 import { hrefOf } from "../state.js";
-import { count, money } from "../format.js";
 import { Loaded, None, Section, useAsk } from "./parts.js";
 
-const RANGES = [["today", "Today"], ["7d", "7 days"], ["30d", "30 days"], ["all", "All"]];
+const RANGES = [
+  ["today", "Today"],
+  ["7d", "7 days"],
+  ["30d", "30 days"],
+  ["all", "All"],
+];
 
 export function Usage() {
-  const [range, setRange] = useState("7d"), found = useAsk(`/api/usage?range=${range}`);
+  const [range, setRange] = useState("7d"),
+    found = useAsk(`/api/usage?range=${range}`);
   return html`<div class="stack wide"><div class="tabs" role="tablist" aria-label="Time">${RANGES.map(([id, label]) => html`<button key=${id} type="button" role="tab" aria-selected=${String(id === range)} onClick=${() => setRange(id)}>${label}</button>`)}</div>
     <${Loaded} of=${found} what="usage">${(data) => html`<${Shown} data=${data} />`}<//></div>`;
 }
 
 function Shown({ data }) {
-  const { total } = data, days = data.days ?? [], most = Math.max(1, ...days.map((day) => day.total_tokens ?? 0));
+  const { total } = data,
+    days = data.days ?? [],
+    most = Math.max(1, ...days.map((day) => day.total_tokens ?? 0));
   if (!total?.api_calls) return html`<${None}>Nothing was used in this time.<//>`;
   return html`<dl class="figures"><div><dt>Tokens</dt><dd>${count(total.total_tokens)}</dd></div><div><dt>Read</dt><dd>${count(total.prompt_tokens)}</dd></div><div><dt>Written</dt><dd>${count(total.completion_tokens)}</dd></div><div><dt>Model calls</dt><dd>${count(total.api_calls)}</dd></div><div><dt>Cost</dt><dd>${total.cost == null && total.known_cost ? `${money(total.known_cost)}+` : money(total.cost)}</dd></div></dl>
-    ${total.cost == null && html`<p class="small muted">The price of ${data.models.filter((row) => row.cost == null).map((row) => row.id).join(", ")} is not known${total.known_cost ? ": what they cost comes on top" : ""}.</p>`}
+    ${
+      total.cost == null &&
+      html`<p class="small muted">The price of ${data.models
+        .filter((row) => row.cost == null)
+        .map((row) => row.id)
+        .join(", ")} is not known${total.known_cost ? ": what they cost comes on top" : ""}.</p>`
+    }
     ${days.length > 1 && html`<${Section} title="By day"><ol class="bars">${days.map((day) => html`<li key=${day.id} title=${`${day.id}: ${count(day.total_tokens)} tokens`}><span class="sr">${day.id}: ${count(day.total_tokens)} tokens</span><span class="bar" style=${{ height: `${Math.max(2, (100 * (day.total_tokens ?? 0)) / most)}%` }}></span></li>`)}</ol><//>`}
     <${Section} title="By model"><${Table} rows=${data.models ?? []} name=${(row) => row.id} /><//>
     <${Section} title="By conversation"><${Table} rows=${(data.sessions ?? []).slice(0, 30)} name=${(row) => html`<a href=${hrefOf(row.session_id)}>${row.preview || "Untitled"}</a>`} /><//>`;
